@@ -1,0 +1,1 @@
+"""Tune and train differentially private models, with every epsilon on the books."""
