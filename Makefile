@@ -1,0 +1,47 @@
+# dpladder: every target sets up what it needs. `make` alone lists them.
+
+PYTHON3 ?= python3
+PY := .venv/bin/python
+RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test test-all lint docs lock bench report clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+env: ## make .venv hold exactly what the lock names (every target below does this first)
+	@$(PYTHON3) envs/bootstrap.py
+
+demo: env ## tune and train on 5,000 real images at a total of epsilon = 1
+	@$(RUN) snakemake
+
+test: env ## fast tests: units, and real workflow runs on tiny data
+	@$(PY) -m pytest -n auto tests/unit tests/workflow
+
+test-all: env ## everything: also crash tests and statistical tests
+	@$(PY) -m pytest -n auto tests
+
+lint: env ## style, types, generated files, lock, workflow
+	@$(PY) envs/lock.py --check
+	@$(PY) -m dpladder.config.docs --check
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@$(RUN) snakefmt --check Snakefile workflow
+	@$(RUN) snakemake --lint
+
+docs: env ## regenerate the demo config, the schema and the key reference
+	@$(PY) -m dpladder.config.docs
+
+lock: env ## recompile the exact lock from pyproject.toml
+	@$(PY) envs/lock.py
+
+bench: env ## measure speed and size against floors and peers, as ratios
+	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+
+report: env ## write report.html from the finished run
+	@$(RUN) snakemake --report report.html
+
+clean: ## remove results, caches and logs here; never the ledger or the noise key
+	rm -rf results private logs report.html .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
