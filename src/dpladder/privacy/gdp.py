@@ -200,7 +200,9 @@ def _check(name: str, value: float, zero: bool = False) -> None:
 
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
-        raise BadInput(f"delta is {delta}. It must lie between 0 and 1; well below one over the number of units.")
+        raise BadInput(
+            f"delta is {delta}. It must lie between 0 and 1; well below one over the number of units."
+        )
 
 
 def _check_steps(steps: int) -> None:

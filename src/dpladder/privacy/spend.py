@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy import gdp
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent, PrivacyAccountant
 
 Relation = Literal["add_remove", "replace_one"]
+Accountant = Literal["pld", "rdp"]
 
 
 @dataclass(frozen=True)
@@ -15,6 +25,9 @@ class Gaussian:
 
     sigma: float
 
+    def __post_init__(self) -> None:
+        _check_number("Gaussian.sigma", self.sigma)
+
 
 @dataclass(frozen=True)
 class Laplace:
@@ -22,13 +35,24 @@ class Laplace:
 
     scale: float
 
+    def __post_init__(self) -> None:
+        _check_number("Laplace.scale", self.scale)
+
 
 @dataclass(frozen=True)
 class Sampled:
-    """Poisson sampling: each unit enters independently with `probability`, then `event` sees the sample."""
+    """Poisson sampling: each unit enters independently with `probability`, then `event` sees the sample.
+
+    Under replace_one a unit may leave the sample while its replacement enters, so the sensitivity that `event`
+    counts is twice what one unit can add, even where two units' contributions can never be opposite.
+    """
 
     probability: float
     event: Event
+
+    def __post_init__(self) -> None:
+        _check_number("Sampled.probability", self.probability, high=1.0)
+        _check_type("Sampled.event", self.event, Event)
 
 
 @dataclass(frozen=True)
@@ -37,12 +61,18 @@ class Exponential:
 
     epsilon: float
 
+    def __post_init__(self) -> None:
+        _check_number("Exponential.epsilon", self.epsilon)
+
 
 @dataclass(frozen=True)
 class ZCdp:
     """A mechanism known only to be rho-zCDP (Bun & Steinke 2016, Definition 1.1)."""
 
     rho: float
+
+    def __post_init__(self) -> None:
+        _check_number("ZCdp.rho", self.rho)
 
 
 @dataclass(frozen=True)
@@ -54,6 +84,12 @@ class RepeatAndSelect:
     mean: float
     shape: float
 
+    def __post_init__(self) -> None:
+        _check_type("RepeatAndSelect.event", self.event, Event)
+        _check_number("RepeatAndSelect.mean", self.mean, low=1.0)
+        if self.shape not in (0, math.inf):
+            _check_number("RepeatAndSelect.shape", self.shape)
+
 
 @dataclass(frozen=True)
 class Composed:
@@ -61,11 +97,18 @@ class Composed:
 
     events: tuple[Counted, ...]
 
+    def __post_init__(self) -> None:
+        _check_tuple("Composed.events", self.events, Counted)
+
 
 @dataclass(frozen=True)
 class Counted:
     event: Event
     count: int = 1
+
+    def __post_init__(self) -> None:
+        _check_type("Counted.event", self.event, Event)
+        _check_count("Counted.count", self.count)
 
 
 @dataclass(frozen=True)
@@ -73,6 +116,9 @@ class Nothing:
     """No privacy cost, and why."""
 
     reason: str
+
+    def __post_init__(self) -> None:
+        _check_text("Nothing.reason", self.reason)
 
 
 Event = Gaussian | Laplace | Sampled | Exponential | ZCdp | RepeatAndSelect | Composed | Nothing
@@ -85,6 +131,14 @@ class Partition:
     split_rule: str
     parts: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        _check_text("Partition.split_rule", self.split_rule)
+        _check_tuple("Partition.parts", self.parts, str)
+        if "" in self.parts or len(set(self.parts)) < len(self.parts):
+            raise BadInput(
+                f"Partition.parts is {self.parts}. Name each part once, and none with an empty name."
+            )
+
 
 @dataclass(frozen=True)
 class Job:
@@ -93,6 +147,15 @@ class Job:
     experiment: str
     rule: str
     wildcards: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_text("Job.experiment", self.experiment)
+        _check_text("Job.rule", self.rule)
+        _check_tuple("Job.wildcards", self.wildcards, tuple)
+        for pair in self.wildcards:
+            _check_tuple("Job.wildcards", pair, str)
+        if any(len(pair) != 2 for pair in self.wildcards):
+            raise BadInput(f"Job.wildcards is {self.wildcards}. It must hold pairs of a name and a value.")
 
 
 @dataclass(frozen=True)
@@ -106,4 +169,168 @@ class Spend:
     event: Event
     count: int = 1
     label: str = ""  # what it buys, for the reader: "weights", "score"
-    query: str | None = field(default=None)  # known from COMMITTED on
+    query: str | None = None  # known from COMMITTED on
+
+    def __post_init__(self) -> None:
+        _check_text("Spend.lineage", self.lineage)
+        if self.relation not in get_args(Relation):
+            raise BadInput(
+                f"Spend.relation is {self.relation!r}. It must be one of {', '.join(get_args(Relation))}."
+            )
+        _check_type("Spend.partition", self.partition, Partition)
+        _check_type("Spend.job", self.job, Job)
+        _check_type("Spend.event", self.event, Event)
+        _check_count("Spend.count", self.count)
+        _check_type("Spend.label", self.label, str)
+        _check_type("Spend.query", self.query, str | None)
+
+
+_TYPES = {cls.__name__: cls for cls in (*get_args(Event), Counted, Partition, Job, Spend)}
+
+
+def mu(event: Event, count: int = 1) -> float | None:
+    """The mu of `count` such events if they are made of Gaussians only, else None."""
+    match event:
+        case Gaussian(sigma):
+            return gdp.mu_of(sigma, count)
+        case Composed(events):
+            parts = [mu(part.event, part.count * count) for part in events]
+            return None if None in parts else gdp.compose(part for part in parts if part is not None)
+        case Nothing():
+            return 0.0
+    return None
+
+
+def to_dp_event(event: Event, relation: Relation, accountant: Accountant) -> DpEvent:
+    """The event in dp_accounting's words, for its `accountant` under `relation`; Refused where it has none.
+
+    Both accountants take multipliers over what one unit adds; for a sum PLD doubles it under REPLACE_ONE and RDP
+    does not. Our sigma is relative to the relation's own sensitivity, so PLD must be told twice ours.
+    """
+    dp_event = _translate(event, 2.0 if (accountant, relation) == ("pld", "replace_one") else 1.0, accountant)
+    if not new_accountant(relation, accountant).supports(dp_event):
+        raise Refused(
+            f"The {accountant.upper()} accountant cannot account for {_name(event)} under {relation}. "
+            "Use another accountant, another event, or a lineage with another relation."
+        )
+    return dp_event
+
+
+def new_accountant(relation: Relation, accountant: Accountant, **options: Any) -> PrivacyAccountant:
+    """A dp_accounting accountant that has seen nothing yet."""
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.rdp import RdpAccountant
+
+    neighbours = {
+        "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "replace_one": NeighboringRelation.REPLACE_ONE,
+    }[relation]
+    return {"pld": PLDAccountant, "rdp": RdpAccountant}[accountant](
+        neighboring_relation=neighbours, **options
+    )
+
+
+def _translate(event: Event, doubling: float, accountant: Accountant) -> DpEvent:
+    import dp_accounting as dp
+
+    match event:
+        case Nothing():
+            return dp.NoOpDpEvent()
+        case Gaussian(sigma):
+            return dp.GaussianDpEvent(float(sigma) * doubling)
+        case Laplace(scale):
+            return dp.LaplaceDpEvent(float(scale))
+        case Exponential(epsilon) if accountant == "rdp":
+            return dp.ZCDpEvent(epsilon * epsilon / 2)  # Bun & Steinke 2016, Proposition 1.4
+        case ZCdp(rho):
+            return dp.ZCDpEvent(float(rho))
+        case Sampled(probability, inner):
+            # Gaussians that see one sample are one Gaussian of sigma^-2 = sum sigma_i^-2; PLD takes only that.
+            inner_mu = mu(inner)
+            seen = Gaussian(1 / inner_mu) if inner_mu else inner
+            return dp.PoissonSampledDpEvent(float(probability), _translate(seen, doubling, accountant))
+        case RepeatAndSelect(inner, mean, shape):
+            once = _translate(inner, doubling, accountant)
+            return dp.dp_event.RepeatAndSelectDpEvent(once, float(mean), float(shape))
+        case Composed(events):
+            return dp.ComposedDpEvent(
+                [
+                    dp.SelfComposedDpEvent(_translate(part.event, doubling, accountant), part.count)
+                    for part in events
+                ]
+            )
+    return dp.UnsupportedDpEvent()
+
+
+def to_json(value: Any) -> Any:
+    """A spend, or any of its pieces, as plain JSON values; `from_json` reads it back equal."""
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **fields}
+    if isinstance(value, tuple):
+        return [to_json(item) for item in value]
+    return "inf" if value == math.inf else value
+
+
+def from_json(value: Any) -> Any:
+    """What `to_json` wrote. What this version does not know is refused by name, never skipped."""
+    if isinstance(value, list):
+        return tuple(from_json(item) for item in value)
+    if not isinstance(value, Mapping):
+        return value
+    name = value.get("type")
+    if not isinstance(name, str) or name not in _TYPES:
+        raise Refused(f"Unknown type {name!r}: written by a newer version? Known are {', '.join(_TYPES)}.")
+    known = {f.name for f in dataclasses.fields(_TYPES[name])}
+    given = {key: from_json(item) for key, item in value.items() if key != "type"}
+    if unknown := sorted(given.keys() - known):
+        raise Refused(
+            f"Unknown field {', '.join(unknown)} in {name}: written by a newer version? Upgrade dpladder."
+        )
+    if name == "RepeatAndSelect" and given.get("shape") == "inf":
+        given["shape"] = math.inf
+    try:
+        return _TYPES[name](**given)
+    except TypeError as error:
+        raise BadInput(
+            f"A {name} cannot be read: fields {', '.join(sorted(given)) or 'none'} given, {error}."
+        ) from None
+
+
+def _name(event: Event) -> str:
+    inner = getattr(event, "event", None)
+    if isinstance(event, Composed):
+        return f"Composed[{', '.join(dict.fromkeys(_name(part.event) for part in event.events))}]"
+    return type(event).__name__ + (f"[{_name(inner)}]" if inner is not None else "")
+
+
+def _check_number(name: str, value: object, low: float = 0.0, high: float = math.inf) -> None:
+    number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else value
+    if not (0 < number < math.inf and low <= number <= high):
+        allowed = f"{low:g} or more" if low else "positive"
+        allowed += " and finite" if high == math.inf else f", at most {high:g}"
+        raise BadInput(f"{name} is {value!r}. It must be a number, {allowed}.")
+
+
+def _check_count(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise BadInput(f"{name} is {value!r}. It must be a whole number, 1 or more.")
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise BadInput(f"{name} is {value!r}. It must be text, and not empty.")
+
+
+def _check_type(name: str, value: object, allowed: Any) -> None:
+    if not isinstance(value, allowed):
+        words = ", ".join(
+            "None" if cls is type(None) else cls.__name__ for cls in get_args(allowed) or (allowed,)
+        )
+        raise BadInput(f"{name} is {value!r}. It must be one of {words}.")
+
+
+def _check_tuple(name: str, value: object, of: type) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(item, of) for item in value):
+        raise BadInput(f"{name} is {value!r}. It must be a tuple of {of.__name__}.")
