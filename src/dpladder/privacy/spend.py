@@ -134,9 +134,9 @@ class Partition:
     def __post_init__(self) -> None:
         _check_text("Partition.split_rule", self.split_rule)
         _check_tuple("Partition.parts", self.parts, str)
-        if "" in self.parts or len(set(self.parts)) < len(self.parts):
+        if {"", "*"} & set(self.parts) or len(set(self.parts)) < len(self.parts):
             raise BadInput(
-                f"Partition.parts is {self.parts}. Name each part once, and none with an empty name."
+                f"Partition.parts is {self.parts}. Name each part once; no name is empty or an asterisk."
             )
 
 
@@ -210,7 +210,7 @@ def to_dp_event(event: Event, relation: Relation, accountant: Accountant) -> DpE
     dp_event = _translate(event, 2.0 if (accountant, relation) == ("pld", "replace_one") else 1.0, accountant)
     if not new_accountant(relation, accountant).supports(dp_event):
         raise Refused(
-            f"The {accountant.upper()} accountant cannot account for {_name(event)} under {relation}. "
+            f"The {accountant.upper()} accountant cannot account for {describe(event)} under {relation}. "
             "Use another accountant, another event, or a lineage with another relation."
         )
     return dp_event
@@ -298,11 +298,12 @@ def from_json(value: Any) -> Any:
         ) from None
 
 
-def _name(event: Event) -> str:
+def describe(event: Event) -> str:
+    """The event's kind without its numbers, as messages name it."""
     inner = getattr(event, "event", None)
     if isinstance(event, Composed):
-        return f"Composed[{', '.join(dict.fromkeys(_name(part.event) for part in event.events))}]"
-    return type(event).__name__ + (f"[{_name(inner)}]" if inner is not None else "")
+        return f"Composed[{', '.join(dict.fromkeys(describe(part.event) for part in event.events))}]"
+    return type(event).__name__ + (f"[{describe(inner)}]" if inner is not None else "")
 
 
 def _check_number(name: str, value: object, low: float = 0.0, high: float = math.inf) -> None:
