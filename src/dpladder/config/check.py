@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from dpladder.config.model import Config
+from dpladder.config.wording import KeyPath, did_you_mean, shown
 
-KeyPath = tuple[str | int, ...]
 Problem = tuple[KeyPath, str]
 
 NAMED_SOURCES = ("mnist5k", "digits")
@@ -16,20 +17,33 @@ PATH_SOURCES = ("folder", "csv", "hdf5", "npz", "parquet")
 MATRIX_SOURCES = ("hdf5", "npz", "parquet")
 
 
-def problems_of_experiment(config: Config) -> list[Problem]:
-    return [problem for check in _CHECKS for problem in check(config)]
+def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> list[Problem]:
+    """What is wrong between keys. A check that reads a doubtful key is left out: it would complain of an echo."""
+    return [
+        problem
+        for check, keys in _READS.items()
+        if not any(_overlap(tuple(key.split(".")), doubt) for key in keys for doubt in doubtful)
+        for problem in check(config)
+    ]
 
 
-def problems_of_project(experiments: Mapping[str, Config]) -> list[str]:
+def _overlap(one: KeyPath, other: KeyPath) -> bool:
+    return all(a == b for a, b in zip(one, other, strict=False))
+
+
+def problems_of_project(experiments: Mapping[str, Config]) -> list[Problem]:
     """Experiments on one lineage must agree on what is fixed for the lineage's life."""
-    problems = []
+    problems: list[Problem] = []
     first: dict[str, tuple[str, dict[str, object]]] = {}
     for name, config in experiments.items():
         terms = lineage_terms(config)
         owner, agreed = first.setdefault(config.dataset.lineage, (name, terms))
         problems += [
-            f"experiments.{name}: {key} is {terms[key]!r}, but {agreed[key]!r} in {owner}; "
-            f"it is fixed for the life of lineage {config.dataset.lineage}, so give both the same"
+            (
+                ("experiments", name, *key.split(".")),
+                f"given {shown(terms[key])}, but {shown(agreed[key])} in {owner}; "
+                f"it is fixed for the life of lineage {config.dataset.lineage}, so give both the same",
+            )
             for key in terms
             if terms[key] != agreed[key]
         ]
@@ -45,6 +59,7 @@ def lineage_terms(config: Config) -> dict[str, object]:
         "privacy.lifetime": None if privacy.lifetime is None else privacy.lifetime.epsilon,
         "dataset.unit": dataset.unit.model_dump(),
         "dataset.split": dataset.split.model_dump(),
+        "dataset.declared_public": dataset.declared_public,
         "mode": config.mode,
     }
 
@@ -70,7 +85,10 @@ def _lifetime(config: Config) -> Iterator[Problem]:
 
 def _mode(config: Config) -> Iterator[Problem]:
     if config.mode == "research" and not config.dataset.declared_public:
-        yield ("mode",), "research runs only on data declared public; set dataset.declared_public: true if nobody in it needs protection"
+        yield (
+            ("mode",),
+            "research runs only on data declared public; set dataset.declared_public: true if nobody in it needs protection",
+        )
     if config.mode == "release" and config.research.repeats > 1:
         yield ("research", "repeats"), f"given {config.research.repeats}; repeats need mode: research"
 
@@ -82,26 +100,36 @@ def _sources(config: Config) -> Iterator[Problem]:
         if source is not None:
             yield from _source(("dataset", field), source)
     if dataset.source.partition(":")[0] in PATH_SOURCES and dataset.classes is None:
-        yield ("dataset", "classes"), "required for your own data: list the class names, or say how many there are; they are public"
+        yield (
+            ("dataset", "classes"),
+            "required for your own data: list the class names, or say how many there are; they are public",
+        )
 
 
 def _source(key: KeyPath, source: str) -> Iterator[Problem]:
-    kind, colon, rest = source.partition(":")
-    if not colon and source in NAMED_SOURCES:
-        return
-    if kind == "torchvision" and rest:
+    kind, _, rest = source.partition(":")
+    if source in NAMED_SOURCES or (kind == "torchvision" and rest):
         return
     if kind not in PATH_SOURCES or not rest:
-        forms = ", ".join([*NAMED_SOURCES, "torchvision:<Name>", *(f"{kind}:<path>" for kind in PATH_SOURCES)])
-        yield key, f"given {source!r}; allowed: {forms}"
+        forms = [*NAMED_SOURCES, "torchvision:<Name>", *(f"{kind}:<path>" for kind in PATH_SOURCES)]
+        yield key, f"given {shown(source)}; {did_you_mean(source, forms)}allowed: {', '.join(forms)}"
         return
-    path = Path(rest)
-    if not path.exists():
-        yield key, f"given {source!r}; nothing is there; paths are relative to the working directory"
-    elif (kind == "folder") != path.is_dir():
-        yield key, f"given {source!r}; {kind}: wants a {'folder' if kind == 'folder' else 'file'}"
-    elif not os.access(path, os.R_OK):
-        yield key, f"given {source!r}; it cannot be read; check its permissions"
+    wrong = _wrong_with(rest, folder=kind == "folder")
+    if wrong:
+        yield key, f"given {shown(source)}; {wrong}"
+
+
+def _wrong_with(path: str, folder: bool = False) -> str | None:
+    """Why a path that the config names cannot be used, if so. Nothing inside it is read here."""
+    try:
+        found_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return "nothing is there; paths are relative to the working directory"
+    except (OSError, ValueError) as error:
+        return f"it cannot be reached ({getattr(error, 'strerror', None) or error}); check the path and its permissions"
+    if found_folder != folder:
+        return f"a {'folder' if folder else 'file'} is wanted there"
+    return None if os.access(path, os.R_OK) else "it cannot be read; check its permissions"
 
 
 def _features(config: Config) -> Iterator[Problem]:
@@ -109,16 +137,21 @@ def _features(config: Config) -> Iterator[Problem]:
     if matrix != (features.model == "none"):
         yield (
             ("features", "model"),
-            f"given {features.model!r} with source {config.dataset.source!r}; "
+            f"given {shown(features.model)} with source {shown(config.dataset.source)}; "
             + ("a feature matrix needs model: none" if matrix else "images need a model"),
         )
     elif features.weights == "bundled" and features.model not in ("efficientnet_lite0", "none"):
         yield (
             ("features", "weights"),
-            f"given 'bundled' with model {features.model!r}; bundled weights exist for efficientnet_lite0 alone; use pretrained or a path",
+            f"given 'bundled' with model {shown(features.model)}; bundled weights exist for efficientnet_lite0 alone; use pretrained or a path",
         )
-    elif features.weights not in ("bundled", "pretrained") and not Path(features.weights).is_file():
-        yield ("features", "weights"), f"given {features.weights!r}; allowed: bundled, pretrained, or the path of an existing checkpoint"
+    if features.weights not in ("bundled", "pretrained"):
+        wrong = _wrong_with(features.weights)
+        if wrong:
+            yield (
+                ("features", "weights"),
+                f"given {shown(features.weights)}; allowed: bundled, pretrained, or a checkpoint's path; {wrong}",
+            )
 
 
 def _sweep(config: Config) -> Iterator[Problem]:
@@ -131,14 +164,42 @@ def _sweep(config: Config) -> Iterator[Problem]:
     select, dataset = config.sweep.select, config.dataset
     if select.by == "public" and dataset.public_validation is None:
         yield ("sweep", "select", "by"), "given 'public'; it needs dataset.public_validation"
-    if select.by != "public" and select.part == "validation" and dataset.split.rule == "hash" and dataset.split.validation == 0:
+    if (
+        select.by != "public"
+        and select.part == "validation"
+        and dataset.split.rule == "hash"
+        and dataset.split.validation == 0
+    ):
         yield ("sweep", "select", "part"), "given 'validation'; it needs dataset.split.validation above 0"
 
 
 def _test_part(config: Config) -> Iterator[Problem]:
     dataset = config.dataset
     if dataset.public_test is None and dataset.split.rule == "hash" and dataset.split.test == 0:
-        yield ("dataset", "split", "test"), "given 0; the final model needs something to be measured on: raise it, or name dataset.public_test"
+        yield (
+            ("dataset", "split", "test"),
+            "given 0; the final model needs something to be measured on: raise it, or name dataset.public_test",
+        )
 
 
-_CHECKS = (_delta, _lifetime, _mode, _sources, _features, _sweep, _test_part)
+def _paths(config: Config) -> Iterator[Problem]:
+    results, private = (Path(os.path.abspath(path)) for path in (config.paths.results, config.paths.private))
+    if results.is_relative_to(private) or private.is_relative_to(results):
+        yield (
+            ("paths", "private"),
+            f"given {shown(config.paths.private)} with results in {shown(config.paths.results)}; "
+            "neither may lie in the other: one is public, the other must never be shared",
+        )
+
+
+_READS = {
+    _delta: ("privacy.delta", "dataset.nominal_size"),
+    _lifetime: ("privacy.epsilon", "privacy.lifetime"),
+    _mode: ("mode", "dataset.declared_public", "research.repeats"),
+    _sources: ("dataset.source", "dataset.public_test", "dataset.public_validation", "dataset.classes"),
+    _features: ("features.model", "features.weights", "dataset.source"),
+    _sweep: ("sweep", "fit.degree", "dataset.public_validation", "dataset.split"),
+    _test_part: ("dataset.public_test", "dataset.split"),
+    _paths: ("paths",),
+}
+"""Each check, and the keys it reads."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from dpladder.config.model import Config, Name
+from dpladder.config.model import NAME_PATTERN, Config
 
 DEMO = {
     "dataset": {"lineage": "mnist5k", "source": "mnist5k", "nominal_size": 4000},
@@ -30,7 +31,11 @@ WIDTH = 60
 
 
 def generated() -> dict[str, str]:
-    return {"config/config.yaml": demo_yaml(), "workflow/schemas/config.schema.json": schema(), "config/README.md": reference()}
+    return {
+        "config/config.yaml": demo_yaml(),
+        "workflow/schemas/config.schema.json": schema(),
+        "config/README.md": reference(),
+    }
 
 
 def schema() -> str:
@@ -40,7 +45,9 @@ def schema() -> str:
         "description": "named experiments; each overrides keys of all of the above",
         "additionalProperties": {"type": ["object", "null"]},
     }
-    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **document}, indent=2) + "\n"
+    return (
+        json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **document}, indent=2) + "\n"
+    )
 
 
 # --- the demo's YAML ---------------------------------------------------------------------------------------------
@@ -71,8 +78,18 @@ def _flow(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(_flow(item) for item in value)}]"
     if isinstance(value, BaseModel):
-        return "{" + ", ".join(f"{key}: {_flow(getattr(value, key))}" for key in type(value).model_fields) + "}"
-    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)
+        return (
+            "{" + ", ".join(f"{key}: {_flow(getattr(value, key))}" for key in type(value).model_fields) + "}"
+        )
+    if isinstance(value, float):
+        return re.sub(
+            r"^(-?\d+)e", r"\1.0e", str(value)
+        )  # every YAML reader takes 1.0e-05 for a number, few take 1e-05
+    return (
+        {None: "null", True: "true", False: "false"}[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+    )
 
 
 # --- the key reference -------------------------------------------------------------------------------------------
@@ -119,7 +136,7 @@ def _allowed(field: FieldInfo) -> str:
 
 
 def _kind(kind: Any, metadata: tuple[Any, ...] = ()) -> str:
-    if kind is Name:
+    if any(getattr(item, "pattern", None) == NAME_PATTERN for item in _flat(metadata)):
         return "name"
     origin, arguments = get_origin(kind), get_args(kind)
     if origin is Annotated:
@@ -129,17 +146,31 @@ def _kind(kind: Any, metadata: tuple[Any, ...] = ()) -> str:
     if origin is Literal:
         return " \\| ".join(f"`{value}`" for value in arguments)
     if origin is tuple:
-        return "list of " + _kind(arguments[0]) if arguments[-1] is Ellipsis else f"[{', '.join(_kind(item) for item in arguments)}]"
+        return (
+            "list of " + _kind(arguments[0])
+            if arguments[-1] is Ellipsis
+            else f"[{', '.join(_kind(item) for item in arguments)}]"
+        )
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return "section"
-    return {int: "whole number", float: "number", bool: "true or false", str: "text"}[kind] + _bounds(metadata)
+    return {int: "whole number", float: "number", bool: "true or false", str: "text"}[kind] + _bounds(
+        metadata
+    )
 
 
 def _bounds(metadata: tuple[Any, ...]) -> str:
     signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
-    flat = [item for entry in metadata for item in getattr(entry, "metadata", [entry])]
-    found = [f" {sign} {getattr(item, name)}" for item in flat for name, sign in signs.items() if getattr(item, name, None) is not None]
+    found = [
+        f" {sign} {getattr(item, name)}"
+        for item in _flat(metadata)
+        for name, sign in signs.items()
+        if getattr(item, name, None) is not None
+    ]
     return ",".join(found)
+
+
+def _flat(metadata: tuple[Any, ...]) -> list[Any]:
+    return [item for entry in metadata for item in getattr(entry, "metadata", [entry])]
 
 
 def _default(field: FieldInfo) -> str:
@@ -155,7 +186,11 @@ def _cell(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    stale = [path for path, text in generated().items() if not Path(path).is_file() or Path(path).read_text("utf-8") != text]
+    stale = [
+        path
+        for path, text in generated().items()
+        if not Path(path).is_file() or Path(path).read_text("utf-8") != text
+    ]
     if "--check" in arguments:
         if stale:
             print(f"out of step with the typed config: {', '.join(stale)}; run `{COMMAND}`", file=sys.stderr)

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from yaml.constructor import ConstructorError
 
-from dpladder.config.check import problems_of_experiment, problems_of_project
+from dpladder.config.check import Problem, problems_of_experiment, problems_of_project
 from dpladder.config.model import NAME_PATTERN, Config
+from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, shown
 from dpladder.errors import BadInput
 
-KeyPath = tuple[str | int, ...]
 BASE = "main"
 RESERVED_NAMES = (BASE, "benchmarks", "data", "figures", "logs", "privacy", "report", "tables")
-PROJECT_KEYS = ("mode", "paths")  # one value for the whole project, so no experiment may override them
+LONGEST_NAME = 64
+PROJECT_KEYS = (
+    "mode",
+    "paths",
+    "experiments",
+)  # one value for the whole project, so no experiment may override them
+MOST_ENTRIES = 100_000  # far above any class list; a few nested aliases would otherwise expand without end
 
 
 @dataclass(frozen=True)
@@ -57,25 +64,36 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
     """Validate the base and each named experiment laid over it."""
     lines = lines or {}
     base = {key: value for key, value in values.items() if key != "experiments"}
-    named = values.get("experiments") or {}
-    config, problems = _validate(base, lines)
+    config, base_problems = _validate(base)
     experiments = {} if config is None else {BASE: config}
-    if not isinstance(named, Mapping):
-        problems.append(f"experiments{_at(lines, ('experiments',))}: given {named!r}; write a mapping of names to the keys they override")
-        named = {}
-    for name, override in named.items():
-        found = _problems_of_name(name, override)
-        if not found:
-            resolved, found = _validate(overlay(base, override or {}), lines, ("experiments", name))
-            found = [problem for problem in found if _body(problem, name) not in map(_body, problems)]
-            if resolved is not None:
-                experiments[str(name)] = resolved
-        problems.extend(found)
-    if not problems:
-        problems = problems_of_project(experiments)
+    problems = list(base_problems)
+    named = values.get("experiments")
+    if named is not None and not isinstance(named, Mapping):
+        problems.append(
+            (("experiments",), f"given {shown(named)}; write a mapping of names to the keys they override")
+        )
+    for name, override in named.items() if isinstance(named, Mapping) else ():
+        at = ("experiments", str(name))
+        found = list(_problems_of_override(name, override))
+        own = (
+            {key: value for key, value in override.items() if key not in PROJECT_KEYS}
+            if isinstance(override, Mapping)
+            else {}
+        )
+        resolved, between = _validate(overlay(base, own))
+        # what an experiment only inherits was said once, of the base
+        found += [
+            problem for problem in between if problem not in base_problems or (*at, *problem[0]) in lines
+        ]
+        problems += [((*at, *key), message) for key, message in found]
+        if resolved is not None:
+            experiments[str(name)] = resolved
+    problems += problems_of_project(experiments)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise BadInput("\n".join([f"config: {count}", *(f"  - {problem}" for problem in problems)]))
+        raise BadInput(
+            "\n".join([f"config: {count}", *(f"  - {_located(*problem, lines)}" for problem in problems)])
+        )
     return Project(experiments)
 
 
@@ -92,112 +110,220 @@ def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 1e-5 as a number; YAML 1.1 asks for a dot and would give a string."""
+    """SafeLoader that reads 1e-5 as a number (YAML 1.1 asks for a dot and would give a string), and that says where
+    a value stands that has the form of a date or number but is none."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, LookupError, AttributeError, TypeError):
+            kind = node.tag.rpartition(":")[2]
+            raise ConstructorError(
+                None,
+                None,
+                f"{shown(node.value)} is no valid {kind}; put it in quotes if it is text",
+                node.start_mark,
+            ) from None
 
 
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
 )
+TEXT_TAG, MERGE_TAG = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
 def read_yaml(path: Path) -> Source:
+    text = _read_text(path)
+    lines: dict[KeyPath, str] = {}
     try:
-        text = path.read_bytes().decode("utf-8")
+        problems = list(_index(yaml.compose(text, Loader=_Loader), (), path, lines))
+        values = None if problems else yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise BadInput(
+            f"config file {path}: nested too deeply, or an anchor that contains itself; write the values out"
+        ) from None
+    except yaml.YAMLError as error:
+        raise BadInput(_yaml_message(path, text, error)) from None
+    if problems:
+        raise BadInput("\n".join(problems))
+    if values is None:
+        raise BadInput(f"config file {path}: empty; start from config/config.yaml")
+    if not isinstance(values, dict):
+        raise BadInput(
+            f"config file {path}: the top level must be a mapping of keys, not a {type(values).__name__}; start from config/config.yaml"
+        )
+    return Source(values, lines)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        raise BadInput(f"config file {path}: not found; check the path, or copy config/config.yaml and edit it") from None
+        raise BadInput(
+            f"config file {path}: not found; check the path, or copy config/config.yaml and edit it"
+        ) from None
     except IsADirectoryError:
         raise BadInput(f"config file {path}: is a folder; name the YAML file in it") from None
     except UnicodeDecodeError as error:
         raise BadInput(f"config file {path}: not UTF-8 (byte {error.start}); save it as UTF-8") from None
-    except OSError as error:
-        raise BadInput(f"config file {path}: cannot be read ({error.strerror}); check its permissions") from None
-    try:
-        node = yaml.compose(text, Loader=_Loader)
-        lines: dict[KeyPath, str] = {}
-        _index_lines(node, (), path, lines)
-        values = yaml.load(text, Loader=_Loader)
-    except RecursionError:
-        raise BadInput(f"config file {path}: nested too deeply, or an anchor that contains itself; write the values out") from None
-    except yaml.YAMLError as error:
-        raise BadInput(_yaml_message(path, text, error)) from None
-    if values is None:
-        raise BadInput(f"config file {path}: empty; start from config/config.yaml")
-    if not isinstance(values, dict):
-        raise BadInput(f"config file {path}: the top level must be a mapping of keys, not a {type(values).__name__}")
-    return Source(values, lines)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(
+            f"config file {path}: cannot be read ({reason}); check its path and permissions"
+        ) from None
 
 
-def _index_lines(node: yaml.Node | None, at: KeyPath, path: Path, lines: dict[KeyPath, str]) -> None:
-    """Remember where every key stands, and refuse a key given twice, which YAML would silently let win."""
+def _index(node: yaml.Node | None, at: KeyPath, path: Path, lines: dict[KeyPath, str]) -> Iterator[str]:
+    """Remember where every key stands; name keys that are no text, or given twice, which YAML would silently let win."""
+    if len(lines) > MOST_ENTRIES:
+        raise BadInput(
+            f"config file {path}: more than {MOST_ENTRIES:,} entries once its aliases are written out; simplify it"
+        )
     if isinstance(node, yaml.MappingNode):
         for key_node, value_node in node.value:
-            key: KeyPath = (*at, str(key_node.value))
+            key: KeyPath = (*at, key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
             where = f"{path}:{key_node.start_mark.line + 1}"
-            if key in lines:
-                raise BadInput(f"config file {where}: {dotted(key)} stands twice, first at {lines[key]}; keep one of them")
-            lines[key] = where
-            _index_lines(value_node, key, path, lines)
+            if key_node.tag not in (TEXT_TAG, MERGE_TAG):
+                yield f"config file {where}: {dotted(key)}: YAML reads this key as {key_node.tag.rpartition(':')[2]}; put the key in quotes"
+            elif key in lines:
+                yield f"config file {where}: {dotted(key)} stands twice, first at {lines[key]}; keep one of them"
+            lines.setdefault(key, where)
+            yield from _index(value_node, key, path, lines)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             lines[(*at, index)] = f"{path}:{item.start_mark.line + 1}"
-            _index_lines(item, (*at, index), path, lines)
+            yield from _index(item, (*at, index), path, lines)
 
 
 def _yaml_message(path: Path, text: str, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     if mark is None:
-        return f"config file {path}: not valid YAML ({error})"
+        return f"config file {path}: not valid YAML: {' '.join(str(error).split())}"
+    problem = getattr(error, "problem", None) or "syntax error"
     line = text.splitlines()[mark.line] if mark.line < len(text.splitlines()) else ""
-    hint = "use spaces, YAML forbids tabs for indentation" if "\t" in line else "check the indentation and the colon on this line"
-    return f"config file {path}:{mark.line + 1}: not valid YAML: {getattr(error, 'problem', None) or 'syntax error'}; {hint}"
+    hint = (
+        "use spaces, YAML forbids tabs for indentation"
+        if "\t" in line
+        else "check the indentation and the colon on this line"
+    )
+    return f"config file {path}:{mark.line + 1}: not valid YAML: {problem}" + (
+        "" if "; " in problem else f"; {hint}"
+    )
 
 
 # --- validating --------------------------------------------------------------------------------------------------
 
 
-def _validate(values: Mapping[str, Any], lines: Mapping[KeyPath, str], under: KeyPath = ()) -> tuple[Config | None, list[str]]:
-    """A config or its problems. JSON mode keeps types strict (no "yes" for 1.0) while lists may fill tuples."""
+def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
+    """A config, or none and every problem. Where some keys are wrong, what holds between the others is still checked."""
+    config, problems = _parse(values)
+    if config is not None:
+        return config, problems_of_experiment(config)
+    wrong = {tuple(takewhile(lambda part: isinstance(part, str), key)) for key, _ in problems}
+    rest, _ = _parse(_without(values, wrong))
+    if rest is not None:
+        problems += problems_of_experiment(rest, doubtful=[_meant(key) for key in wrong])
+    return None, problems
+
+
+def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
+    """JSON mode keeps types strict (no "yes" for 1.0) while lists may fill tuples."""
     try:
-        config = Config.model_validate_json(json.dumps(values, default=str))
+        return Config.model_validate_json(json.dumps(values, default=str)), []
     except ValidationError as error:
-        return None, _explain(error, values, lines, under)
-    problems = problems_of_experiment(config)
-    return config, [_located(key, message, lines, under) for key, message in problems]
+        return None, _explain(error)
+    except (TypeError, ValueError, RecursionError):
+        return None, [((), "a key or value is no plain text, number, list or mapping; write it out plainly")]
 
 
-def _explain(error: ValidationError, values: Mapping[str, Any], lines: Mapping[KeyPath, str], under: KeyPath) -> list[str]:
+def _without(values: Mapping[str, Any], keys: Collection[KeyPath]) -> dict[str, Any]:
+    return {
+        name: _without(value, {key[1:] for key in keys if key[:1] == (name,)})
+        if isinstance(value, Mapping)
+        else value
+        for name, value in values.items()
+        if (name,) not in keys
+    }
+
+
+def _meant(key: KeyPath) -> KeyPath:
+    """The key itself, or the one it most likely misspells."""
+    return key[:-1] + tuple(closest(str(part), _section(key[:-1]).model_fields) or part for part in key[-1:])
+
+
+def _explain(error: ValidationError) -> list[Problem]:
     """One message per key: pydantic reports each branch of a union, and a list beside its bad items."""
-    by_key: dict[KeyPath, list[str]] = {}
+    by_key: dict[KeyPath, list[dict[str, Any]]] = {}
     for detail in error.errors(include_url=False):
-        key = _key_of(detail["loc"])
-        by_key.setdefault(key, []).append(_message(dict(detail), key))
-    problems = []
-    for key, messages in by_key.items():
-        if any(other[: len(key)] == key and other != key for other in by_key):
-            continue
-        given = _value_at(values, key)
-        quoted = "" if given is None else f"given {given!r}; "
-        problems.append(_located(key, quoted + ", or ".join(dict.fromkeys(messages)), lines, under))
-    return problems
+        about = _about(dict(detail))
+        by_key.setdefault(_key_of(about["loc"]), []).append(about)
+    innermost = [
+        key for key in by_key if not any(other[: len(key)] == key and other != key for other in by_key)
+    ]
+    return [
+        (key, _given(by_key[key][0]) + ", or ".join(dict.fromkeys(_wanted(d, key) for d in by_key[key])))
+        for key in innermost
+    ]
 
 
-def _message(detail: dict[str, Any], key: KeyPath) -> str:
-    kind, text = detail["type"], detail["msg"].removeprefix("Value error, ")
+def _about(detail: dict[str, Any]) -> dict[str, Any]:
+    """A section's own rule begins with the key that it is about: name that key and its value, not the section."""
+    if detail["type"] != "value_error" or not isinstance(detail["input"], Mapping):
+        return detail
+    key, _, rule = detail["msg"].removeprefix("Value error, ").partition(" ")
+    if key not in detail["input"]:
+        return detail
+    return detail | {"loc": (*detail["loc"], key), "input": detail["input"][key], "msg": rule}
+
+
+def _given(detail: dict[str, Any]) -> str:
+    whole = detail["type"] in ("missing", "json_invalid") or isinstance(detail["input"], Mapping)
+    return "" if whole else f"given {shown(detail['input'])}; "
+
+
+def _wanted(detail: dict[str, Any], key: KeyPath) -> str:
+    kind, given = detail["type"], detail["input"]
     if kind == "extra_forbidden":
         section = _section(key[:-1])
-        allowed = list(section.model_fields) + (["experiments"] if section is Config else [])
-        return f"unknown key; {_nearest(str(key[-1]), allowed)}allowed here: {', '.join(allowed)}"
-    if kind == "missing":
-        field = _section(key[:-1]).model_fields[str(key[-1])]
-        return f"required, but missing ({field.description}); add it"
-    if kind == "value_error":
-        return text
-    if kind == "string_pattern_mismatch":
-        return f"allowed are lower-case letters, digits, - and _, starting with a letter or digit ({NAME_PATTERN})"
+        allowed = [*section.model_fields, *(["experiments"] if section is Config else [])]
+        return f"unknown key; {did_you_mean(str(key[-1]), allowed)}allowed here: {', '.join(allowed)}"
+    if kind == "missing" and isinstance(key[-1], str):
+        return f"required, but missing ({_section(key[:-1]).model_fields[key[-1]].description}); add it"
     if kind == "literal_error":
         options = [part.strip("'") for part in re.split(r", | or ", detail["ctx"]["expected"])]
-        return f"{_nearest(str(detail['input']), options)}allowed: {', '.join(options)}"
-    return text.replace("Input should be", "it should be").replace("Tuple should have", "the list should have")
+        return f"{did_you_mean(str(given), options)}allowed: {', '.join(options)}"
+    if kind in WANTED:
+        return WANTED[kind].format(**detail.get("ctx", {})) + _quotes(kind, given)
+    return str(detail["msg"]).replace("Input should be", "it should be")
+
+
+def _quotes(kind: str, given: object) -> str:
+    """Quotes make text of a number, and their absence makes true of yes."""
+    if kind == "string_type" and isinstance(given, bool):
+        return "; put it in quotes: YAML reads yes, no, on and off as true and false"
+    if kind == "string_type" and isinstance(given, int | float):
+        return "; put it in quotes"
+    if kind in ("bool_type", "float_type", "int_type") and isinstance(given, str):
+        return ", without quotes"
+    return ""
+
+
+WANTED = {
+    "bool_type": "allowed: true, false",
+    "finite_number": "it should be a finite number",
+    "float_type": "it should be a number",
+    "int_type": "it should be a whole number",
+    "json_invalid": "nested too deeply, or text that is not valid Unicode; write it out plainly",
+    "missing": "an entry is missing; add it",
+    "model_type": "write its keys under it, one per line, or leave it out",
+    "string_pattern_mismatch": f"use lower-case letters, digits, - and _, starting with a letter or digit ({NAME_PATTERN})",
+    "string_type": "it should be text",
+    "too_long": "it should have at most {max_length} entries",
+    "too_short": "it should have at least {min_length}, so add one",
+    "tuple_type": "it should be a list, like [a, b]",
+}
 
 
 def _key_of(loc: Iterable[str | int]) -> KeyPath:
@@ -205,9 +331,8 @@ def _key_of(loc: Iterable[str | int]) -> KeyPath:
     key: list[str | int] = []
     model: type[BaseModel] | None = Config
     for part in loc:
-        if isinstance(part, str) and model is None:
-            break
-        key.append(part)
+        if isinstance(part, int) or model is not None:
+            key.append(part)
         if isinstance(part, str) and model is not None:
             model = _model_of(model, part)
     return tuple(key)
@@ -233,49 +358,22 @@ def _model_of(model: type[BaseModel], name: str) -> type[BaseModel] | None:
     return None
 
 
-def _problems_of_name(name: object, override: object) -> list[str]:
-    where = f"experiments.{name}"
-    if not isinstance(name, str) or not re.match(NAME_PATTERN, name):
-        return [f"{where}: not a valid experiment name; use lower-case letters, digits, - and _ ({NAME_PATTERN})"]
+def _problems_of_override(name: object, override: object) -> Iterator[Problem]:
+    if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name) or len(name) > LONGEST_NAME:
+        yield (
+            (),
+            f"not a valid experiment name; use up to {LONGEST_NAME} lower-case letters, digits, - and _ ({NAME_PATTERN})",
+        )
     if name in RESERVED_NAMES:
-        return [f"{where}: this name is reserved ({', '.join(RESERVED_NAMES)}); choose another"]
+        yield (), f"this name is reserved ({', '.join(RESERVED_NAMES)}); choose another"
     if override is not None and not isinstance(override, Mapping):
-        return [f"{where}: given {override!r}; write a mapping of the keys this experiment overrides"]
-    return [
-        f"{where}.{key}: holds for the whole project; set it at the top level" for key in PROJECT_KEYS if key in (override or {})
-    ]
+        yield (), f"given {shown(override)}; write a mapping of the keys this experiment overrides"
+    for key in PROJECT_KEYS:
+        if isinstance(override, Mapping) and key in override:
+            yield (key,), "holds for the whole project; set it at the top level"
 
 
-# --- wording -----------------------------------------------------------------------------------------------------
-
-
-def dotted(key: KeyPath) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).lstrip(".")
-
-
-def _at(lines: Mapping[KeyPath, str], key: KeyPath) -> str:
-    return f" ({lines[key]})" if key in lines else ""
-
-
-def _located(key: KeyPath, message: str, lines: Mapping[KeyPath, str], under: KeyPath) -> str:
-    own = (*under, *key)
-    return f"{dotted(own)}{_at(lines, own) or _at(lines, key)}: {message}"
-
-
-def _body(problem: str, experiment: object = None) -> str:
-    """A problem without the experiment's prefix, to say what the base already said only once."""
-    return problem.removeprefix(f"experiments.{experiment}.")
-
-
-def _nearest(given: str, options: Sequence[str]) -> str:
-    close = get_close_matches(given, options, n=1)
-    return f"did you mean {close[0]}? " if close else ""
-
-
-def _value_at(values: Any, key: KeyPath) -> Any:
-    for part in key:
-        try:
-            values = values[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return values
+def _located(key: KeyPath, message: str, lines: Mapping[KeyPath, str]) -> str:
+    """An experiment's inherited key stands where the base gives it."""
+    line = lines.get(key) or (lines.get(key[2:]) if key[:1] == ("experiments",) else None)
+    return dotted(key) + (f" ({line})" if line else "") + f": {message}"

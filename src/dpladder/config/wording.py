@@ -1,0 +1,38 @@
+"""How a config message reads: key paths, values, and the nearest spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+KeyPath = tuple[str | int, ...]
+LONGEST = 80
+
+
+def dotted(key: KeyPath) -> str:
+    return (
+        "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in key).lstrip(".")
+        or "config"
+    )
+
+
+def _name(part: str) -> str:
+    return part if part.isprintable() and 0 < len(part) <= LONGEST else shown(part)
+
+
+def shown(value: Any) -> str:
+    """A value as the user knows it from YAML, on one line of bounded length."""
+    if value is None:
+        return "nothing"
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 4] + " ..."
+
+
+def closest(given: str, options: Iterable[str]) -> str | None:
+    return next(iter(get_close_matches(given, list(options), n=1)), None)
+
+
+def did_you_mean(given: str, options: Iterable[str]) -> str:
+    close = closest(given, options)
+    return "" if close is None or close == given else f"did you mean {close}? "
