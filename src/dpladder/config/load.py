@@ -64,37 +64,32 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
     """Validate the base and each named experiment laid over it."""
     lines = lines or {}
     base = {key: value for key, value in values.items() if key != "experiments"}
-    config, base_problems = _validate(base)
+    config, of_base = _validate(base)
     experiments = {} if config is None else {BASE: config}
-    problems = list(base_problems)
+    problems = list(of_base)
     named = values.get("experiments")
     if named is not None and not isinstance(named, Mapping):
-        problems.append(
-            (("experiments",), f"given {shown(named)}; write a mapping of names to the keys they override")
-        )
-    for name, override in named.items() if isinstance(named, Mapping) else ():
+        problems.append((("experiments",), f"given {shown(named)}; map names to the keys that they override"))
+    for name, override in _mapping(named).items():
         at = ("experiments", str(name))
-        found = list(_problems_of_override(name, override))
-        own = (
-            {key: value for key, value in override.items() if key not in PROJECT_KEYS}
-            if isinstance(override, Mapping)
-            else {}
-        )
-        resolved, between = _validate(overlay(base, own))
+        own = {key: value for key, value in _mapping(override).items() if key not in PROJECT_KEYS}
+        config, found = _validate(overlay(base, own))
         # what an experiment only inherits was said once, of the base
-        found += [
-            problem for problem in between if problem not in base_problems or (*at, *problem[0]) in lines
-        ]
+        found = [problem for problem in found if problem not in of_base or (*at, *problem[0]) in lines]
+        found += _problems_of_override(name, override)
         problems += [((*at, *key), message) for key, message in found]
-        if resolved is not None:
-            experiments[str(name)] = resolved
+        if config is not None:
+            experiments[str(name)] = config
     problems += problems_of_project(experiments)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise BadInput(
-            "\n".join([f"config: {count}", *(f"  - {_located(*problem, lines)}" for problem in problems)])
-        )
+        located = [f"  - {_located(key, message, lines)}" for key, message in problems]
+        raise BadInput("\n".join([f"config: {count}", *located]))
     return Project(experiments)
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,9 +362,9 @@ def _problems_of_override(name: object, override: object) -> Iterator[Problem]:
     if name in RESERVED_NAMES:
         yield (), f"this name is reserved ({', '.join(RESERVED_NAMES)}); choose another"
     if override is not None and not isinstance(override, Mapping):
-        yield (), f"given {shown(override)}; write a mapping of the keys this experiment overrides"
+        yield (), f"given {shown(override)}; write the keys that this experiment overrides under it"
     for key in PROJECT_KEYS:
-        if isinstance(override, Mapping) and key in override:
+        if key in _mapping(override):
             yield (key,), "holds for the whole project; set it at the top level"
 
 

@@ -1,0 +1,89 @@
+"""What ships with the config: the generated files, the schema, and the examples."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from dpladder.config import load
+from dpladder.config.docs import COMMAND, generated
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "config" / "config.yaml"
+EXAMPLES = sorted((ROOT / "config" / "examples").glob("*.yaml"))
+
+
+@pytest.fixture(name="schema", scope="module")
+def _schema():
+    return json.loads((ROOT / "workflow" / "schemas" / "config.schema.json").read_text("utf-8"))
+
+
+@pytest.fixture(name="sources")
+def _sources(tmp_path, monkeypatch):
+    """A working directory that holds what the examples say they need."""
+    (tmp_path / "data" / "photos").mkdir(parents=True)
+    (tmp_path / "data" / "features.npz").touch()
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("path", generated())
+def test_generated_files_are_in_step_with_the_typed_config(path):
+    assert (ROOT / path).read_text("utf-8") == generated()[path], f"{path} is out of step: run `{COMMAND}`"
+
+
+def test_the_demo_loads():
+    assert load([DEMO]).main.dataset.lineage == "mnist5k"
+
+
+@pytest.mark.usefixtures("sources")
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_loads_where_its_sources_are(path):
+    assert load([path]).main.privacy.epsilon > 0
+
+
+def test_the_examples_cover_what_the_documentation_promises():
+    promised = {"cifar10", "cifar100", "own_images", "own_matrix", "research", "slurm"}
+    assert {path.stem for path in EXAMPLES} == promised
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_says_when_to_use_it_what_it_needs_and_how_to_run_it(path):
+    when, needs, run = path.read_text("utf-8").splitlines()[:3]
+    assert when.startswith("# When ")
+    assert needs.startswith("# Needs: ")
+    assert f"--configfile config/examples/{path.name}" in run
+    for word in needs.split():
+        if word.startswith("data/"):
+            assert f":{word.split('/<')[0]}" in path.read_text("utf-8"), f"{word} is not the source"
+
+
+@pytest.mark.parametrize("path", [DEMO, *EXAMPLES], ids=lambda path: path.stem)
+def test_the_schema_accepts_what_ships_read_by_any_yaml_reader(path, schema):
+    jsonschema.validate(yaml.safe_load(path.read_text("utf-8")), schema)
+
+
+@pytest.mark.parametrize("section", [(), ("privacy",), ("sweep", "search"), ("dataset", "unit")], ids=".".join)
+def test_the_schema_rejects_an_unknown_key(section, schema):
+    values = yaml.safe_load(DEMO.read_text("utf-8"))
+    inner = values
+    for key in section:
+        inner = inner[key]
+    inner["surprise"] = 1
+    with pytest.raises(jsonschema.ValidationError, match="surprise"):
+        jsonschema.validate(values, schema)
+
+
+def test_every_key_of_the_demo_stands_in_the_reference():
+    reference = (ROOT / "config" / "README.md").read_text("utf-8")
+
+    def keys(values, prefix=""):
+        for key, value in values.items():
+            yield prefix + key
+            yield from keys(value, f"{prefix}{key}.") if isinstance(value, dict) else ()
+
+    missing = [key for key in keys(yaml.safe_load(DEMO.read_text("utf-8"))) if f"`{key}`" not in reference]
+    assert missing == ["experiments"]  # told in prose above the table
