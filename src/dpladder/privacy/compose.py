@@ -2,7 +2,7 @@
 
 Spends compose over what one unit bears. A unit lies in one part of each split rule, so the parts of one rule
 compose in parallel and different rules add. Under replace_one the unit and its replacement may lie in different
-parts of a rule, so there the worst two parts add.
+parts of a rule, so there the worst two parts add: each loses or gains one unit, which costs no more than replacing it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations, product
 from typing import Literal
 
@@ -100,14 +99,14 @@ def report(spends: Sequence[Spend], delta: float) -> dict[str, float | None]:
     loads = _worst_loads(choices)
     own = {spend: compose([spend], delta / len(spends)).epsilon for spend in dict.fromkeys(spends)}
     naive = math.fsum(max(math.fsum(own[s] for s in charged) for _, charged in c) for c in choices.values())
-    by = {
-        "rdp": partial(_by_rdp, relation=relation, delta=delta),
-        "pld": partial(_by_pld, relation=relation, delta=delta),
-        "exact": partial(_exact, delta=delta),
+    ways: dict[str, list[Figure | None]] = {
+        "rdp": [_by_rdp(load, relation, delta) for load in loads],
+        "pld": [_by_pld(load, relation, delta) for load in loads],
+        "exact": [_exact(load, delta) for load in loads],
     }
-    figures = {way: [f(load) for load in loads] for way, f in by.items()}
     return {"naive": naive} | {
-        way: None if None in found else max(f.epsilon for f in found if f) for way, found in figures.items()
+        way: None if None in figures else max((f.epsilon for f in figures if f), default=0.0)
+        for way, figures in ways.items()
     }
 
 

@@ -206,5 +206,5 @@ def _check_delta(delta: float) -> None:
 
 
 def _check_steps(steps: int) -> None:
-    if steps < 1 or steps != int(steps):
+    if not 1 <= steps < math.inf or steps != int(steps):
         raise BadInput(f"steps is {steps}. It must be a whole number, 1 or more.")
