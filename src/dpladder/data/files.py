@@ -1,0 +1,68 @@
+"""Private files: mode 0600 in folders of mode 0700, whole or absent, never half written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from dpladder.errors import BadInput
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder that only its owner can open, with any parents that are missing."""
+    with explained(path):
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new file of mode 0600 to fill, which takes the name `path` when the block succeeds and vanishes when it fails."""
+    private_folder(path.parent)
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    with explained(path):
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            yield temporary
+            _sync(temporary)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync(path.parent)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def link(target: Path, name: Path) -> None:
+    """Let `name` stand for `target`, in one step, whatever stood there before."""
+    private_folder(name.parent)
+    temporary = name.parent / f".{name.name}.{secrets.token_hex(8)}"
+    with explained(name):
+        temporary.symlink_to(target.resolve())
+        os.replace(temporary, name)
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what the file system refuses into one message with the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise BadInput(
+            f"{path} cannot be written: {error.strerror or 'the file system refused'}. "
+            "Check free space and permissions there, then run again; what was finished before is kept."
+        ) from error
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
