@@ -66,7 +66,9 @@ def test_the_schema_accepts_what_ships_read_by_any_yaml_reader(path, schema):
     jsonschema.validate(yaml.safe_load(path.read_text("utf-8")), schema)
 
 
-@pytest.mark.parametrize("section", [(), ("privacy",), ("sweep", "search"), ("dataset", "unit")], ids=".".join)
+@pytest.mark.parametrize(
+    "section", [(), ("privacy",), ("sweep", "search"), ("dataset", "unit")], ids=".".join
+)
 def test_the_schema_rejects_an_unknown_key(section, schema):
     values = yaml.safe_load(DEMO.read_text("utf-8"))
     inner = values

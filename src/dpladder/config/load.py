@@ -22,11 +22,11 @@ from dpladder.errors import BadInput
 BASE = "main"
 RESERVED_NAMES = (BASE, "benchmarks", "data", "figures", "logs", "privacy", "report", "tables")
 LONGEST_NAME = 64
-PROJECT_KEYS = (
-    "mode",
-    "paths",
-    "experiments",
-)  # one value for the whole project, so no experiment may override them
+PROJECT_KEYS = ("mode", "paths", "experiments")  # one for the whole project: no experiment overrides them
+STAND_IN = {  # for required keys that are wrong, so that the others can be checked; never part of a config
+    "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},
+    "privacy": {"epsilon": 1.0, "delta": 0.5},
+}
 MOST_ENTRIES = 100_000  # far above any class list; a few nested aliases would otherwise expand without end
 
 
@@ -75,7 +75,7 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         own = {key: value for key, value in _mapping(override).items() if key not in PROJECT_KEYS}
         config, found = _validate(overlay(base, own))
         # what an experiment only inherits was said once, of the base
-        found = [problem for problem in found if problem not in of_base or (*at, *problem[0]) in lines]
+        found = [problem for problem in found if problem not in of_base or _gives(own, problem[0])]
         found += _problems_of_override(name, override)
         problems += [((*at, *key), message) for key, message in found]
         if config is not None:
@@ -90,6 +90,17 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _gives(values: Any, key: KeyPath) -> bool:
+    """Do `values` themselves hold this key? A list is replaced whole, so it holds each of its entries."""
+    for part in key:
+        if isinstance(part, int):
+            return True
+        if part not in _mapping(values):
+            return False
+        values = values[part]
+    return True
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,7 +228,7 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     if config is not None:
         return config, problems_of_experiment(config)
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), key)) for key, _ in problems}
-    rest, _ = _parse(_without(values, wrong))
+    rest, _ = _parse(overlay(STAND_IN, _without(values, wrong)))
     if rest is not None:
         problems += problems_of_experiment(rest, doubtful=[_meant(key) for key in wrong])
     return None, problems
