@@ -207,7 +207,7 @@ class Learner(Section):
 class Evaluate(Section):
     """How the final model is measured on the test part."""
 
-    epsilon: Positive | None = Field(None, description="epsilon of the noised test count on the private test part; empty: the target's own")
+    epsilon: Positive | None = Field(None, description="epsilon of the noised test count on the private test part; empty: as much as the final training")
 
 
 class Research(Section):

@@ -1,0 +1,240 @@
+"""The plan: every spend that a config declares, known before any private record is read.
+
+Rungs, trials and targets have fixed budgets, so the plan needs no data. A trial's step count may still depend on an
+earlier release; its budget may not (Gaussian budgets are a filter: DESIGN, contract line 10). What the ledger already
+holds is taken as it was paid, never priced again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dpladder import stages
+from dpladder.config import Config, Project
+from dpladder.config.load import BASE
+from dpladder.config.model import Rung
+from dpladder.errors import Refused
+from dpladder.privacy import budget, gdp
+from dpladder.privacy.compose import Composition, compose
+from dpladder.privacy.ledger import Held, Item, State, Terms
+from dpladder.privacy.spend import Gaussian, Job, Partition, Spend
+
+TRAIN, TEST = "train", "test"
+FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
+TEST_SHARE = 0.05  # of mu^2, for the test count where it does not compose in parallel
+
+Spends = dict[Job, tuple[Spend, ...]]
+
+
+@dataclass(frozen=True)
+class TrialBudget:
+    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2."""
+
+    total: float
+    weights: float
+    score: float | None
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One published final model, the total it promises, and every job its guarantee composes."""
+
+    experiment: str
+    target: float
+    delta: float
+    lineage: str
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`superseded`: what earlier versions of this DAG's jobs spent, which nobody can take back."""
+
+    items: dict[Job, Item]
+    artifacts: tuple[Artifact, ...]
+    terms: dict[str, Terms]
+    superseded: tuple[Spend, ...]
+
+    def of(self, jobs: Iterable[Job]) -> tuple[Spend, ...]:
+        return tuple(spend for job in jobs for spend in self.items[job].spends)
+
+    def of_lineage(self, lineage: str) -> tuple[Spend, ...]:
+        """Every spend of the DAG on one lineage, charged once however many artifacts stand on it."""
+        return tuple(s for s in (*self.of(self.items), *self.superseded) if s.lineage == lineage)
+
+
+def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
+    """All jobs of all experiments, finished ones at what they cost."""
+    statics = _statics(project)
+    finished, superseded = _history(states, statics, project)
+    items: dict[Job, Item] = {}
+    artifacts = []
+    for name, config in project.experiments.items():
+        own = [s for s in superseded if s.job.experiment == name and s.lineage == config.dataset.lineage]
+        ladder = _ladder(project, name, config) | _known(finished, _ladder(project, name, config))
+        for target in stages.targets(config):
+            final = _final(project, name, config, target, [*_flat(ladder), *own], finished)
+            items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
+            jobs = (*ladder, *final)
+            artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, jobs))
+    terms = {config.dataset.lineage: terms_of(config) for config in project.experiments.values()}
+    return Plan(items, tuple(artifacts), terms, superseded)
+
+
+def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
+    """What an artifact costs someone who sees nothing else of the DAG: its own and its ancestors' spends, and those of
+    earlier versions of its experiment."""
+    earlier = [
+        s for s in plan.superseded if (s.lineage, s.job.experiment) == (artifact.lineage, artifact.experiment)
+    ]
+    return compose((*plan.of(artifact.jobs), *earlier), artifact.delta)
+
+
+def terms_of(config: Config) -> Terms:
+    """What the config fixes for the life of its lineage."""
+    lifetime = config.privacy.lifetime
+    return Terms(
+        lineage=config.dataset.lineage,
+        relation=config.privacy.relation,
+        unit=config.dataset.unit.by,
+        cap=config.dataset.unit.cap,
+        delta=config.privacy.delta,
+        split_rule=partition(config).split_rule,
+        lifetime_epsilon=None if lifetime is None else lifetime.epsilon,
+        mode=config.mode,
+    )
+
+
+def trial_budget(config: Config, rung: int) -> TrialBudget:
+    """mu of one trial at its rung's epsilon; a share of its square pays for the score."""
+    total = gdp.mu(config.sweep.rungs[rung].epsilon, config.privacy.delta)
+    if config.sweep.select.by == "public":
+        return TrialBudget(total, total, None)
+    score = math.sqrt(config.sweep.select.share) * total
+    return TrialBudget(total, gdp.remaining(total, [score]), score)
+
+
+def partition(config: Config, *parts: str) -> Partition:
+    split = config.dataset.split
+    rule = "given" if split.rule == "given" else f"hash test={split.test!r} validation={split.validation!r}"
+    return Partition(rule, parts)
+
+
+def _statics(project: Project) -> dict[Job, str]:
+    """Every private job of the DAG, with the digest of all that is known about it before data is read."""
+    statics = {}
+    for name, config in project.experiments.items():
+        alone = [*_ladder(project, name, config)]
+        for target in stages.targets(config):
+            alone += _final_jobs(project, name, config, target)
+        statics |= {job: stages.static(config, job) for job in alone}
+    return statics
+
+
+def _history(
+    states: Mapping[str, State], statics: Mapping[Job, str], project: Project
+) -> tuple[dict[Job, Held], tuple[Spend, ...]]:
+    """From the ledgers: what the current jobs already cost, and what earlier versions of them cost beside it."""
+    used = [
+        held
+        for state in states.values()
+        for held in state.items.values()
+        if held.status in ("COMMITTED", "DONE") and held.job.experiment in project.experiments
+    ]
+    current = {held.job: held for held in used if statics.get(held.job) == held.static}
+    earlier = tuple(s for held in used if current.get(held.job) is not held for s in held.spends)
+    return current, earlier
+
+
+def _known(finished: Mapping[Job, Held], jobs: Iterable[Job]) -> Spends:
+    return {job: finished[job].declared for job in jobs if job in finished}
+
+
+def _flat(spends: Spends) -> list[Spend]:
+    return [spend for of_job in spends.values() for spend in of_job]
+
+
+def _ladder(project: Project, name: str, config: Config) -> Spends:
+    """The spends that every target of an experiment stands on: the noised mean and the sweep."""
+    jobs: Spends = {}
+    if config.features.mean is not None:
+        job = stages.owned_job(project, name, "estimate_mean")
+        jobs[job] = (_spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),)
+    for index, rung in enumerate(config.sweep.rungs):
+        cost = trial_budget(config, index)
+        for trial in range(rung.trials):
+            job = stages.owned_job(project, name, "run_trial", rung=index, trial=trial)
+            jobs[job] = (_spend(config, job, TRAIN, cost.weights, "weights"),)
+            if cost.score is not None:
+                jobs[job] += (_spend(config, job, config.sweep.select.part, cost.score, "score"),)
+    return jobs
+
+
+def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
+    """The final training and, on a private test part, its evaluation."""
+    rules = ("train_final",) if config.dataset.public_test is not None else ("train_final", "evaluate")
+    return tuple(
+        stages.owned_job(project, name, rule, target=stages.target_name(target)) for rule in rules
+    )
+
+
+def _final(
+    project: Project, name: str, config: Config, target: float, before: list[Spend], finished: Mapping[Job, Held]
+) -> Spends:
+    final, *tests = _final_jobs(project, name, config, target)
+    spends = _known(finished, (final, *tests))
+    for test in tests:
+        if test not in spends:
+            others = [*before, *spends.get(final, ())]
+            spends[test] = (_spend(config, test, TEST, _test_mu(config, target, others, final in spends), "test score"),)
+    if final not in spends:
+        mu = _final_mu(config, target, [*before, *(s for test in tests for s in spends[test])])
+        spends[final] = (_spend(config, final, TRAIN, mu, "weights"),)
+    return {job: spends[job] for job in (final, *tests)}
+
+
+def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
+    """`remaining` solves mu_f = sqrt(B^2 - sum mu^2) exactly (DESIGN section 4)."""
+    if config.final.budget != "remaining":
+        return gdp.mu(config.final.budget, config.privacy.delta)
+    try:
+        return budget.remaining_mu(target, config.privacy.delta, before, partition(config, TRAIN))
+    except Refused as refused:
+        raise Refused(f"total epsilon {target:g} is infeasible. {refused} {_nearest(config, target)}") from None
+
+
+def _test_mu(config: Config, target: float, before: Sequence[Spend], trained: bool) -> float:
+    """What the noised test count may cost. Under add_remove a unit lies in one part, so the count may cost as much as
+    the final training and the test part still never bears more than the training part (contract line 9). A replaced
+    unit may touch both parts, so there the count takes a share."""
+    if config.evaluate.epsilon is not None:
+        return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
+    if trained:
+        return budget.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
+    left = _final_mu(config, target, before)
+    return left if config.privacy.relation == "add_remove" else left * math.sqrt(TEST_SHARE)
+
+
+def _nearest(config: Config, target: float) -> str:
+    """The nearest plans that leave the final training its share, in one sentence with numbers."""
+
+    def sweep(factor: float) -> list[Spend]:
+        rungs = tuple(Rung(epsilon=rung.epsilon * factor, trials=rung.trials) for rung in config.sweep.rungs)
+        scaled = config.model_copy(update={"sweep": config.sweep.model_copy(update={"rungs": rungs})})
+        return _flat(_ladder(Project({BASE: scaled}), BASE, scaled))
+
+    delta, train = config.privacy.delta, partition(config, TRAIN)
+    return budget.sentence(budget.nearest_feasible(target, delta, sweep, train, FINAL_SHARE))
+
+
+def _spend(config: Config, job: Job, part: str, mu: float, label: str) -> Spend:
+    return Spend(
+        config.dataset.lineage,
+        config.privacy.relation,
+        partition(config, part),
+        job,
+        Gaussian(gdp.sigma(mu, 1)),
+        label=label,
+    )

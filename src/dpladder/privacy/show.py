@@ -1,0 +1,122 @@
+"""The plan as others read it: JSON for scripts, a table for people. Every epsilon is shown rounded up."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from dpladder.privacy.compose import Composition, compose
+from dpladder.privacy.ledger import State
+from dpladder.privacy.plan import Plan, artifact_cost
+from dpladder.privacy.spend import Spend, mu, to_json
+
+
+def up(value: float, places: int = 4) -> str:
+    """A cost as shown: rounded up, so that what is printed is never less than what it is."""
+    return f"{math.ceil(value * 10**places - 1e-9) / 10**places:.{places}f}"
+
+
+def plan_document(plan: Plan, states: Mapping[str, State]) -> dict[str, Any]:
+    """The format of `dpladder plan --json`."""
+    lineages = {lineage: _lineage(plan, lineage, states.get(lineage, State())) for lineage in plan.terms}
+    artifacts = [
+        {"experiment": a.experiment, "target_epsilon": a.target, "epsilon": cost.epsilon, "mu": cost.mu}
+        for a in plan.artifacts
+        for cost in [artifact_cost(plan, a)]
+    ]
+    problems = [
+        f"{a['experiment']} would cost epsilon = {up(a['epsilon'])}, above its total of {a['target_epsilon']:g}"
+        for a in artifacts
+        if a["epsilon"] > a["target_epsilon"]
+    ] + [
+        f"lineage {lineage} would reach epsilon = {up(d['epsilon_after'])}, above its lifetime limit of {d['lifetime_epsilon']:g}"
+        for lineage, d in lineages.items()
+        if d["lifetime_epsilon"] is not None and d["epsilon_after"] > d["lifetime_epsilon"]
+    ]
+    main = plan.artifacts[0]
+    terms, figures = plan.terms[main.lineage], lineages[main.lineage]
+    return {
+        "feasible": not problems,
+        "problems": problems,
+        "mode": terms.mode,
+        "relation": terms.relation,
+        "delta": terms.delta,
+        "epsilon": figures["epsilon"],
+        "mu": figures["mu"],
+        "target_epsilon": max(a.target for a in plan.artifacts if a.lineage == main.lineage),
+        "lifetime_epsilon": terms.lifetime_epsilon,
+        "artifacts": artifacts,
+        "datasets": lineages,
+        "spends": [_spend(s, plan.terms[lineage].delta) for lineage in plan.terms for s in plan.of_lineage(lineage)],
+    }
+
+
+def plan_table(document: Mapping[str, Any]) -> str:
+    """The same on a terminal: what each group of like jobs costs, the totals, and whether it may run."""
+    spends = document["spends"]
+    total = math.fsum(s["mu"] ** 2 for s in spends if s["partition"] != "test") or 1.0
+    groups = Counter((s["experiment"], s["rule"], s["label"], s["partition"], s["mu"], s["epsilon"]) for s in spends)
+    lines = [f"{'experiment':<14}{'rule':<13}{'buys':<12}{'reads':<12}{'jobs':>4}{'epsilon each':>14}{'share of mu^2':>15}"]
+    for (experiment, rule, label, part, mu_each, epsilon), count in groups.items():
+        share = "in parallel" if part == "test" else f"{count * mu_each**2 / total:.1%}"
+        lines.append(f"{experiment:<14}{rule:<13}{label:<12}{part:<12}{count:>4}{up(epsilon):>14}{share:>15}")
+    lines.append("")
+    lines += [
+        f"{a['experiment']}: final model at epsilon = {up(a['epsilon'])} of {a['target_epsilon']:g}, search included"
+        for a in document["artifacts"]
+    ]
+    for lineage, figures in document["datasets"].items():
+        limit = figures["lifetime_epsilon"]
+        lines.append(
+            f"lineage {lineage}: all of this DAG's releases together epsilon = {up(figures['epsilon'])}; ever spent once "
+            f"it is done epsilon = {up(figures['epsilon_after'])}; "
+            + (f"lifetime limit {limit:g}" if limit is not None else "no lifetime limit declared, so no lifetime guarantee")
+            + f" (delta = {document['delta']:g}, {document['relation']})"
+        )
+    lines += [f"REFUSED: {problem}" for problem in document["problems"]]
+    return "\n".join(lines)
+
+
+def _lineage(plan: Plan, lineage: str, state: State) -> dict[str, Any]:
+    terms = plan.terms[lineage]
+    dag = compose(plan.of_lineage(lineage), terms.delta)
+    after = _after(plan, lineage, state)
+    return {
+        "epsilon": dag.epsilon,
+        "mu": dag.mu,
+        "epsilon_spent": compose(state.charged(), terms.delta, adaptive=True).epsilon,
+        "epsilon_after": after.epsilon,
+        "lifetime_epsilon": terms.lifetime_epsilon,
+    }
+
+
+def _after(plan: Plan, lineage: str, state: State) -> Composition:
+    """Everything ever charged on the lineage once the plan is done."""
+    known = {(h.job, h.static) for h in state.items.values() if h.status in ("COMMITTED", "DONE")}
+    new = tuple(
+        s
+        for item in plan.items.values()
+        if (item.job, item.static) not in known
+        for s in item.spends
+        if s.lineage == lineage
+    )
+    kept = tuple(s for h in state.items.values() if h.status in ("COMMITTED", "DONE") for s in h.spends)
+    return compose((*kept, *new), plan.terms[lineage].delta, adaptive=True)
+
+
+def _spend(spend: Spend, delta: float) -> dict[str, Any]:
+    return {
+        "rule": spend.job.rule,
+        "experiment": spend.job.experiment,
+        "wildcards": dict(spend.job.wildcards),
+        "label": spend.label,
+        "dataset": spend.lineage,
+        "partition": ",".join(spend.partition.parts) or "all",
+        "relation": spend.relation,
+        "event": to_json(spend.event),
+        "count": spend.count,
+        "mu": mu(spend.event, spend.count),
+        "epsilon": compose([spend], delta).epsilon,
+    }
