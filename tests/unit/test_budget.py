@@ -48,6 +48,24 @@ def test_only_spends_on_the_same_part_are_deducted() -> None:
     assert remaining_mu(1.0, DELTA, scores, Partition("other", ("train",))) == pytest.approx(rest, rel=1e-12)
 
 
+def test_what_is_left_for_everyone_is_what_the_worst_part_has() -> None:
+    spends = [
+        spend(Gaussian(5.0), Partition("hash", ("test",))),
+        spend(Gaussian(2.0), Partition("hash", ("train",))),
+    ]
+    left = remaining_mu(3.0, DELTA, spends, EVERYONE)
+    assert left == pytest.approx(gdp.remaining(gdp.mu(3.0, DELTA), [0.5]), rel=1e-12)
+
+
+def test_a_part_of_the_same_name_under_another_rule_is_not_the_same_part() -> None:
+    spends = [
+        spend(Gaussian(5.0), Partition("hash", ("test",))),
+        spend(Gaussian(10.0), Partition("other", ("train",))),
+    ]
+    left = remaining_mu(1.0, DELTA, spends, Partition("hash", ("train",)))
+    assert left == pytest.approx(gdp.remaining(gdp.mu(1.0, DELTA), [0.1]), rel=1e-12)
+
+
 def test_under_replace_one_another_parts_spends_are_deducted_too() -> None:
     train, test = Partition("hash", ("train",)), Partition("hash", ("test",))
     scores = [spend(Gaussian(5.0), test, "replace_one")]

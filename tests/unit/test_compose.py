@@ -156,10 +156,11 @@ def test_poisson_batches_beside_gaussians_compose_by_pld() -> None:
     assert composed.epsilon == pytest.approx(by_hand.get_epsilon(DELTA), rel=1e-6)
 
 
-def test_a_small_epsilon_is_not_lost_to_short_rdp_orders() -> None:
-    tiny = gdp.mu(0.01, DELTA)
+@pytest.mark.parametrize("exact", [0.001, 0.01])
+def test_a_small_epsilon_is_not_lost_to_short_rdp_orders(exact: float) -> None:
+    tiny = gdp.mu(exact, DELTA)
     epsilon = compose([spend(ZCdp(tiny * tiny / 2))], DELTA).epsilon
-    assert 0.01 < epsilon < 0.0125
+    assert exact < epsilon < 1.25 * exact
 
 
 @pytest.mark.parametrize("pure", [Laplace(5.0), Exponential(0.2)])
@@ -194,6 +195,22 @@ def test_pure_events_go_wherever_the_rest_goes() -> None:
     pure = [spend(Exponential(0.1)), spend(Laplace(10.0))]
     assert compose([spend(Sampled(0.1, Laplace(4.0))), *pure], DELTA).accountant == "pld"
     assert compose([spend(RepeatAndSelect(Gaussian(3.0), 10, 1)), *pure], DELTA).accountant == "rdp"
+
+
+def test_pure_events_that_pld_does_not_take_are_charged_there_too() -> None:
+    sampled, pure = spend(Sampled(0.1, Laplace(4.0))), spend(Exponential(0.3), count=2)
+    gaussian = spend_mu(gdp.mu_of_pure(0.3) * math.sqrt(2))
+    assert compose([sampled, pure], DELTA).epsilon == pytest.approx(
+        compose([sampled, gaussian], DELTA).epsilon, rel=1e-9
+    )
+
+
+def test_equal_events_each_count() -> None:
+    counted = compose([spend(Laplace(10.0), count=4)], DELTA).epsilon
+    assert compose([spend(Laplace(10.0))] * 4, DELTA).epsilon == pytest.approx(counted, rel=1e-12)
+    across = [spend(Laplace(10.0), part, rule=rule) for rule in ("one", "two") for part in ("a", "b")]
+    twice = compose([spend(Laplace(10.0), count=2)], DELTA).epsilon
+    assert compose(across, DELTA).epsilon == pytest.approx(twice, rel=1e-12)
 
 
 def test_a_laplace_alone_costs_its_pure_epsilon_at_most() -> None:

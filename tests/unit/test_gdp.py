@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath
 import pytest
@@ -142,6 +143,14 @@ def test_mus_compose_as_the_root_of_their_squares() -> None:
     assert gdp.compose([0.3, 0.4]) >= 0.5
     assert gdp.compose([]) == 0
     assert gdp.compose([0.1] * 100) == pytest.approx(gdp.mu_of(10, 100), rel=1e-14)
+
+
+@given(st.floats(1e-6, 1e6), steps, st.lists(mus, min_size=1, max_size=20))
+def test_short_formulas_round_up_to_the_last_bit(number: float, steps: int, spent: list[float]) -> None:
+    """In exact fractions, squared: doubles alone fall below about half the time."""
+    assert (Fraction(gdp.mu_of(number, steps)) * Fraction(number)) ** 2 >= steps
+    assert (Fraction(gdp.sigma(number, steps)) * Fraction(number)) ** 2 >= steps
+    assert Fraction(gdp.compose(spent)) ** 2 >= sum(Fraction(mu) ** 2 for mu in spent)
 
 
 @given(mus, st.lists(mus, max_size=20))
