@@ -1,0 +1,163 @@
+"""Feature caches: what each claims to hold, how it is found again, opened and merged.
+
+A cache is a sealed file with the rows of one part, or of one shard of it, sorted by record id. Its address in the cache
+root is a keyed digest of everything its bytes follow from, so another experiment or clone under the same home finds it.
+Trial jobs import this module: no torch, no timm.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from json import dumps
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.model import Features
+from dpladder.data import sealed
+from dpladder.data.files import link, replacing
+from dpladder.data.sealed import Attrs
+from dpladder.errors import BadInput, DpladderError
+
+PROVENANCE = ("dpladder", "torch", "timm", "shard")  # attributes that an address leaves out
+NOTHING: Attrs = {}
+
+
+@dataclass(frozen=True)
+class FeatureCache:
+    """One part's features, memory-mapped and shared between processes. A label of -1 marks a row that counts as nothing.
+
+    `digest` names these exact bytes; it is keyed, so it tells nothing to those without the key.
+    """
+
+    features: NDArray[np.floating]
+    labels: NDArray[np.int64]
+    record_ids: NDArray[np.uint8]
+    units: NDArray[np.uint8]
+    checks: NDArray[np.uint8]
+    attrs: Attrs
+    digest: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    path: Path
+    size: int
+    attrs: Attrs
+
+
+def claims(features: Features, commitment: str, part: str) -> Attrs:
+    """What a cache must say about itself to belong to a config and a version of the data."""
+    return {
+        "kind": "features",
+        "commitment": commitment,
+        "part": part,
+        "model": features.model,
+        "weights": features.weights if features.weights in ("bundled", "pretrained") else "local",
+        "image_size": features.image_size or 0,
+        "layers": dumps(features.layers),
+        "normalize": int(features.normalize),
+        "dtype": features.dtype,
+        "batch_size": features.batch_size,
+    }
+
+
+def address(root: Path, attrs: Attrs, key: bytes) -> Path:
+    """Where in the cache root a whole part's cache lies."""
+    facts = {name: value for name, value in attrs.items() if name not in PROVENANCE}
+    name = blake2b(dumps(facts, sort_keys=True).encode(), key=key, digest_size=16).hexdigest()
+    return root / f"{name}.h5"
+
+
+def open_cache(path: Path, key: bytes, expected: Attrs = NOTHING) -> FeatureCache:
+    """Verify a cache from end to end and map it into memory. `expected` comes from `claims`, or is any part of it."""
+    file = sealed.read(path, key)
+    if file.attrs.get("kind") != "features":
+        raise BadInput(f"{path} is not a feature cache. Run extract_features again.")
+    _compare(path, file.attrs, expected)
+    return FeatureCache(**file.arrays, attrs=file.attrs, digest=file.digest)
+
+
+def verify_cache(path: Path, key: bytes) -> str | None:
+    """What is wrong with a cache, if anything."""
+    try:
+        open_cache(path, key)
+    except DpladderError as error:
+        return str(error)
+    return None
+
+
+def list_caches(root: Path) -> Iterator[Listed]:
+    """The caches of a root and what they say of themselves; `verify_cache` tells whether it is true."""
+    for path in sorted(root.glob("*.h5")):
+        try:
+            attrs, _ = sealed.read_attrs(path)
+        except (OSError, KeyError):
+            attrs = {}
+        yield Listed(path, path.stat().st_size, attrs)
+
+
+def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> None:
+    """Put shards together in the cache root, where `output` will point.
+
+    One shard is the whole and gets a second name, nothing is written again. Several are copied once, end to end: a
+    virtual dataset would save that pass, but it cannot be memory-mapped, and every step of every trial reads the map.
+    """
+    opened = sorted((open_cache(path, key) for path in shards), key=_place)
+    attrs = opened[0].attrs
+    whole = address(root, attrs, key)
+    if verify_cache(whole, key) is not None:
+        for part in opened:
+            _compare(shards[0], part.attrs, {name: attrs[name] for name in attrs if name != "shard"})
+        if [_place(part) for part in opened] != [(place, len(opened)) for place in range(len(opened))]:
+            raise BadInput(
+                "merge_features needs every shard of one part once. Run extract_features for all of them."
+            )
+        if len(opened) == 1:
+            _name_again(shards[0], whole)
+        else:
+            _concatenate(opened, whole, key)
+    link(whole, output)
+
+
+def _place(cache: FeatureCache) -> tuple[int, int]:
+    """Which shard this is, of how many."""
+    place, of = str(cache.attrs["shard"]).split("/")
+    return int(place), int(of)
+
+
+def _name_again(shard: Path, whole: Path) -> None:
+    with replacing(whole) as temporary:
+        temporary.unlink()
+        try:
+            os.link(shard.resolve(), temporary)
+        except OSError:  # another file system
+            shutil.copyfile(shard, temporary)
+            temporary.chmod(0o600)
+
+
+def _concatenate(shards: Sequence[FeatureCache], whole: Path, key: bytes) -> None:
+    rows = sum(len(shard.labels) for shard in shards)
+    arrays: dict[str, sealed.Blocks] = {}
+    for name in ("features", "labels", "record_ids", "units", "checks"):
+        pieces = [getattr(shard, name) for shard in shards]
+        arrays[name] = sealed.Blocks((rows, *pieces[0].shape[1:]), pieces[0].dtype, pieces)
+    sealed.write(whole, arrays, {**shards[0].attrs, "shard": "0/1"}, key)
+
+
+def _compare(path: Path, attrs: Attrs, expected: Mapping[str, str | int]) -> None:
+    if attrs.get("commitment") != expected.get("commitment", attrs.get("commitment")):
+        raise BadInput(
+            f"{path} was made from another version of the lineage's data, which has changed since. "
+            "Run extract_features again; it is still the same lineage with the same budget."
+        )
+    for name, value in expected.items():
+        if attrs.get(name) != value:
+            raise BadInput(
+                f"{path} was made with {name} {attrs.get(name)!r}, and {value!r} is asked for. Run extract_features again."
+            )

@@ -1,0 +1,263 @@
+"""Features of one shard of one part: a public map of each record by itself, resumable after a kill at any moment.
+
+Rows go through the network in batches of one fixed size, in manifest order, and every batch is appended to a private
+journal as soon as it is done. A journal entry carries its own seal, so an entry cut short, or left by other data or
+another network, is made again. One process holds the journal; a second waits and then finds the shard finished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hmac
+import os
+import warnings
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import IntEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.model import Features
+from dpladder.data import sealed
+from dpladder.data.backbones import Encoder, encoder
+from dpladder.data.cache import address, claims, open_cache
+from dpladder.data.datasets import open_source
+from dpladder.data.files import explained, link, private_folder
+from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
+from dpladder.data.progress import progress
+from dpladder.data.sealed import Attrs
+from dpladder.data.sources import Source
+from dpladder.errors import DpladderError, Refused
+
+Rows = NDArray[Any]
+AHEAD = 4  # batches being loaded while one is in the network
+
+
+class Check(IntEnum):
+    """Why a row is zero."""
+
+    FINE = 0
+    UNLABELLED = 1
+    UNREADABLE = 2
+    NOT_FINITE = 3
+
+
+WORDS = {
+    Check.UNREADABLE: "record cannot be decoded",
+    Check.NOT_FINITE: "features are not finite",
+}
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is asked for: some rows of a manifest through one encoder, in batches of one size."""
+
+    manifest: Manifest
+    rows: NDArray[np.int64]
+    source: Source
+    encoder: Encoder
+    features: Features
+    units_key: bytes
+
+    @property
+    def batches(self) -> list[NDArray[np.int64]]:
+        size = self.features.batch_size
+        return [self.rows[start : start + size] for start in range(0, len(self.rows), size)]
+
+
+def extract(
+    manifest: Path,
+    features: Features,
+    part: Part,
+    output: Path,
+    diagnostics: Path,
+    *,
+    root: Path,
+    units_key: bytes,
+    cache_key: bytes,
+    shard: int = 0,
+    shards: int = 1,
+    threads: int = 1,
+) -> None:
+    """Write the cache of one shard to `output`, or point it at the whole part's cache where the root has that already."""
+    known = read_manifest(manifest, cache_key)
+    source = open_source(known.source)
+    network = encoder(features, source, threads)
+    rows = known.rows(part)
+    claimed = claims(features, known.commitment, part)
+    attrs: Attrs = {
+        **claimed,
+        **network.facts,
+        "classes": known.classes,
+        **{package: version(package) for package in ("dpladder", "timm", "torch")},
+        "shard": f"{shard}/{shards}",
+    }
+    whole = address(root, attrs, cache_key)
+    if _is_done(whole, cache_key, claimed):
+        link(whole, output)
+    else:
+        rows = rows[len(rows) * shard // shards : len(rows) * (shard + 1) // shards]
+        work = Shard(known, rows, source, network, features, units_key)
+        seal = hmac.digest(cache_key, f"{whole.name} {attrs['shard']}".encode(), "sha256")
+        private_folder(output.parent)
+        path = output.with_name(f".{output.name}.journal")
+        with explained(path), _held(path) as journal:
+            if not _is_done(output, cache_key, attrs):
+                _fill(journal, work, seal, threads)
+                _write(output, journal, work, attrs, cache_key)
+            path.unlink(missing_ok=True)
+    checks = open_cache(output, cache_key).checks
+    problems = [
+        (int(known.index[row]), WORDS[Check(c)]) for row, c in zip(rows, checks, strict=True) if c in WORDS
+    ]
+    write_diagnostics(diagnostics, source, problems)
+
+
+def _is_done(path: Path, key: bytes, expected: Attrs) -> bool:
+    try:
+        open_cache(path, key, expected)
+    except DpladderError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[BinaryIO]:
+    """The journal, for this process alone; the kernel lets go of it when the process ends, however it ends."""
+    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as journal:
+        fcntl.flock(journal, fcntl.LOCK_EX)
+        yield journal
+
+
+def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
+    """Append every batch that the journal does not hold yet."""
+    batches = work.batches
+    done = _count_sound(journal, work, seal)
+    journal.truncate(done * _entry_type(work).itemsize)
+    journal.seek(0, os.SEEK_END)
+    checks: deque[NDArray[np.uint8]] = deque()
+
+    def images() -> Iterator[Rows]:
+        for loaded in _loaded(batches[done:], work, threads):
+            checks.append(np.array([check for _, check in loaded], np.uint8))
+            yield np.stack([array for array, _ in loaded])
+
+    with progress("extracting features", len(work.rows)) as advance:
+        for number, rows in enumerate(work.encoder.encode(images()), done):
+            entry = np.zeros((), _entry_type(work))
+            entry["features"], entry["checks"] = _finish(rows, checks.popleft(), work.features)
+            entry["seal"] = np.frombuffer(_entry_seal(entry, number, seal), np.uint8)
+            journal.write(entry.tobytes())
+            advance(len(batches[number]))
+
+
+def _loaded(
+    batches: Iterable[NDArray[np.int64]], work: Shard, threads: int
+) -> Iterator[list[tuple[Rows, Check]]]:
+    """Batches filled up to the fixed size, decoded by threads a few batches ahead of the network."""
+    waiting: deque[list[Future[tuple[Rows, Check]]]] = deque()
+    empty = (work.encoder.blank, Check.UNLABELLED)
+
+    def collect() -> list[tuple[Rows, Check]]:
+        batch = [future.result() for future in waiting.popleft()]
+        return batch + [empty] * (work.features.batch_size - len(batch))
+
+    with ThreadPoolExecutor(threads) as pool, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a decoder's warning tells of one private record
+        for rows in batches:
+            waiting.append([pool.submit(_load, row, work) for row in rows])
+            if len(waiting) > AHEAD:
+                yield collect()
+        while waiting:
+            yield collect()
+
+
+def _load(row: int, work: Shard) -> tuple[Rows, Check]:
+    """One record ready for the network, or a blank and the reason."""
+    if work.manifest.labels[row] < 0:
+        return work.encoder.blank, Check.UNLABELLED
+    content = work.source.read(int(work.manifest.index[row]))
+    if content_digest(content, work.units_key) != work.manifest.contents[row].tobytes():
+        raise Refused(
+            f"{work.source.name} changed after its manifest was made, so this is a new version of the lineage. "
+            "Run prepare_dataset again; the lineage and its budget stay the same."
+        )
+    try:
+        return work.encoder.load(content), Check.FINE
+    except Exception:  # whatever a decoder trips over in hostile bytes, it is this record's alone
+        return work.encoder.blank, Check.UNREADABLE
+
+
+def _finish(rows: Rows, checks: NDArray[np.uint8], features: Features) -> tuple[Rows, NDArray[np.uint8]]:
+    """Rows as they are stored. Those that failed a check are zero; a finite row beyond the type's range is scaled
+    down as a whole, so that it keeps its direction and nobody else's row is touched."""
+    rows = rows.astype(np.float64)
+    finite = np.isfinite(rows).all(axis=1)
+    checks = np.where((checks == Check.FINE) & ~finite, Check.NOT_FINITE, checks).astype(np.uint8)
+    rows[checks != Check.FINE] = 0.0
+    peak = np.abs(rows).max(axis=1, keepdims=True)
+    rows *= np.minimum(1.0, float(np.finfo(features.dtype).max) / np.where(peak > 0, peak, 1.0))
+    if features.normalize:
+        norm = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows /= np.where(norm > 0, norm, 1.0)
+    return rows.astype(features.dtype), checks
+
+
+def _entry_type(work: Shard) -> np.dtype:
+    size = work.features.batch_size
+    return np.dtype(
+        [
+            ("features", work.features.dtype, (size, work.encoder.width)),
+            ("checks", np.uint8, size),
+            ("seal", np.uint8, 32),
+        ]
+    )
+
+
+def _entry_seal(entry: NDArray[Any], number: int, key: bytes) -> bytes:
+    return hmac.digest(
+        key, number.to_bytes(8, "little") + entry["features"].tobytes() + entry["checks"].tobytes(), "sha256"
+    )
+
+
+def _count_sound(journal: BinaryIO, work: Shard, seal: bytes) -> int:
+    """How many of the journal's first entries are whole, and of this very work."""
+    entries = _entries(journal, work)
+    for number, entry in enumerate(entries):
+        if not hmac.compare_digest(entry["seal"].tobytes(), _entry_seal(entry, number, seal)):
+            return number
+    return len(entries)
+
+
+def _entries(journal: BinaryIO, work: Shard) -> NDArray[Any]:
+    """The journal's whole entries, mapped into memory."""
+    kind = _entry_type(work)
+    count = min(os.fstat(journal.fileno()).st_size // kind.itemsize, len(work.batches))
+    return np.memmap(journal, kind, "r", shape=(count,)) if count else np.empty(0, kind)
+
+
+def _write(output: Path, journal: BinaryIO, work: Shard, attrs: Attrs, key: bytes) -> None:
+    """The journal's batches without their padding, sealed as one cache."""
+    entries = _entries(journal, work)
+    whole = [slice(len(rows)) for rows in work.batches]
+    checks = np.concatenate(
+        [entry["checks"][keep] for entry, keep in zip(entries, whole, strict=True)] or [np.empty(0, np.uint8)]
+    )
+    labels = np.where(checks == Check.FINE, work.manifest.labels[work.rows], -1)
+    pieces = (entry["features"][keep] for entry, keep in zip(entries, whole, strict=True))
+    shape = (len(work.rows), work.encoder.width)
+    arrays = {
+        "features": sealed.Blocks(shape, work.features.dtype, pieces),
+        "labels": labels,
+        "record_ids": work.manifest.record_ids[work.rows],
+        "units": work.manifest.units[work.rows],
+        "checks": checks,
+    }
+    sealed.write(output, arrays, attrs, key)

@@ -1,0 +1,38 @@
+"""One record's image, whatever it was stored as, in 8-bit RGB. A function of that record alone."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+LARGEST = 2**27  # pixels; a public bound, beyond which a small file could exhaust the memory of the whole job
+
+
+def decode(content: Any) -> Image.Image:
+    """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a bad record."""
+    image = Image.open(BytesIO(content)) if isinstance(content, bytes) else _from_pixels(content)
+    if image.width * image.height > LARGEST:
+        raise ValueError("too many pixels")
+    return _to_eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
+
+
+def _from_pixels(pixels: np.ndarray) -> Image.Image:
+    if pixels.dtype == np.uint16:
+        pixels = _high_byte(pixels)
+    return Image.fromarray(pixels[..., 0] if pixels.shape[-1:] == (1,) else pixels)
+
+
+def _to_eight_bits(image: Image.Image) -> Image.Image:
+    """Pillow opens 16-bit grey as I;16 or I and would cut it off at 255; scale the full range instead."""
+    if image.mode.startswith("I"):
+        return Image.fromarray(_high_byte(np.asarray(image).clip(0, 65535)))
+    if image.mode == "F":
+        raise ValueError("floating-point images have no declared range")
+    return image
+
+
+def _high_byte(pixels: np.ndarray) -> np.ndarray:
+    return np.rint(pixels / 257).astype(np.uint8)  # 65535 / 257 = 255
