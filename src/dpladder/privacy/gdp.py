@@ -1,9 +1,9 @@
 """Gaussian differential privacy in closed form: mu, epsilon, delta and sigma of full-batch Gaussian releases.
 
 T releases of noise multiplier sigma are exactly sqrt(T)/sigma-GDP (Dong, Roth & Su 2019, Corollary 3.3), and
-mu-GDP is exactly the curve (epsilon, delta(epsilon)) below (Corollary 2.13 there; Balle & Wang 2018, Theorem 8).
-Every function rounds to the safe side: epsilon, delta and sigma up, a mu that may be spent down, a mu that was
-spent up. So epsilon(mu(e, d), d) <= e, and mu_of(sigma(m, T), T) <= m, with a relative slack below 1e-9.
+mu-GDP is exactly the curve delta(epsilon, mu) below (Corollary 2.13 there; Balle & Wang 2018, Theorem 8).
+Every function rounds to the safe side: epsilon, delta and sigma up, a mu that may be spent down, a mu that
+was spent up. So epsilon(mu(e, d), d) <= e, and mu_of(sigma(m, T), T) <= m, with a relative slack below 1e-9.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from dpladder.errors import BadInput
 
 # Relative error of the computed delta, measured against 60-digit arithmetic: below 1e-13.
 _DELTA_SLACK = 5e-13
-# delta() adds one slack, epsilon() aims two below its delta and mu() four, so that each stays inside the other.
+# delta() adds one slack, epsilon() aims two below its delta, mu() four: each stays inside the other.
 _EPSILON_AIM = 1 - 2 * _DELTA_SLACK
 _MU_AIM = 1 - 4 * _DELTA_SLACK
 # A few units in the last place, for formulas of two or three operations.
 _UP = 1 + 2.0**-50
 _FAR_UP = 1 + 2.0**-48
+
+# Newton's steps square their error: after one this small, only rounding is left.
+_LAST_STEP = 1e-9
 
 # Nodes and weights of the six-point Gauss-Legendre rule on [-1, 1] (Abramowitz & Stegun, Table 25.4).
 _LEGENDRE = (
@@ -61,9 +64,9 @@ def epsilon(mu: float, delta: float) -> float:
         drop = _mills_drop(a, mu)
         # d delta / d epsilon = -exp(epsilon) P(N > b) = -phi(a) R(b), and epsilon = mu (a + mu/2)
         step = (_log_delta(a, drop) - math.log(aim)) * drop / (mu * _mills(a + mu))
-        if step > -1e-15 * max(abs(a), 1.0):
-            break
         a += step
+        if abs(step) < _LAST_STEP:
+            break
     return max(0.0, mu * (a + mu / 2) * _UP)
 
 
@@ -72,8 +75,8 @@ def mu(epsilon: float, delta: float) -> float:
     _check("epsilon", epsilon)
     _check_delta(delta)
     aim = delta * _MU_AIM
-    # From a = epsilon/mu - mu/2 <= the first a of `epsilon` above: mu starts below its answer and rises to it,
-    # because log delta is concave in log mu.
+    # The first a is that of `epsilon` above, so mu starts below its answer. Newton in log mu, where log delta is
+    # all but straight at both ends: slope 1 where delta(0, mu) is near, (epsilon/mu)^2 in the tail.
     a = _tail_point(aim)
     mu = 2 * epsilon / (a + math.sqrt(a * a + 2 * epsilon))
     for _ in range(100):
@@ -81,9 +84,9 @@ def mu(epsilon: float, delta: float) -> float:
         drop = _mills_drop(a, mu)
         # d delta / d mu = phi(a), so d log delta / d log mu = mu / (R(a) - R(b))
         step = (math.log(aim) - _log_delta(a, drop)) * drop / mu
-        if step < 1e-15:
-            break
         mu *= math.exp(step)
+        if abs(step) < _LAST_STEP:
+            break
     return mu / _UP
 
 

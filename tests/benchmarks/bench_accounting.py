@@ -1,0 +1,70 @@
+"""How long accounting takes, and the same plan in dp_accounting's PLD, as ratios. Run: python bench_accounting.py"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from dpladder.privacy import gdp
+from dpladder.privacy.compose import compose
+from dpladder.privacy.spend import Gaussian, Job, Partition, Spend, new_accountant, to_dp_event
+
+DELTA = 1e-5
+
+
+def seconds(work: Callable[[], object], repeats: int) -> float:
+    """The fastest of several runs: the one that the machine disturbed least."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def demo_plan() -> list[Spend]:
+    """Three trials at 0.1, three at 0.2, and a final run at 0.88, of 100 steps each."""
+    return [
+        Spend(
+            lineage="demo",
+            relation="add_remove",
+            partition=Partition("hash", ("train",)),
+            job=Job("main", "run_trial", (("trial", str(trial)),)),
+            event=Gaussian(gdp.sigma(gdp.mu(epsilon, DELTA), 100)),
+            count=100,
+        )
+        for trial, epsilon in enumerate([0.1] * 3 + [0.2] * 3 + [0.88])
+    ]
+
+
+def long_life(spends: int) -> list[Spend]:
+    """A lineage's whole life: many small releases, all different."""
+    first = demo_plan()[0]
+    return [replace(first, event=Gaussian(5000.0 + i), count=1 + i % 100) for i in range(spends)]
+
+
+def by_pld(spends: list[Spend]) -> float:
+    accountant = new_accountant("add_remove", "pld")
+    for spend in spends:
+        accountant.compose(to_dp_event(spend.event, "add_remove", "pld"), spend.count)
+    return float(accountant.get_epsilon(DELTA))
+
+
+def main() -> None:
+    calibration = seconds(lambda: gdp.sigma(gdp.mu(1.0, DELTA), 100), 1000)
+    print(f"one calibration            {calibration * 1e6:10.1f} us")
+    for name, spends, repeats, of_pld in [
+        ("the demo's 7 spends", demo_plan(), 20, 7),
+        ("10,000 spends", long_life(10_000), 3, 100),
+    ]:
+        ours = seconds(partial(compose, spends, DELTA), repeats)
+        # PLD's time grows with the number of spends: a hundred of them tell what all would take.
+        theirs = seconds(partial(by_pld, spends[:of_pld]), 3) * len(spends) / of_pld
+        note = "" if of_pld == len(spends) else f" (from {of_pld})"
+        print(f"{name:<24}{ours * 1e3:12.3f} ms   PLD {theirs * 1e3:12.1f} ms{note}   {theirs / ours:8.0f} x")
+
+
+if __name__ == "__main__":
+    main()
