@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from dpladder import cli
 from dpladder.config import load
 from dpladder.config.load import resolve
 from dpladder.errors import BadInput
@@ -471,6 +474,26 @@ def test_a_bad_config_is_told_in_one_readable_message(config):
         assert message.startswith(f"config file {file}"), message
 
 
+def test_dpladder_plan_says_the_same_and_exits_with_2(config, capsys):
+    _, file = config
+    assert cli.main(["plan", "--configfile", str(file)]) == 2
+    told = capsys.readouterr()
+    assert told.err == f"dpladder: {message_of(file)}\n"
+    assert told.out == ""
+
+
+@pytest.mark.parametrize("name", ["epsilon zero", "tabs", "not UTF-8"])
+def test_the_installed_command_exits_with_2_and_one_message(name, tmp_path):
+    file = tmp_path / "bad.yaml"
+    case = TABLE[name]
+    file.write_bytes(case.text if isinstance(case.text, bytes) else case.text.encode())
+    command = [Path(sys.executable).with_name("dpladder"), "plan", "--configfile", file]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr == f"dpladder: {message_of(file)}\n"
+    assert ended.stdout == ""
+
+
 def test_the_table_is_built_on_a_config_that_is_good(tmp_path):
     file = tmp_path / "good.yaml"
     file.write_text(f"{DATASET}\n{PRIVACY}\n", "utf-8")
@@ -614,4 +637,5 @@ def test_a_mistake_in_an_override_is_named_without_a_place(tmp_path):
     base = tmp_path / "base.yaml"
     base.write_text(f"{DATASET}\n{PRIVACY}\n", "utf-8")
     assert "  - fit.degre: given 2; unknown key" in message_of(base, fit={"degre": 2})
+    assert "  - privacy.epsilon: given 0" in message_of(base, privacy={"epsilon": 0})
     assert "write it out plainly" in message_of(base, fit={(1, 2): 2})

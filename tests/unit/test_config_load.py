@@ -10,8 +10,9 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from snakemake.cli import parse_config
 
-from dpladder.config import load
+from dpladder.config import from_command_line, load
 from dpladder.config.load import overlay, read_yaml, resolve
 from dpladder.errors import BadInput
 
@@ -102,6 +103,21 @@ def test_overlay_leaves_its_arguments_as_they_were():
     assert (below, above) == copies
 
 
+def test_numbers_inside_braces_on_the_command_line_are_numbers(small):
+    given = parse_config(
+        ["privacy={epsilon: 2, delta: 1e-6}", "sweep={search: {eta: [0.1, 5.]}}", "respend=true"]
+    )
+    assert given["privacy"]["epsilon"] == "2"  # this is why
+    config = load([small], from_command_line(given)).main
+    assert (config.privacy.epsilon, config.privacy.delta, config.sweep.search.eta) == (2.0, 1e-6, (0.1, 5.0))
+    assert config.respend
+
+
+@pytest.mark.parametrize("text", ["digits", "folder:a b", "2020-01-01", "2020-13-45", "a: 1", "[1", "1e"])
+def test_other_text_on_the_command_line_stays_as_it_is(text):
+    assert from_command_line({"a": [text]}) == {"a": [text]}
+
+
 JUNK = st.recursive(
     st.none()
     | st.booleans()
@@ -114,7 +130,7 @@ JUNK = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )
-QUIET = settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def places(values: object, at: tuple = ()) -> list[tuple]:

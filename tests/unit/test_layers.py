@@ -21,12 +21,14 @@ MAY_USE = {
     "config": {"errors"},
     "stages": {"errors", "code", "config", "privacy"},
     "privacy": {"errors", "code", "config", "stages"},
+    "parse": BASIS,
     "job": BASIS,
     "data": BASIS,
     "learn": BASIS,
     "search": BASIS | {"learn"},
     "report": BASIS | {"search"},
-    "cli": BASIS | {"data", "learn", "search", "report", "job"},
+    "rules": BASIS | {"data", "learn", "search", "report", "job"},
+    "cli": BASIS | {"data", "learn", "search", "report", "parse", "job"},
 }
 """Each room, and the rooms it may import besides itself. A new room takes its place here first."""
 
@@ -55,6 +57,7 @@ AT_PARSE = [
     "privacy.plan",
     "privacy.ledger",
     "privacy.home",
+    "parse",
 ]
 HEAVY = TRAINING | {"dp_accounting", "numpy", "scipy", "pyarrow"}
 

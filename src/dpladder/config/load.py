@@ -57,7 +57,25 @@ def load(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None
         source = read_yaml(Path(path))
         values = overlay(values, source.values)
         lines.update(source.lines)
-    return resolve(overlay(values, dict(overrides or {})), lines)
+    overrides = overrides or {}
+    return resolve(
+        overlay(values, overrides), {key: line for key, line in lines.items() if not _gives(overrides, key)}
+    )
+
+
+def from_command_line(values: Any) -> Any:
+    """What Snakemake's --config gives: it leaves numbers, true, false and null inside braces as text."""
+    if isinstance(values, Mapping):
+        return {key: from_command_line(value) for key, value in values.items()}
+    if isinstance(values, list):
+        return [from_command_line(value) for value in values]
+    if not isinstance(values, str):
+        return values
+    try:
+        value = yaml.load(values, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError):
+        return values
+    return value if value is None or isinstance(value, bool | int | float) else values
 
 
 def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = None) -> Project:
