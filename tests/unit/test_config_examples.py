@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
+from dpladder import cli
 from dpladder.config import load
 from dpladder.config.docs import COMMAND, generated
 
@@ -43,6 +44,13 @@ def test_the_demo_loads():
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_loads_where_its_sources_are(path):
     assert load([path]).main.privacy.epsilon > 0
+
+
+@pytest.mark.usefixtures("sources")
+@pytest.mark.parametrize("path", [DEMO, *EXAMPLES], ids=lambda path: path.stem)
+def test_the_demo_and_every_example_can_be_afforded(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    assert cli.main(["plan", "--configfile", str(path)]) == 0
 
 
 def test_the_examples_cover_what_the_documentation_promises():
