@@ -47,7 +47,12 @@ NETWORK_HELP = "Check that PyPI (or the index that pip is configured for) can be
 
 def fingerprint() -> str:
     """What the environment depends on: the lock, the packaging file, this Python, this place."""
-    inputs = [LOCK.read_bytes(), (ROOT / "pyproject.toml").read_bytes(), sys.version.encode(), str(ROOT).encode()]
+    inputs = [
+        LOCK.read_bytes(),
+        (ROOT / "pyproject.toml").read_bytes(),
+        sys.version.encode(),
+        str(ROOT).encode(),
+    ]
     return hashlib.sha256(b"\0".join(inputs)).hexdigest()
 
 
@@ -62,7 +67,9 @@ def check_python() -> None:
 def check_disk() -> None:
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < NEEDED_GB and not PYTHON.exists():
-        stop(f"{free:.1f} GB free under {ROOT}; the environment needs about {NEEDED_GB:.0f} GB. Free some space or clone elsewhere.")
+        stop(
+            f"{free:.1f} GB free under {ROOT}; the environment needs about {NEEDED_GB:.0f} GB. Free some space or clone elsewhere."
+        )
 
 
 def healthy_venv() -> bool:
@@ -77,11 +84,25 @@ def healthy_venv() -> bool:
 
 def install() -> None:
     """uv, pinned by the same lock, then everything else; pip alone where uv cannot run."""
-    version = next(line.split("==")[1].split()[0] for line in LOCK.read_text().splitlines() if line.startswith("uv=="))
+    version = next(
+        line.split("==")[1].split()[0] for line in LOCK.read_text().splitlines() if line.startswith("uv==")
+    )
     pip = [str(PYTHON), "-m", "pip", "install", "-q"]
     got_uv = subprocess.run([*pip, f"uv=={version}"], check=False).returncode == 0
     if got_uv:
-        sync = [str(PYTHON), "-m", "uv", "pip", "sync", "-q", "--require-hashes", "--python", str(PYTHON), "-r", str(LOCK)]
+        sync = [
+            str(PYTHON),
+            "-m",
+            "uv",
+            "pip",
+            "sync",
+            "-q",
+            "--require-hashes",
+            "--python",
+            str(PYTHON),
+            "-r",
+            str(LOCK),
+        ]
         if subprocess.run(sync, check=False, env=os.environ | {"UV_HTTP_TIMEOUT": "180"}).returncode == 0:
             return
         print("uv could not install the lock; trying pip, which takes some minutes ...", flush=True)

@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "envs" / "requirements.lock"
 CONDA = ROOT / "envs" / "dpladder.yaml"
 CONDA_PYTHON = "3.11"
-COMPILE = "pip compile pyproject.toml --group dev --universal --generate-hashes --no-annotate --no-header --quiet"
+COMPILE = (
+    "pip compile pyproject.toml --group dev --universal --generate-hashes --no-annotate --no-header --quiet"
+)
 
 
 def header() -> str:
@@ -59,9 +61,16 @@ def locked_version(name: str) -> str:
 
 def main(arguments: list[str]) -> int:
     if "--check" in arguments:
-        current = LOCK.is_file() and LOCK.read_text("utf-8").startswith(header()) and CONDA.read_text("utf-8") == conda()
+        current = (
+            LOCK.is_file()
+            and LOCK.read_text("utf-8").startswith(header())
+            and CONDA.read_text("utf-8") == conda()
+        )
         if not current:
-            print("the lock or envs/dpladder.yaml does not belong to this pyproject.toml; run `make lock`", file=sys.stderr)
+            print(
+                "the lock or envs/dpladder.yaml does not belong to this pyproject.toml; run `make lock`",
+                file=sys.stderr,
+            )
         return 0 if current else 1
     compiled = subprocess.run(
         [sys.executable, "-m", "uv", *COMPILE.split()], cwd=ROOT, check=True, capture_output=True, text=True
