@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpladder.config import Project, load
+from dpladder.config import load
 from dpladder.errors import DpladderError
+from dpladder.parse import known_states
 from dpladder.privacy import ledger as ledgers
 from dpladder.privacy.compose import compose
 from dpladder.privacy.home import open_home
@@ -59,16 +60,6 @@ def _plan(given: argparse.Namespace) -> int:
     document = plan_document(make_plan(project, states), states)
     print(json.dumps(document, indent=2) if given.json else plan_table(document))
     return 0 if document["feasible"] else 1
-
-
-def known_states(project: Project) -> dict[str, State]:
-    """The ledgers of a project's lineages, as far as a home exists; reading creates nothing."""
-    try:
-        home = open_home(create=False)
-    except DpladderError:
-        return {}
-    names = {config.dataset.lineage for config in project.experiments.values()}
-    return {name: ledgers.load(Ledger(home, name)) for name in sorted(names)}
 
 
 def _ledger_show(given: argparse.Namespace) -> int:

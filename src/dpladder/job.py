@@ -65,7 +65,7 @@ def _unpack(snakemake: Any) -> Task:
         wildcards=dict(snakemake.wildcards.items()),
         cfg=dict(snakemake.params.cfg),
         code=snakemake.params.code,
-        input={name: value for name, value in snakemake.input.items()},
+        input={name: value if isinstance(value, str) else list(value) for name, value in snakemake.input.items()},
         output={name: Path(value) for name, value in snakemake.output.items()},
         threads=snakemake.threads,
     )

@@ -1,15 +1,18 @@
 """The DAG in plain data: which rule reads which config keys, what it stands on, and which experiment owns a job.
 
-Snakemake compares a rule's params; the ledger matches finished work by them; experiments with the same keys share
-one job. All three read this table, so they cannot disagree.
+Snakemake compares a rule's params, the ledger matches finished work, experiments share jobs: all three read this table,
+so they cannot disagree.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from dpladder.code import digest_of
@@ -17,79 +20,105 @@ from dpladder.config import Config, Project
 from dpladder.privacy.spend import Job
 
 Keys = dict[str, Any]
+Wildcards = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One rule: the config keys it reads itself, and the rules whose outputs it reads."""
+    """`keys`: what the output depends on. `after`: the rules whose outputs it reads. `private`: whether it reads private
+    files, whose places may change without changing any output."""
 
-    keys: tuple[str, ...]
+    keys: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    private: bool = True
 
 
-DATA_KEYS = (
-    "mode",
-    "paths.private",
-    "dataset.lineage",
-    "dataset.source",
-    "dataset.classes",
-    "dataset.unit",
-    "dataset.split",
-    "dataset.public_test",
-    "dataset.public_validation",
+DATA = ("mode", "dataset.lineage", "dataset.classes", "dataset.unit", "dataset.split")
+FEATURES = tuple(
+    f"features.{key}" for key in ("model", "weights", "image_size", "layers", "normalize", "dtype", "batch_size")
 )
-FEATURE_KEYS = tuple(
-    f"features.{key}"
-    for key in ("model", "weights", "image_size", "layers", "normalize", "dtype", "batch_size", "shards")
-)
-TRAIN_KEYS = ("mode", "research", "learner", "dataset.nominal_size", "privacy.delta", "privacy.relation")
-
+TRAIN = (*DATA, "research", "learner", "features.mean", "dataset.nominal_size", "privacy.delta", "privacy.relation")
 STAGES: dict[str, Stage] = {
-    "prepare_dataset": Stage(DATA_KEYS),
-    "extract_features": Stage(FEATURE_KEYS, ("prepare_dataset",)),
+    "prepare_dataset": Stage(DATA),
+    "prepare_public": Stage(DATA),
+    "extract_features": Stage(FEATURES, ("prepare_dataset",)),
     "merge_features": Stage((), ("extract_features",)),
-    "estimate_mean": Stage(("features.mean", *TRAIN_KEYS), ("merge_features",)),
-    "run_trial": Stage((*TRAIN_KEYS, "sweep.search", "sweep.select", "features.mean"), ("estimate_mean", "merge_features")),
-    "select_rung": Stage(("sweep.select",), ("run_trial",)),
-    "fit_radius": Stage(("fit", "sweep.search"), ("select_rung",)),
-    "train_final": Stage((*TRAIN_KEYS, "sweep.search", "features.mean"), ("fit_radius",)),
-    "evaluate": Stage((*TRAIN_KEYS, "evaluate", "features.mean"), ("train_final",)),
+    "estimate_mean": Stage(TRAIN, ("merge_features",)),
+    "run_trial": Stage((*TRAIN, "sweep.search", "sweep.select"), ("merge_features",)),
+    "select_rung": Stage(("sweep.select",), ("run_trial",), private=False),
+    "fit_radius": Stage(("fit", "sweep.search", "privacy.delta"), ("select_rung",), private=False),
+    "train_final": Stage((*TRAIN, "sweep.search"), ("fit_radius", "merge_features")),
+    "evaluate": Stage((*TRAIN, "evaluate", "dataset.public_test"), ("train_final",)),
 }
 
-
-def own_keys(config: Config, rule: str) -> Keys:
-    """The values of the keys that a rule reads, JSON-plain, by dotted path."""
-    values = config.model_dump(mode="json")
-    return {key: _at(values, key) for key in STAGES[rule].keys}
+SOURCES = ("dataset.source", "dataset.public_test", "dataset.public_validation")
+RULES = (*STAGES, "plan_spend", "compose_privacy", "summarise", "plot_ladder", "plot_budget", "plot_utility")
 
 
-def identity(config: Config, rule: str, wildcards: Mapping[str, str]) -> Keys:
+def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
+    """What Snakemake compares for a job: the keys and places it reads, and the digest that the ledger knows it by."""
+    config = project.experiments[wildcards["experiment"]]
+    stage, values = STAGES[rule], _values(config)
+    own = {key: _at(values, key) for key in stage.keys} | _ladder_keys(config, rule, wildcards)
+    if rule in ("prepare_dataset", "prepare_public"):
+        own |= {key: _at(values, key) for key in SOURCES}
+        own["fingerprint"] = fingerprint(config)
+    if stage.private:
+        own |= {"places": places(config), "static": static(config, rule, wildcards)}
+        own["public_parts"] = [part for part in ("validation", "test") if is_public(config, part)]
+    return own
+
+
+def places(config: Config) -> dict[str, str]:
+    """Where the private files of a lineage lie, by the public config that they follow from."""
+    root = Path(config.paths.private) / config.dataset.lineage
+    data = digest(identity(config, "prepare_dataset", {}))[:12]
+    rows = digest(identity(config, "merge_features", {}))[:12]
+    return {
+        "data": str(root / "data" / data),
+        "features": str(root / "features" / rows),
+        "cache": config.paths.cache or str(Path(config.paths.private) / "cache"),
+        "diagnostics": str(root / "diagnostics"),
+    }
+
+
+def fingerprint(config: Config) -> str:
+    """Changes when a source's files do. Times only: a size alone would tell how many records there are."""
+    times = []
+    for source in (config.dataset.source, config.dataset.public_test, config.dataset.public_validation):
+        path = Path((source or "").partition(":")[2])
+        if source and path.is_dir():
+            times += sorted(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path))
+        elif source and path.is_file():
+            times.append(path.stat().st_mtime_ns)
+    return digest(times)[:16]
+
+
+def summary_params(config: Config, experiment: str, plan: Mapping[str, Any]) -> Keys:
+    """What a summary says beside its inputs: the experiment's public constants, and what its jobs cost."""
+    names = ("mode", "dataset.lineage", "dataset.nominal_size", "privacy", "sweep")
+    values = {name: _at(_values(config), name) for name in names}
+    return values | {"artifacts": [a for a in plan["artifacts"] if a["experiment"] == experiment]}
+
+
+def static(config: Config, rule: str, wildcards: Wildcards) -> str:
+    """All that is known about a job before data is read: config keys and code, its ancestors' included."""
+    return digest(identity(config, rule, wildcards), [rule_code(name) for name in ancestry(rule)])
+
+
+def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     """Everything in the config that a job's output depends on, its ancestors' keys included."""
-    keys = own_keys(config, rule)
-    for parent in STAGES[rule].after:
-        keys |= identity(config, parent, wildcards)
+    values = _values(config)
+    keys = {key: _at(values, key) for name in ancestry(rule) for key in STAGES[name].keys}
     return keys | _ladder_keys(config, rule, wildcards)
 
 
-def _ladder_keys(config: Config, rule: str, wildcards: Mapping[str, str]) -> Keys:
-    """What a job depends on beyond its section: the rungs it stands on, and its own total."""
-    rungs = [rung.model_dump(mode="json") for rung in config.sweep.rungs]
-    if rule in ("run_trial", "select_rung") and "rung" in wildcards:
-        rung = int(wildcards["rung"])
-        below = rungs[:rung] if looks_back(config) else []
-        own = rungs[rung] if rule == "select_rung" else {"epsilon": rungs[rung]["epsilon"]}
-        return {"rungs": [*below, own]}
-    if rule in ("fit_radius", "train_final", "evaluate"):
-        return {"rungs": rungs, "target": float(wildcards["target"]), "final.budget": config.final.budget}
-    return {}
+def ancestry(rule: str) -> tuple[str, ...]:
+    """A rule and every rule it stands on."""
+    return tuple(sorted({rule}.union(*(ancestry(parent) for parent in STAGES[rule].after))))
 
 
-def looks_back(config: Config) -> bool:
-    """Whether a rung's draws use the earlier rungs' releases."""
-    return config.sweep.search.prior != "none" or config.sweep.search.draw == "binary"
-
-
-def owner(project: Project, experiment: str, rule: str, wildcards: Mapping[str, str]) -> str:
+def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
     """The first experiment whose job is the same one; the others read its outputs."""
     wanted = identity(project.experiments[experiment], rule, wildcards)
     for name, config in project.experiments.items():
@@ -101,23 +130,48 @@ def owner(project: Project, experiment: str, rule: str, wildcards: Mapping[str, 
 def owned_job(project: Project, experiment: str, rule: str, **wildcards: object) -> Job:
     """The job that does `rule` for an experiment, under the name of the experiment that owns it."""
     values = {key: str(value) for key, value in wildcards.items()}
-    return Job(owner(project, experiment, rule, values), rule, tuple(sorted(values.items())))
+    return job(owner(project, experiment, rule, values), rule, values)
 
 
-def static(config: Config, job: Job) -> str:
-    """What is known about a job before data is read: the config keys and the code, its ancestors' included."""
-    return digest(identity(config, job.rule, dict(job.wildcards)), [rule_code(rule) for rule in ancestry(job.rule)])
+def job(experiment: str, rule: str, wildcards: Wildcards) -> Job:
+    others = {key: value for key, value in wildcards.items() if key != "experiment"}
+    return Job(experiment, rule, tuple(sorted(others.items())))
 
 
-def ancestry(rule: str) -> tuple[str, ...]:
-    """A rule and every rule it stands on."""
-    rules = dict.fromkeys([rule])
-    for parent in STAGES[rule].after:
-        rules |= dict.fromkeys(ancestry(parent))
-    return tuple(sorted(rules))
+def is_public(config: Config, part: str) -> bool:
+    """Whether a part is a source of its own, declared public."""
+    sources = {"test": config.dataset.public_test, "validation": config.dataset.public_validation}
+    return sources.get(part) is not None
 
 
+def trial_parts(config: Config) -> tuple[str, ...]:
+    """The parts whose features a trial reads: it trains on one, and is scored on the same or another."""
+    select = config.sweep.select
+    return tuple(dict.fromkeys(["train", "validation" if select.by == "public" else select.part]))
+
+
+def parts(config: Config) -> tuple[str, ...]:
+    return (*trial_parts(config), "test")
+
+
+def looks_back(config: Config) -> bool:
+    """Whether a rung's draws use the earlier rungs' releases."""
+    return config.sweep.search.prior != "none" or config.sweep.search.draw == "binary"
+
+
+def targets(config: Config) -> tuple[float, ...]:
+    return config.final.targets or (config.privacy.epsilon,)
+
+
+def target_name(target: float) -> str:
+    """A total as it stands in paths, exactly: 1.0 is 1, 0.5 is 0.5."""
+    short = f"{target:g}"
+    return short if float(short) == target else repr(target)
+
+
+@cache
 def rule_code(rule: str) -> str:
+    """Digest of the package code behind a rule."""
     return digest_of(f"dpladder.rules.{rule}")
 
 
@@ -126,21 +180,30 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def targets(config: Config) -> tuple[float, ...]:
-    return config.final.targets or (config.privacy.epsilon,)
+def _ladder_keys(config: Config, rule: str, wildcards: Wildcards) -> Keys:
+    """What a job depends on beyond its sections: the rungs it stands on, and its own total."""
+    rungs = _values(config)["sweep"]["rungs"]
+    if rule in ("run_trial", "select_rung"):
+        rung = int(wildcards["rung"])
+        below = rungs[:rung] if looks_back(config) else []
+        own = rungs[rung] if rule == "select_rung" else {"epsilon": rungs[rung]["epsilon"]}
+        return {"rungs": [*below, own]}
+    if rule in ("fit_radius", "train_final", "evaluate"):
+        return {"rungs": rungs, "target": float(wildcards["target"]), "final.budget": config.final.budget}
+    return {}
 
 
-def target_name(target: float) -> str:
-    """A total's name in paths, exact: 1.0 is 1, 0.5 is 0.5."""
-    return f"{target:.17g}" if float(f"{target:g}") != target else f"{target:g}"
-
-
-def _has(config: Config, wildcards: Mapping[str, str]) -> bool:
+def _has(config: Config, wildcards: Wildcards) -> bool:
     """Whether a config has the rung, trial and target that a job is about."""
     rung = int(wildcards.get("rung", 0))
     if rung >= len(config.sweep.rungs) or int(wildcards.get("trial", 0)) >= config.sweep.rungs[rung].trials:
         return False
     return "target" not in wildcards or float(wildcards["target"]) in targets(config)
+
+
+@cache
+def _values(config: Config) -> Keys:
+    return config.model_dump(mode="json")
 
 
 def _at(values: Any, key: str) -> Any:

@@ -318,11 +318,11 @@ BETWEEN = {
     "private inside results": bad(
         "paths.private",
         "given 'results/private'",
-        "neither may lie in the other",
+        "may lie in the other",
         more="paths: {private: results/private}",
     ),
     "results inside private": bad(
-        "paths.private", "neither may lie in the other", more="paths: {private: .}"
+        "paths.private", "may lie in the other", more="paths: {private: .}"
     ),
 }
 

@@ -14,6 +14,7 @@ Problem = tuple[KeyPath, str]
 
 NAMED_SOURCES = ("mnist5k", "digits")
 PATH_SOURCES = ("folder", "csv", "hdf5", "npz", "parquet")
+PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
 MATRIX_SOURCES = ("hdf5", "npz", "parquet")
 
 
@@ -183,13 +184,14 @@ def _test_part(config: Config) -> Iterator[Problem]:
 
 
 def _paths(config: Config) -> Iterator[Problem]:
-    results, private = (Path(os.path.abspath(path)) for path in (config.paths.results, config.paths.private))
-    if results.is_relative_to(private) or private.is_relative_to(results):
-        yield (
-            ("paths", "private"),
-            f"given {shown(config.paths.private)} with results in {shown(config.paths.results)}; "
-            "neither may lie in the other: one is public, the other must never be shared",
-        )
+    private = Path(os.path.abspath(config.paths.private))
+    for public in map(Path.absolute, PUBLIC_FOLDERS):
+        if public.is_relative_to(private) or private.is_relative_to(public):
+            yield (
+                ("paths", "private"),
+                f"given {shown(config.paths.private)}; neither it nor {public.name}/ may lie in the other: "
+                "one is public, the other must never be shared",
+            )
 
 
 _READS = {

@@ -145,8 +145,8 @@ class Search(Section):
 class Select(Section):
     """How a rung's best trial is chosen. Nothing about a trial's quality is free on private data."""
 
-    by: Literal["noisy_count", "exponential", "public"] = Field(
-        "noisy_count", description="noised count of correct predictions; exponential mechanism; or a declared-public validation source"
+    by: Literal["noisy_count", "public"] = Field(
+        "noisy_count", description="noised count of correct predictions, or a declared-public validation source"
     )
     part: Literal["train", "validation"] = Field("train", description="the private part whose correct predictions are counted")
     share: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = Field(
@@ -227,10 +227,10 @@ class Resources(Section):
 
 
 class Paths(Section):
-    """Where things lie, relative to the working directory."""
+    """Where private files lie, relative to the working directory. Public outputs are always in results/."""
 
-    results: str = Field("results", min_length=1, description="public outputs")
     private: str = Field("private", min_length=1, description="manifest, feature caches, diagnostics: mode 0700, never shared")
+    cache: str | None = Field(None, description="feature caches that clones and projects share; empty: inside the private folder")
 
 
 class Config(Section):

@@ -129,7 +129,7 @@ def _statics(project: Project) -> dict[Job, str]:
         alone = [*_ladder(project, name, config)]
         for target in stages.targets(config):
             alone += _final_jobs(project, name, config, target)
-        statics |= {job: stages.static(config, job) for job in alone}
+        statics |= {job: stages.static(config, job.rule, dict(job.wildcards)) for job in alone}
     return statics
 
 

@@ -1,0 +1,1 @@
+"""What each rule of the workflow does, one module per rule: from a task to its files."""

@@ -1,0 +1,26 @@
+"""r at the final budget, from the rungs' releases alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dpladder.config.model import Fit, Search
+from dpladder.job import Task, read_json, write_json
+from dpladder.privacy import gdp
+from dpladder.rules.private import section
+from dpladder.rules.record import write_record
+from dpladder.search.fit import fit_radius as fit
+from dpladder.search.trial import Trial
+
+
+def fit_radius(task: Task) -> None:
+    trials = [Trial(**trial) for path in task.input["rungs"] for trial in read_json(path)["trials"]]
+    mu = task.cfg["final.mu"]
+    epsilon = gdp.epsilon(mu, task.cfg["privacy.delta"])
+    settings = section(task, "fit", Fit)
+    found = fit(trials, epsilon, mu, section(task, "sweep.search", Search), settings)
+    write_json(
+        task.output["fit"],
+        dataclasses.asdict(found) | settings.model_dump(mode="json") | {"epsilon": epsilon, "mu": mu},
+    )
+    write_record(task, free="computed from released scores alone")

@@ -1,0 +1,29 @@
+"""Which record is which: the private manifest of the lineage's current version."""
+
+from __future__ import annotations
+
+import json
+
+from dpladder.config.model import Dataset
+from dpladder.data.prepare import prepare, read_manifest
+from dpladder.job import Task
+from dpladder.privacy.units import register_units
+from dpladder.rules import places
+from dpladder.rules.private import job_home, keys_of
+from dpladder.rules.record import write_record
+
+
+def prepare_dataset(task: Task) -> None:
+    home = job_home()
+    keys = keys_of(home)
+    manifest = places.manifest(task, "train")
+    prepare(dataset_of(task), keys, manifest, places.diagnostics(task, "prepare_dataset"))
+    units = read_manifest(manifest, keys.cache).units
+    register_units(home, task.cfg["dataset.lineage"], {unit.tobytes() for unit in units})
+    write_record(task, free="the manifest stays in the private folder; nothing about a record leaves it")
+
+
+def dataset_of(task: Task) -> Dataset:
+    """The dataset section from the keys that this rule reads. Its nominal size plays no part in a manifest."""
+    values = {key.removeprefix("dataset."): value for key, value in task.cfg.items() if key.startswith("dataset.")}
+    return Dataset.model_validate_json(json.dumps({"nominal_size": 1, **values}))

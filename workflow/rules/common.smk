@@ -1,0 +1,204 @@
+# Everything the rules share: the parsed project, and the functions that turn wildcards into inputs, params, resources.
+# Experiments whose keys are the same share one job, so inputs name the experiment that owns it.
+
+from dpladder import stages
+from dpladder.parse import open_project, reserve
+
+PARSED = open_project(workflow)
+PROJECT = PARSED.project
+CODE = {rule: stages.rule_code(rule) for rule in stages.RULES}
+SHARD_UNITS = 20_000
+
+
+wildcard_constraints:
+    experiment="[a-z0-9][a-z0-9_-]*",
+    part="train|validation|test",
+    shard=r"\d+",
+    shards=r"\d+",
+    rung=r"\d+",
+    trial=r"\d+",
+    target=r"[0-9.e+-]+",
+
+
+def config_of(wildcards):
+    return PROJECT.experiments[wildcards.experiment]
+
+
+def cfg_of(rule):
+    """The params of a rule: the keys it reads, and the digest that the ledger knows its job by."""
+
+    def cfg(wildcards):
+        return PARSED.params(rule, dict(wildcards.items()))
+
+    return cfg
+
+
+def path_of(rule, path, experiment, **values):
+    """`path` under the experiment that owns `rule` for these wildcards."""
+    owner = stages.owner(PROJECT, experiment, rule, values)
+    return path.format(**values | {"experiment": owner})
+
+
+def output_of(rule, path):
+    """The same as an input function."""
+
+    def owned(wildcards):
+        return path_of(rule, path, **dict(wildcards.items()))
+
+    return owned
+
+
+# --- paths ---
+
+DATA = "results/{experiment}/data/privacy.json"
+PUBLIC_DATA = "results/{experiment}/data/{part}/privacy.json"
+FEATURES = "results/{experiment}/features/{part}/privacy.json"
+MEAN = "results/{experiment}/mean/mean.safetensors"
+MEAN_RECORD = "results/{experiment}/mean/privacy.json"
+SCORE = "results/{experiment}/rungs/{rung}/trials/{trial}/score.json"
+TRIAL_RECORD = "results/{experiment}/rungs/{rung}/trials/{trial}/privacy.json"
+BEST = "results/{experiment}/rungs/{rung}/best.json"
+RUNG_RECORD = "results/{experiment}/rungs/{rung}/privacy.json"
+FIT = "results/{experiment}/final/{target}/fit.json"
+FIT_RECORD = "results/{experiment}/final/{target}/fit.privacy.json"
+WEIGHTS = "results/{experiment}/final/{target}/weights.safetensors"
+FINAL_RECORD = "results/{experiment}/final/{target}/privacy.json"
+METRICS = "results/{experiment}/final/{target}/metrics.json"
+METRICS_RECORD = "results/{experiment}/final/{target}/metrics.privacy.json"
+
+# --- data and features ---
+
+
+def data_of(wildcards):
+    """The manifest behind a part: the private dataset's, or that of a source declared public for it."""
+    return data_behind(wildcards.experiment, wildcards.part)
+
+
+def data_behind(experiment, part):
+    if stages.is_public(PROJECT.experiments[experiment], part):
+        return path_of("prepare_public", PUBLIC_DATA, experiment, part=part)
+    return path_of("prepare_dataset", DATA, experiment)
+
+
+def shards_of(wildcards):
+    return shards_behind(wildcards.experiment, wildcards.part)
+
+
+def shards_behind(experiment, part):
+    config = PROJECT.experiments[experiment]
+    count = config.features.shards
+    if count == "auto":
+        count = -(-config.dataset.nominal_size // SHARD_UNITS)
+    folder = f"results/{experiment}/features/{part}/shards"
+    return [f"{folder}/{shard}-of-{count}/privacy.json" for shard in range(count)]
+
+
+def features_of(*parts):
+    """An input function: the merged features of these parts."""
+
+    def features(wildcards):
+        return [path_of("merge_features", FEATURES, wildcards.experiment, part=part) for part in parts]
+
+    return features
+
+
+def trial_features(wildcards):
+    """What a trial trains on, and what its score is counted on."""
+    return features_of(*stages.trial_parts(config_of(wildcards)))(wildcards)
+
+
+def mean_of(wildcards):
+    if config_of(wildcards).features.mean is None:
+        return []
+    return path_of("estimate_mean", MEAN, wildcards.experiment)
+
+
+# --- the ladder ---
+
+
+def rungs_below(wildcards):
+    """Earlier rungs' releases, where a rung's draws start from them. No checkpoint is needed for that."""
+    rungs = range(int(wildcards.rung)) if stages.looks_back(config_of(wildcards)) else []
+    return [path_of("select_rung", BEST, wildcards.experiment, rung=str(rung)) for rung in rungs]
+
+
+def scores_of(wildcards):
+    experiment, rung = wildcards.experiment, wildcards.rung
+    trials = range(config_of(wildcards).sweep.rungs[int(rung)].trials)
+    return [path_of("run_trial", SCORE, experiment, rung=rung, trial=str(trial)) for trial in trials]
+
+
+def rungs_of(wildcards):
+    rungs = range(len(config_of(wildcards).sweep.rungs))
+    return [path_of("select_rung", BEST, wildcards.experiment, rung=str(rung)) for rung in rungs]
+
+
+def per_target(rule, path):
+    """An input function: one path for each target of an experiment."""
+
+    def finals(wildcards):
+        names = map(stages.target_name, stages.targets(config_of(wildcards)))
+        return [path_of(rule, path, wildcards.experiment, target=name) for name in names]
+
+    return finals
+
+
+# --- resources ---
+
+
+def threads_of(wildcards):
+    return config_of(wildcards).resources.threads
+
+
+def mem_mb_of(wildcards, attempt):
+    return config_of(wildcards).resources.mem_mb * attempt
+
+
+def runtime_of(wildcards):
+    return config_of(wildcards).resources.runtime
+
+
+def gpu_of(wildcards):
+    return config_of(wildcards).resources.gpu
+
+
+# --- the whole DAG ---
+
+
+def privacy_records(wildcards):
+    """The record of every job upstream of the statement, each once."""
+    return list(dict.fromkeys(record for name in PROJECT.experiments for record in records_of(name)))
+
+
+def records_of(name):
+    config = PROJECT.experiments[name]
+    for part in stages.parts(config):
+        owner = stages.owner(PROJECT, name, "merge_features", {"part": part})
+        yield from [
+            data_behind(owner, part),
+            *shards_behind(owner, part),
+            FEATURES.format(experiment=owner, part=part),
+        ]
+    if config.features.mean is not None:
+        yield path_of("estimate_mean", MEAN_RECORD, name)
+    for rung, trials in ((str(rung), entry.trials) for rung, entry in enumerate(config.sweep.rungs)):
+        for trial in map(str, range(trials)):
+            yield path_of("run_trial", TRIAL_RECORD, name, rung=rung, trial=trial)
+        yield path_of("select_rung", RUNG_RECORD, name, rung=rung)
+    for target in map(stages.target_name, stages.targets(config)):
+        yield path_of("fit_radius", FIT_RECORD, name, target=target)
+        yield path_of("train_final", FINAL_RECORD, name, target=target)
+        yield path_of("evaluate", METRICS_RECORD, name, target=target)
+
+
+def summaries(wildcards):
+    return [f"results/{experiment}/summary.json" for experiment in PROJECT.experiments]
+
+
+def plan_of(wildcards):
+    return dict(PARSED.document)
+
+
+def summary_params(wildcards):
+    """What a summary says beside its inputs."""
+    return stages.summary_params(config_of(wildcards), wildcards.experiment, PARSED.document)

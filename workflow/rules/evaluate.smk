@@ -1,0 +1,21 @@
+rule evaluate:
+    input:
+        weights=output_of("train_final", WEIGHTS),
+        features=features_of("test"),
+        mean=mean_of,
+    output:
+        metrics="results/{experiment}/final/{target}/metrics.json",
+        privacy="results/{experiment}/final/{target}/metrics.privacy.json",
+    log:
+        "logs/{experiment}/final/{target}/evaluate.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("evaluate"),
+        code=CODE["evaluate"],
+    script:
+        "../scripts/evaluate.py"

@@ -1,0 +1,74 @@
+rule prepare_dataset:
+    output:
+        privacy="results/{experiment}/data/privacy.json",
+    log:
+        "logs/{experiment}/prepare_dataset.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("prepare_dataset"),
+        code=CODE["prepare_dataset"],
+    script:
+        "../scripts/prepare_dataset.py"
+
+
+rule prepare_public:
+    output:
+        privacy="results/{experiment}/data/{part}/privacy.json",
+    log:
+        "logs/{experiment}/prepare_public/{part}.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("prepare_public"),
+        code=CODE["prepare_public"],
+    script:
+        "../scripts/prepare_public.py"
+
+
+rule extract_features:
+    input:
+        data=data_of,
+    output:
+        privacy="results/{experiment}/features/{part}/shards/{shard}-of-{shards}/privacy.json",
+    log:
+        "logs/{experiment}/features/{part}/{shard}-of-{shards}.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+        gpu=gpu_of,
+    params:
+        cfg=cfg_of("extract_features"),
+        code=CODE["extract_features"],
+    script:
+        "../scripts/extract_features.py"
+
+
+rule merge_features:
+    input:
+        shards=shards_of,
+    output:
+        privacy="results/{experiment}/features/{part}/privacy.json",
+    log:
+        "logs/{experiment}/features/{part}/merge.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("merge_features"),
+        code=CODE["merge_features"],
+    script:
+        "../scripts/merge_features.py"

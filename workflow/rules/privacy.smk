@@ -1,0 +1,36 @@
+rule plan_spend:
+    output:
+        plan="results/plan.json",
+        table="results/plan.md",
+        privacy="results/plan.privacy.json",
+    log:
+        "logs/plan_spend.log",
+    benchmark:
+        "benchmarks/plan_spend.tsv"
+    localrule: True
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg=plan_of,
+        code=CODE["plan_spend"],
+    script:
+        "../scripts/plan_spend.py"
+
+
+rule compose_privacy:
+    input:
+        plan="results/plan.json",
+        records=privacy_records,
+    output:
+        statement="results/privacy.json",
+        page="results/privacy.md",
+    log:
+        "logs/compose_privacy.log",
+    localrule: True
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg=plan_of,
+        code=CODE["compose_privacy"],
+    script:
+        "../scripts/compose_privacy.py"

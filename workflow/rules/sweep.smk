@@ -1,0 +1,63 @@
+rule estimate_mean:
+    input:
+        features=features_of("train"),
+    output:
+        mean="results/{experiment}/mean/mean.safetensors",
+        privacy="results/{experiment}/mean/privacy.json",
+    log:
+        "logs/{experiment}/estimate_mean.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("estimate_mean"),
+        code=CODE["estimate_mean"],
+    script:
+        "../scripts/estimate_mean.py"
+
+
+rule run_trial:
+    input:
+        features=trial_features,
+        mean=mean_of,
+        below=rungs_below,
+    output:
+        weights="results/{experiment}/rungs/{rung}/trials/{trial}/weights.safetensors",
+        score="results/{experiment}/rungs/{rung}/trials/{trial}/score.json",
+        privacy="results/{experiment}/rungs/{rung}/trials/{trial}/privacy.json",
+    log:
+        "logs/{experiment}/rungs/{rung}/trials/{trial}.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+        gpu=gpu_of,
+    params:
+        cfg=cfg_of("run_trial"),
+        code=CODE["run_trial"],
+    script:
+        "../scripts/run_trial.py"
+
+
+rule select_rung:
+    input:
+        scores=scores_of,
+    output:
+        best="results/{experiment}/rungs/{rung}/best.json",
+        privacy="results/{experiment}/rungs/{rung}/privacy.json",
+    log:
+        "logs/{experiment}/rungs/{rung}/select.log",
+    benchmark:
+        "benchmarks/{experiment}/rungs/{rung}/select.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg=cfg_of("select_rung"),
+        code=CODE["select_rung"],
+    script:
+        "../scripts/select_rung.py"
