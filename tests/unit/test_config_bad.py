@@ -321,9 +321,10 @@ BETWEEN = {
         "may lie in the other",
         more="paths: {private: results/private}",
     ),
-    "results inside private": bad(
-        "paths.private", "may lie in the other", more="paths: {private: .}"
+    "cache inside results": bad(
+        "paths.cache", "given 'results/cache'", "those are public", more="paths: {cache: results/cache}"
     ),
+    "results inside private": bad("paths.private", "may lie in the other", more="paths: {private: .}"),
 }
 
 # experiments
@@ -366,7 +367,7 @@ EXPERIMENTS = {
         more="experiments: {a: {mode: research}}",
     ),
     "paths of an experiment": bad(
-        "experiments.a.paths", "top level", more="experiments: {a: {paths: {results: out}}}"
+        "experiments.a.paths", "top level", more="experiments: {a: {paths: {private: out}}}"
     ),
     "experiments in an experiment": bad(
         "experiments.a.experiments", "top level", more="experiments: {a: {experiments: {}}}"

@@ -184,14 +184,19 @@ def _test_part(config: Config) -> Iterator[Problem]:
 
 
 def _paths(config: Config) -> Iterator[Problem]:
-    private = Path(os.path.abspath(config.paths.private))
-    for public in map(Path.absolute, PUBLIC_FOLDERS):
-        if public.is_relative_to(private) or private.is_relative_to(public):
+    for name, path in (("private", config.paths.private), ("cache", config.paths.cache)):
+        if path is not None and any(
+            _nested(Path(os.path.abspath(path)), public.absolute()) for public in PUBLIC_FOLDERS
+        ):
             yield (
-                ("paths", "private"),
-                f"given {shown(config.paths.private)}; neither it nor {public.name}/ may lie in the other: "
-                "one is public, the other must never be shared",
+                ("paths", name),
+                f"given {shown(path)}; neither it nor {', '.join(map(str, PUBLIC_FOLDERS))} may lie in the other: "
+                "those are public, it must never be shared",
             )
+
+
+def _nested(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)
 
 
 _READS = {
