@@ -13,13 +13,13 @@ import hmac
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from dpladder.data.sources import Source
 from dpladder.errors import DpladderError, Refused
 
 Rows = NDArray[Any]
+Loaded = TypeVar("Loaded")
 AHEAD = 4  # batches being loaded while one is in the network
 
 
@@ -145,7 +146,8 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
     checks: deque[NDArray[np.uint8]] = deque()
 
     def images() -> Iterator[Rows]:
-        for loaded in _loaded(batches[done:], work, threads):
+        for loaded in loaded_ahead(batches[done:], lambda row: _load(row, work), threads):
+            loaded += [(work.encoder.blank, Check.UNLABELLED)] * (work.features.batch_size - len(loaded))
             checks.append(np.array([check for _, check in loaded], np.uint8))
             yield np.stack([array for array, _ in loaded])
 
@@ -158,25 +160,19 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
             advance(len(batches[number]))
 
 
-def _loaded(
-    batches: Iterable[NDArray[np.int64]], work: Shard, threads: int
-) -> Iterator[list[tuple[Rows, Check]]]:
-    """Batches filled up to the fixed size, decoded by threads a few batches ahead of the network."""
-    waiting: deque[list[Future[tuple[Rows, Check]]]] = deque()
-    empty = (work.encoder.blank, Check.UNLABELLED)
-
-    def collect() -> list[tuple[Rows, Check]]:
-        batch = [future.result() for future in waiting.popleft()]
-        return batch + [empty] * (work.features.batch_size - len(batch))
-
+def loaded_ahead(
+    batches: Iterable[Iterable[Any]], load: Callable[[Any], Loaded], threads: int
+) -> Iterator[list[Loaded]]:
+    """Batches of records, loaded by threads a few batches before they are asked for."""
+    waiting: deque[list[Future[Loaded]]] = deque()
     with ThreadPoolExecutor(threads) as pool, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a decoder's warning tells of one private record
-        for rows in batches:
-            waiting.append([pool.submit(_load, row, work) for row in rows])
+        for batch in batches:
+            waiting.append([pool.submit(load, record) for record in batch])
             if len(waiting) > AHEAD:
-                yield collect()
+                yield [future.result() for future in waiting.popleft()]
         while waiting:
-            yield collect()
+            yield [future.result() for future in waiting.popleft()]
 
 
 def _load(row: int, work: Shard) -> tuple[Rows, Check]:

@@ -1,0 +1,197 @@
+"""Extraction against a plain timm and DataLoader loop over the same images, in one run.
+
+python tests/benchmarks/bench_extract.py [--images 1024] [--rounds 3]
+python tests/benchmarks/bench_extract.py --probe     # all of mnist5k, and a (non-private) ridge probe on it
+python tests/benchmarks/bench_extract.py --large     # opening and reading 1.28 M x 1,280 features
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.model import Dataset, Features
+from dpladder.data import sealed
+from dpladder.data.cache import open_cache
+from dpladder.data.prepare import Keys, prepare
+
+FEATURES = Features(image_size=96)
+KEYS = Keys(*(bytes([purpose]) * 32 for purpose in range(4)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--images", type=int, default=1024)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--probe", action="store_true")
+    parser.add_argument("--large", action="store_true")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if asked.probe:
+            probe(Path(folder))
+        elif asked.large:
+            large(Path(folder))
+        else:
+            compare(asked.images, asked.rounds)
+
+
+def compare(count: int, rounds: int) -> None:
+    """Images per second of both, taken in turns so that a busy machine slows them alike."""
+    import torch
+
+    from dpladder.data.datasets import open_source
+
+    source = open_source("mnist5k")
+    images = [source.read(index) for index in np.linspace(0, 4999, count).astype(int)]
+    threads = len(os.sched_getaffinity(0))
+    ours, theirs = ours_on(images, threads), plain_on(images)
+    times: dict[str, list[float]] = {"plain timm + DataLoader": [], "dpladder": []}
+    results = {}
+    for _ in range(rounds + 1):
+        for name, work in zip(times, (theirs, ours), strict=True):
+            start = time.perf_counter()
+            results[name] = work()
+            times[name].append(time.perf_counter() - start)
+    plain, fast = (statistics.median(values[1:]) for values in times.values())  # the first round warms up
+    apart = np.abs(results["dpladder"] - results["plain timm + DataLoader"]).max()
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {threads} threads"
+    print(f"{device}: {count} images at {FEATURES.image_size} px, medians of {rounds} rounds")
+    print(f"plain timm + DataLoader  {count / plain:8.0f} images/s")
+    print(
+        f"dpladder                 {count / fast:8.0f} images/s   {plain / fast:.2f} x   (bar: 2.5 x on a CPU)"
+    )
+    print(f"largest difference between their features: {apart:.1e}")
+
+
+def ours_on(images: list[Any], threads: int) -> Any:
+    """The loading and the network of extract_features, without its files."""
+    from dpladder.data.backbones import encoder
+    from dpladder.data.extract import loaded_ahead
+    from dpladder.data.sources import Source
+
+    network = encoder(FEATURES, Source("pixels", images.__getitem__, images), threads)
+    size = FEATURES.batch_size
+    batches = [range(start, min(start + size, len(images))) for start in range(0, len(images), size)]
+
+    def work() -> NDArray[Any]:
+        arrays = loaded_ahead(batches, lambda index: network.load(images[index]), threads)
+        return np.concatenate(list(network.encode(np.stack(batch) for batch in arrays)))
+
+    return work
+
+
+def plain_on(images: list[Any]) -> Any:
+    """What one would write in a notebook: timm's transform, a DataLoader with workers, a loop."""
+    import timm
+    import torch
+    from PIL import Image
+    from torch.utils.data import DataLoader
+
+    from dpladder.data.backbones import bundled_state
+
+    model = timm.create_model("tf_efficientnet_lite0")
+    model.load_state_dict(bundled_state())
+    model.reset_classifier(0)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = model.eval().to(device)
+    settings = timm.data.resolve_data_config({"input_size": (3, 96, 96)}, model=model)
+    transform = timm.data.create_transform(**settings, is_training=False)
+
+    class Images(torch.utils.data.Dataset):
+        def __len__(self) -> int:
+            return len(images)
+
+        def __getitem__(self, index: int) -> Any:
+            return transform(Image.fromarray(images[index]).convert("RGB"))
+
+    def work() -> NDArray[Any]:
+        with torch.no_grad():
+            loader = DataLoader(Images(), batch_size=FEATURES.batch_size, num_workers=0)
+            return np.concatenate([model(batch.to(device)).cpu().numpy() for batch in loader])
+
+    return work
+
+
+def probe(folder: Path) -> None:
+    """How long the demo's data takes, and what the features are worth. Not private: MNIST is public."""
+    from sklearn.linear_model import RidgeClassifier
+
+    from dpladder.data.extract import extract
+
+    dataset = Dataset(lineage="bench", source="mnist5k", nominal_size=4000)
+    prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
+    found = {}
+    start = time.perf_counter()
+    for part in ("train", "test"):
+        output = folder / f"{part}.h5"
+        extract(
+            folder / "manifest.h5", FEATURES, part, output, folder / f"{part}.jsonl",
+            root=folder / "root", units_key=KEYS.units, cache_key=KEYS.cache, threads=len(os.sched_getaffinity(0)),
+        )  # fmt: skip
+        found[part] = open_cache(output, KEYS.cache)
+    seconds = time.perf_counter() - start
+    features = np.concatenate([found[part].features for part in found]).astype(np.float32)
+    labels = np.concatenate([found[part].labels for part in found])
+    print(f"mnist5k at {FEATURES.image_size} px: 5,000 images in {seconds:.0f} s, imports and model included")
+    ridge = RidgeClassifier(alpha=10.0).fit(features[1000:], labels[1000:])
+    print(f"ridge probe on 1,000 held out: {ridge.score(features[:1000], labels[:1000]):.3f} (bar: 0.92)")
+
+
+def large(folder: Path, rows: int = 1_281_167, width: int = 1280) -> None:
+    """ImageNet's size: what opening costs, one pass over the map, and what memory is ours beyond the page cache."""
+
+    def pieces() -> Iterator[NDArray[Any]]:
+        block = np.random.default_rng(0).standard_normal((16384, width)).astype(np.float16)
+        for start in range(0, rows, len(block)):
+            yield block[: rows - start]
+
+    path, key = folder / "large.h5", KEYS.cache
+    arrays = {
+        "features": sealed.Blocks((rows, width), np.float16, pieces()),
+        "labels": np.zeros(rows, np.int64),
+        "record_ids": np.zeros((rows, 16), np.uint8),
+        "units": np.zeros((rows, 16), np.uint8),
+        "checks": np.zeros(rows, np.uint8),
+    }
+    timed("written and sealed", lambda: sealed.write(path, arrays, {"kind": "features"}, key), path)
+    cache = timed("opened, every byte verified", lambda: open_cache(path, key), path)
+    timed(
+        "read once through the map",
+        lambda: [block.view(np.uint16).max() for block in blocks(cache.features)],
+        path,
+    )
+    timed("read once as a plain file", lambda: path.read_bytes() and None, path)
+    print(f"memory of our own: {own_memory():.2f} GB")
+
+
+def blocks(features: NDArray[Any], size: int = 4096) -> Iterator[NDArray[Any]]:
+    return (features[start : start + size] for start in range(0, len(features), size))
+
+
+def timed(what: str, work: Any, path: Path) -> Any:
+    start = time.perf_counter()
+    result = work()
+    seconds = time.perf_counter() - start
+    print(f"{what:30s} {seconds:6.2f} s   {path.stat().st_size / seconds / 1e9:.2f} GB/s")
+    return result
+
+
+def own_memory() -> float:
+    """Resident memory that is not a mapped file, in GB."""
+    status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["RssAnon"].split()[0]) / 1e6
+
+
+if __name__ == "__main__":
+    main()
