@@ -140,7 +140,7 @@ def _ensure_key(home: Home) -> None:
 
 def _read_key(home: Home) -> bytes:
     try:
-        descriptor = os.open(home.key, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(home.key, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         raise BadInput(
             f"key {home.key} is missing. A ledger without its key cannot be trusted and a new key would not fit it: "
@@ -150,12 +150,14 @@ def _read_key(home: Home) -> bytes:
         raise BadInput(
             f"key {home.key} cannot be read: {error.strerror}. It must be a plain file of yours."
         ) from None
-    with open(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BadInput(f"key {home.key} is not a plain file. Restore the key.")
         _check_private(home.key, status, "600")
-        key = file.read(KEY_BYTES + 1)
+        key = os.read(descriptor, KEY_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(key) != KEY_BYTES:
         raise BadInput(f"key {home.key} is not {KEY_BYTES} bytes long. It is damaged: restore it.")
     return key

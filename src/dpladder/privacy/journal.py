@@ -128,10 +128,10 @@ def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) 
     chain.torn = not data.endswith(ENTRY_END)
     try:
         entry = {} if chain.torn else _decode(journal, data)
-        if was_torn and entry.get("type") != REPAIRED:
-            chain.problems.append(f"entry {seq - 1} is damaged: its end is missing")
         if not entry:
             return
+        if was_torn and entry["type"] != REPAIRED:
+            chain.problems.append(f"entry {seq - 1} is damaged: its end is missing")
         if entry["seq"] != seq or previous not in (entry["previous"], ""):
             chain.problems.append(
                 f"entry {seq} does not follow entry {seq - 1}: one of the two was put in place of another"

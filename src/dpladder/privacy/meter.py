@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NoReturn, Protocol, TypeVar
+from typing import Literal, NoReturn, Protocol, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ class Draw:
     count: int = 1
 
     def __post_init__(self) -> None:
+        if self.distribution not in get_args(Distribution):
+            known = ", ".join(get_args(Distribution))
+            raise BadInput(
+                f"draw {self.name}: {self.distribution} is no distribution here. Known are {known}."
+            )
         if not (self.scale > 0.0 and math.isfinite(self.scale)):
             raise BadInput(f"draw {self.name}: scale {self.scale} must be positive and finite.")
         if self.distribution == "mask" and self.scale > 1.0:
