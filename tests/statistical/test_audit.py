@@ -1,0 +1,283 @@
+"""The audit passes honest mechanisms at its stated error and fails broken ones, each at the check made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpladder.privacy import audit, gdp, noise
+from dpladder.privacy.audit import Mechanism, run_audit
+from dpladder.privacy.audit_mechanisms import (
+    built_in,
+    extremes,
+    gaussian_sum,
+    laplace_count,
+    neighbours,
+    noised_count,
+    noised_mean,
+)
+from dpladder.privacy.meter import Meter
+from dpladder.privacy.noise import Floats, SecretNoise
+from dpladder.privacy.spend import Job
+
+KEY = bytes(range(32))
+
+REFUSED = "runs that the meter refused"
+TWICE = "draws made twice"
+OUTSIDE = "randomness outside the meter"
+CORRELATION = "largest correlation of noise"
+SCALE = "scale of noise over its claim"
+DISTRIBUTION = "Kolmogorov-Smirnov distance"
+SENSITIVITY = "sensitivity over scale of noise"
+BOUND = "lower bound on epsilon"
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "BLOCK", 256)  # the releases audited here are small
+
+
+class Tampered:
+    """A meter whose noise is changed on its way to the mechanism."""
+
+    def __init__(self, meter: Meter | None, change: Callable[[Floats], Floats]) -> None:
+        self.meter, self.change = meter, change
+
+    def gaussian(self, name: str, scale: float, shape: tuple[int, ...]) -> Floats:
+        return self.change(self.meter.gaussian(name, scale, shape) if self.meter else np.zeros(shape))
+
+    def laplace(self, name: str, scale: float, shape: tuple[int, ...]) -> Floats:
+        return self.change(self.meter.laplace(name, scale, shape))
+
+
+def tampered(honest: Mechanism, change: Callable[[Floats], Floats]) -> Mechanism:
+    return replace(honest, run=lambda data, meter: honest.run(data, Tampered(meter, change)))
+
+
+def noise_only(honest: Mechanism, meter: Meter) -> Floats:
+    return honest.run((), meter)
+
+
+def data_only(honest: Mechanism, data: Any) -> Floats:
+    return honest.run(data, Tampered(None, np.zeros_like))
+
+
+# Broken mechanisms, each with the claim of an honest one.
+
+
+def one_noise_for_all_classes() -> Mechanism:
+    return tampered(gaussian_sum(), lambda values: np.broadcast_to(values[:1], values.shape))
+
+
+def one_noise_for_all_steps() -> Mechanism:
+    honest = gaussian_sum(steps=3)
+
+    def run(data: Any, meter: Meter) -> Floats:
+        return data_only(honest, data) + noise_only(honest, meter)[0]
+
+    return replace(honest, run=run)
+
+
+def one_noise_for_two_targets() -> Mechanism:
+    """Two means of six numbers each, the second with the first one's noise upside down."""
+    honest = noised_mean(length=12)
+    return tampered(honest, lambda values: np.concatenate([values[:6], -values[5::-1]]))
+
+
+def half_the_noise() -> Mechanism:
+    return tampered(gaussian_sum(), lambda values: values / 2)
+
+
+def half_the_laplace_noise() -> Mechanism:
+    return tampered(laplace_count(), lambda values: values / 2)
+
+
+def half_the_noise_declared() -> Mechanism:
+    """Draws, scale and noise agree with each other and not with the charge."""
+    return replace(noised_count(mu=4.0), event=noised_count(mu=2.0).event)
+
+
+def coins_for_noise() -> Mechanism:
+    """Heads or tails: the claimed variance, independent, and not Gaussian at all."""
+    honest = noised_mean()
+    return tampered(honest, lambda values: np.sign(values) * honest.draws[0].scale)
+
+
+def noise_thrown_away() -> Mechanism:
+    return tampered(noised_mean(), np.zeros_like)
+
+
+def noise_not_drawn() -> Mechanism:
+    honest = noised_mean()
+    return replace(honest, run=lambda data, meter: data_only(honest, data))
+
+
+def noise_drawn_twice() -> Mechanism:
+    honest = noised_mean()
+    return replace(honest, run=lambda data, meter: honest.run(data, meter) + noise_only(honest, meter))
+
+
+def noise_from_a_seed() -> Mechanism:
+    scale = noised_mean().draws[0].scale
+    return tampered(noised_mean(), lambda values: np.random.default_rng(0).normal(0, scale, values.shape))
+
+
+def noise_from_the_system() -> Mechanism:
+    scale = noised_mean().draws[0].scale
+    return tampered(noised_mean(), lambda values: np.random.default_rng().normal(0, scale, values.shape))
+
+
+def clip_forgotten() -> Mechanism:
+    honest = gaussian_sum(steps=1)
+    return replace(honest, run=lambda data, meter: sum(data) + noise_only(honest, meter))
+
+
+def clip_by_the_largest_entry() -> Mechanism:
+    honest = noised_mean(radius=3.0, n0=100)
+    return replace(
+        honest,
+        run=lambda data, meter: np.clip(data, -3, 3).sum(axis=0) / 100 + noise_only(honest, meter),
+    )
+
+
+def mean_over_the_private_size() -> Mechanism:
+    honest = noised_mean(n0=100)
+
+    def run(data: Any, meter: Meter) -> Floats:
+        return data_only(honest, data) * 100 / max(len(data), 1) + noise_only(honest, meter)
+
+    pairs = neighbours(extremes((16,), 3.0)[1:2], extremes((16,), 3.0)[2:], "add_remove")
+    return replace(honest, run=run, neighbours=pairs, relation="add_remove", tight=False)
+
+
+def count_of_two_claimed_as_one() -> Mechanism:
+    return replace(noised_count(), neighbours=neighbours((1, 0), (0, 1, 2), "add_remove"))
+
+
+def replacement_claimed_as_removal() -> Mechanism:
+    pairs = neighbours((), extremes((4, 12), 0.5), "replace_one")
+    return replace(gaussian_sum(), neighbours=pairs, relation="replace_one")
+
+
+def record_that_makes_nan() -> Mechanism:
+    return replace(gaussian_sum(), neighbours=(*gaussian_sum().neighbours, ((), (np.full((4, 12), np.inf),))))
+
+
+def blunt_canary_called_tight() -> Mechanism:
+    return replace(gaussian_sum(), neighbours=neighbours((), extremes((4, 12), 0.1)[:2], "add_remove"))
+
+
+@pytest.mark.parametrize(
+    ("broken", "checks"),
+    [
+        (one_noise_for_all_classes, {CORRELATION}),
+        (one_noise_for_all_steps, {CORRELATION}),
+        (one_noise_for_two_targets, {CORRELATION}),
+        (half_the_noise, {SCALE, DISTRIBUTION, BOUND}),
+        (half_the_laplace_noise, {SCALE, DISTRIBUTION, BOUND}),
+        (half_the_noise_declared, {SENSITIVITY, BOUND}),
+        (coins_for_noise, {DISTRIBUTION}),
+        (noise_thrown_away, {CORRELATION, SCALE, DISTRIBUTION, BOUND}),
+        (noise_not_drawn, {REFUSED}),
+        (noise_drawn_twice, {REFUSED}),
+        (noise_from_a_seed, {CORRELATION, SCALE, DISTRIBUTION, BOUND}),
+        (noise_from_the_system, {OUTSIDE}),
+        (clip_forgotten, {SENSITIVITY, BOUND}),
+        (clip_by_the_largest_entry, {SENSITIVITY, BOUND}),
+        (mean_over_the_private_size, {SENSITIVITY, BOUND}),
+        (count_of_two_claimed_as_one, {SENSITIVITY, BOUND}),
+        (replacement_claimed_as_removal, {SENSITIVITY, BOUND}),
+        (record_that_makes_nan, {SENSITIVITY}),
+        (blunt_canary_called_tight, {SENSITIVITY, BOUND}),
+    ],
+)
+def test_a_broken_mechanism_fails_where_it_is_broken(broken, checks):
+    findings = run_audit([broken()], KEY).findings
+    assert checks <= {finding.check for finding in findings if not finding.ok}
+
+
+# Broken sources of noise.
+
+
+class ForgetsTheJob(SecretNoise):
+    """One stream for two trials of the same query."""
+
+    def stream(self, name: str, index: int) -> bytes:
+        return SecretNoise(self.key, Job("any", "any"), self.query, self.nonce).stream(name, index)
+
+
+class ForgetsTheQuery(SecretNoise):
+    def stream(self, name: str, index: int) -> bytes:
+        return SecretNoise(self.key, self.job, "", self.nonce).stream(name, index)
+
+
+class ForgetsTheNonce(SecretNoise):
+    """The same noise whenever the job runs again."""
+
+    def stream(self, name: str, index: int) -> bytes:
+        return SecretNoise(self.key, self.job, self.query, "").stream(name, index)
+
+
+class ForgetsTheStep(SecretNoise):
+    def stream(self, name: str, index: int) -> bytes:
+        return super().stream(name, 0)
+
+
+@pytest.mark.parametrize("source", [ForgetsTheJob, ForgetsTheQuery, ForgetsTheNonce, ForgetsTheStep])
+def test_a_source_that_forgets_who_asks_repeats_itself(source):
+    report = run_audit([gaussian_sum()], KEY, noise=source)
+    assert {TWICE, CORRELATION} <= {finding.check for finding in report.findings if not finding.ok}
+
+
+# Honest mechanisms.
+
+
+def test_the_built_in_mechanisms_pass():
+    report = run_audit(built_in(), KEY)
+    assert report.ok, audit.table(report)
+
+
+def test_chance_failures_are_no_likelier_than_stated(monkeypatch):
+    stated, audits = 0.4, 150
+    monkeypatch.setattr(audit, "FAMILY_ERROR", stated)
+    monkeypatch.setattr(audit, "ROUNDS", 12)
+    monkeypatch.setattr(audit, "RUNS", 40)
+    for honest in (noised_count(), laplace_count()):
+        mechanism = replace(honest, tight=False)
+        reports = [run_audit([mechanism], bytes([run]) * 32) for run in range(audits)]
+        # more failures than this have chance 1e-6 at the stated error
+        assert sum(not report.ok for report in reports) <= stats.binom.isf(1e-6, audits, stated)
+        for check in (CORRELATION, SCALE, DISTRIBUTION, BOUND):
+            failures = sum(found.check == check and not found.ok for r in reports for found in r.findings)
+            assert failures <= stats.binom.isf(1e-6, audits, stated / audit.CHANCE_CHECKS)
+
+
+@pytest.mark.parametrize("mu", [1.3, 2.0, 3.5])
+def test_tight_gaussian_noise_shows_half_its_epsilon(mu):
+    def bound(right: float, wrong: float) -> float:
+        return gdp.epsilon(audit.mu_bound(right, wrong), 1e-5)
+
+    assert chance_of_less(gdp.epsilon(mu, 1e-5) / 2, bound, stats.norm.cdf(mu / 2)) < 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [1.5, 2.0, 3.0])
+def test_tight_laplace_noise_shows_half_its_epsilon(epsilon):
+    def bound(right: float, wrong: float) -> float:
+        return audit.epsilon_bound(right, wrong, 1e-5)
+
+    assert chance_of_less(epsilon / 2, bound, 1 - np.exp(-epsilon / 2) / 2) < 1e-9
+
+
+def chance_of_less(half: float, bound: Callable[[float, float], float], right: float) -> float:
+    """The chance that the bound of an audit of 20 mechanisms stays below `half`, where a guess is right with
+    probability `right` on either side."""
+    runs, chance = audit.RUNS, audit.FAMILY_ERROR / audit.CHANCE_CHECKS / 20 / 2
+    for hits in range(runs // 2, runs):
+        if bound(audit.at_least(hits, runs, chance), audit.at_most(runs - hits, runs, chance)) >= half:
+            return 2 * float(stats.binom.cdf(hits - 1, runs, right))
+    return 1.0
