@@ -40,7 +40,8 @@ def hump(best_at_one, epsilons=(0.1, 0.2), rs=(0.2, 1.0, 5.0, 25.0, 125.0), gain
             place,
             epsilon,
             r,
-            1000.0 * k + gain / (1 + (math.log(r / (best_at_one * epsilon)) / 2) ** 2)
+            1000.0 * k
+            + gain / (1 + (math.log(r / (best_at_one * epsilon)) / 2) ** 2)
             + (0.0 if noise is None else float(noise[k, place])),
             sd,
         )
@@ -94,11 +95,23 @@ def test_the_order_of_trials_and_rungs_does_not_matter():
 @pytest.mark.parametrize(
     ("trials", "how", "reason"),
     [
-        (ladder((0.1, 9.0), (0.2, 4.0)), LINE, "the line through each rung's best does not rise with epsilon"),
-        (ladder((0.1, 6.0), (0.2, 6.0)), LINE, "the line through each rung's best does not rise with epsilon"),
+        (
+            ladder((0.1, 9.0), (0.2, 4.0)),
+            LINE,
+            "the line through each rung's best does not rise with epsilon",
+        ),
+        (
+            ladder((0.1, 6.0), (0.2, 6.0)),
+            LINE,
+            "the line through each rung's best does not rise with epsilon",
+        ),
         (ladder((0.2, 9.0), (0.2, 4.0)), LINE, "too few distinct values of epsilon for a line"),
         (ladder((0.1, 6.0)), LINE, "too few distinct values of epsilon for a line"),
-        (ladder((0.1, 9.0), (0.2, 4.0), (0.2, 4.0)), PARABOLA, "the line through each rung's best does not rise"),
+        (
+            ladder((0.1, 9.0), (0.2, 4.0), (0.2, 4.0)),
+            PARABOLA,
+            "the line through each rung's best does not rise",
+        ),
     ],
     ids=["falls", "level", "equal epsilon", "one rung", "parabola then line"],
 )
@@ -183,7 +196,7 @@ def test_the_interval_covers_as_often_as_it_says():
         interval = fit(hump(best_at_one, noise=noise, sd=100.0), POOLED).uncertainty
         assert interval is not None
         covered += interval[0] <= 0.88 * best_at_one <= interval[1]
-    assert 145 <= covered
+    assert covered >= 145
 
 
 def test_identical_scores_leave_the_middle_of_what_is_possible():
@@ -251,7 +264,9 @@ def test_no_trials_are_refused():
         min_size=1,
         max_size=12,
     ),
-    st.sampled_from([LINE, PARABOLA, POOLED, Fit(using="best", against="mu"), Fit(using="pooled", against="mu")]),
+    st.sampled_from(
+        [LINE, PARABOLA, POOLED, Fit(using="best", against="mu"), Fit(using="pooled", against="mu")]
+    ),
     st.sampled_from([SEARCH, Search(eta=(0.5, 0.5), steps=(5, 9)), Search(eta=(1.0, 1.0), steps=(3, 3))]),
     st.floats(1e-3, 10),
 )

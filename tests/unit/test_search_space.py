@@ -64,9 +64,10 @@ def test_ten_thousand_random_requests_split_within_bounds():
 
 
 @settings(max_examples=500, deadline=None)
-@given(searches(), st.floats(1e-3, 10), st.floats(1e-3, 10), st.integers(0, 5), st.integers(0, 50), st.floats(0, 1))
-def test_every_draw_is_in_reach(search, epsilon, earlier, rung, trial, place):
+@given(searches(), st.floats(1e-3, 10), st.floats(1e-3, 10), st.integers(0, 5), st.integers(0, 50), st.data())
+def test_every_draw_is_in_reach(search, epsilon, earlier, rung, trial, data):
     low, high = bounds(search)
+    place = data.draw(st.floats(0, 1))
     before = chosen(clamp(low * (high / low) ** place, search), earlier) if rung else None
     r = draw(search, epsilon, rung, trial, before)
     assert low * (1 - 1e-12) <= r <= high * (1 + 1e-12)
@@ -86,7 +87,9 @@ def test_clamp_finds_the_nearest_r_that_steps_reach(search, r):
 
 @pytest.mark.parametrize("r", [0.0499, 500.1, 0.0, -1.0, math.inf, math.nan])
 def test_an_r_out_of_reach_is_refused_with_the_bounds(r):
-    with pytest.raises(BadInput, match=r"eta in \[0.01, 5.0\] and steps in \[5, 100\] give r from 0.05 to 500"):
+    with pytest.raises(
+        BadInput, match=r"eta in \[0.01, 5.0\] and steps in \[5, 100\] give r from 0.05 to 500"
+    ):
         decompose(r, Search())
 
 
@@ -128,7 +131,9 @@ def test_a_draw_depends_on_its_own_place_and_the_public_seed(kind):
     }
     first = [draw(Search(draw=kind, seed=7), 0.1, 0, trial) for trial in range(3)]
     assert first == pytest.approx(frozen[kind], rel=1e-6)
-    assert kind in ("grid", "binary") or first != [draw(Search(draw=kind, seed=8), 0.1, 0, t) for t in range(3)]
+    assert kind in ("grid", "binary") or first != [
+        draw(Search(draw=kind, seed=8), 0.1, 0, t) for t in range(3)
+    ]
 
 
 @pytest.mark.parametrize("kind", ["stratified", "log_uniform", "uniform"])
@@ -158,8 +163,9 @@ def test_uniform_is_uniform_in_r_and_log_uniform_in_its_logarithm():
 def test_monotone_starts_where_the_rung_below_ended():
     search = Search(prior="monotone")
     assert all(draw(search, 0.2, 1, t, chosen(20.0, 0.1)) >= 20.0 for t in range(50))
-    assert all(draw(search, 0.05, 1, t, chosen(20.0, 0.1)) <= 20.0 for t in range(50))  # rungs in descending order
-    assert min(draw(search, 0.1, 1, t, chosen(20.0, 0.1)) for t in range(50)) < 1.0  # equal epsilon tells nothing
+    assert all(draw(search, 0.05, 1, t, chosen(20.0, 0.1)) <= 20.0 for t in range(50))  # descending rungs
+    # equal epsilon tells nothing
+    assert min(draw(search, 0.1, 1, t, chosen(20.0, 0.1)) for t in range(50)) < 1.0
 
 
 def test_proportional_is_centred_at_the_scaled_r():

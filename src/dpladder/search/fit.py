@@ -22,7 +22,7 @@ from dpladder.search.trial import Trial
 Floats = NDArray[np.float64]
 
 # What the response surface assumes, in fractions of correct predictions. Halving or doubling one hardly moves r*.
-HUMP_WIDTH = 1.7  # in log r: two thirds of the gain are left a factor e^1.7, about 5, away from the best r
+HUMP_WIDTH = 1.7  # in log r: 60 % of the gain are left a factor e^1.7, about 5, away from the best r
 HUMP_HEIGHT = 0.2  # prior scale of what the best r gains over a far one
 TRIAL_SDS = (0.01, 0.03, 0.09)  # how far two trainings at one r may differ, beside the noise of their scores
 LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
@@ -30,8 +30,8 @@ LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
 
 @dataclass(frozen=True)
 class FitResult:
-    """`coefficients` are those of r against the axis, constant first. `uncertainty` is the 80 % interval of r*.
-    `spread` compares the scores within rungs with their noise: near 1 they say nothing about r. Both need scores."""
+    """`coefficients` are those of r against the axis, constant first. Two diagnostics that need scores: `uncertainty` is
+    the 80 % interval of r*, and `spread` compares the scores within rungs with their noise (near 1 they say nothing)."""
 
     r_star: float
     eta: float
@@ -82,7 +82,9 @@ def fit_radius(trials: Sequence[Trial], epsilon: float, mu: float, search: Searc
     )
 
 
-def response_surface(trials: Sequence[Trial], target: float, search: Search, fit: Fit) -> tuple[Floats, Floats]:
+def response_surface(
+    trials: Sequence[Trial], target: float, search: Search, fit: Fit
+) -> tuple[Floats, Floats]:
     """The posterior of log r* at the target, as a grid and its probabilities, from every trial's released score.
 
     score = level of its rung + height * exp(-(log r - log r*)^2 / (2 width^2)) + noise, and r* is proportional to the
@@ -102,7 +104,9 @@ def response_surface(trials: Sequence[Trial], target: float, search: Search, fit
     away = np.log([trial.r for trial in trials]) - (grid[:, None] - growth)
     hump = np.exp(-(away**2) / (2 * HUMP_WIDTH**2))
     levels = 0.25 * (rung[:, None] == rung)
-    evidence = np.logaddexp.reduce([_evidence(y, hump, levels + np.diag(sd**2 + own**2)) for own in TRIAL_SDS])
+    evidence = np.logaddexp.reduce(
+        [_evidence(y, hump, levels + np.diag(sd**2 + own**2)) for own in TRIAL_SDS]
+    )
     weights = np.exp(evidence - evidence.max())
     return grid, weights / weights.sum()
 
@@ -124,7 +128,9 @@ def _evidence(y: Floats, hump: Floats, covariance: Floats) -> Floats:
 
 def _pooled(surface: tuple[Floats, Floats], target: float, fit: Fit) -> Extrapolation:
     if fit.degree != 1:
-        raise BadInput(f"fit.using pooled fits a line through the origin, given fit.degree {fit.degree}. Use degree 1.")
+        raise BadInput(
+            f"fit.using pooled fits a line through the origin, given fit.degree {fit.degree}. Use degree 1."
+        )
     grid, weights = surface
     r = math.exp(float(grid @ weights))
     return Extrapolation(r, f"response surface, r proportional to {fit.against}", (0.0, r / target))
@@ -146,7 +152,9 @@ def _through_best(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapola
         ends = np.array([x.min(), max(x.max(), target)])
         if np.all(slope(ends) > 0) and np.isfinite(curve(target)):  # the slope is linear: its ends tell
             coefficients = tuple(float(c) for c in curve.convert().coef)
-            return Extrapolation(float(curve(target)), f"{kind} through each rung's best", coefficients, fallback)
+            return Extrapolation(
+                float(curve(target)), f"{kind} through each rung's best", coefficients, fallback
+            )
         fallback = f"the {kind} through each rung's best does not rise with {fit.against}"
     ratio = math.exp(float(np.mean(np.log(r / x))))
     return Extrapolation(ratio * target, f"r proportional to {fit.against}", (0.0, ratio), fallback)

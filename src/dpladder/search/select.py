@@ -19,7 +19,9 @@ def best(trials: Sequence[Trial]) -> Trial:
     never win."""
     scored = [trial for trial in trials if trial.score is not None and math.isfinite(trial.score)]
     if not scored:
-        raise BadInput(f"none of the rung's {len(trials)} trials has a finite score. Check the scores of run_trial.")
+        raise BadInput(
+            f"none of the rung's {len(trials)} trials has a finite score. Check the scores of run_trial."
+        )
     return max(sorted(scored, key=lambda t: (t.rung, t.trial)), key=lambda t: t.score or 0.0)
 
 

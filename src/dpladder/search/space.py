@@ -88,7 +88,9 @@ def _place(search: Search, rung: int, trial: int) -> float:
     """Where in the interval of log r a trial lies, between 0 and 1."""
     if search.draw == "log_uniform":
         return _uniform(search.seed, rung, trial)
-    if search.draw == "stratified":  # golden steps from a random start: the gaps stay even however many are drawn
+    if (
+        search.draw == "stratified"
+    ):  # golden steps from a random start keep the gaps even for any number of trials
         return (_uniform(search.seed, rung) + trial * GOLDEN) % 1.0
     return _van_der_corput(trial + 1)  # grid and binary: 1/2, 1/4, 3/4, 1/8, ...
 
