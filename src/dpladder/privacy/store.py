@@ -56,8 +56,8 @@ def release(
     `produce` writes those files into the folder it is given, all randomness from the meter. It runs after COMMIT and is
     the place to read private data. `seed` makes the noise repeatable, on research lineages only.
     """
-    if any(name != Path(name).name for name in outputs):
-        raise BadInput("outputs are named by plain file names, without folders.")
+    if any(name != Path(name).name or name.startswith(".") for name in outputs):
+        raise BadInput("outputs are named by plain file names: no folders, no leading dot.")
     state = books.load(ledger)
     done = state.done(query)
     if done is None:
