@@ -1,0 +1,19 @@
+"""DP-GD, the paper's learner: private gradient descent on a linear head (Panda et al., Algorithm 1)."""
+
+from __future__ import annotations
+
+from dpladder.config.model import Learner, Resources
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights, declaration
+from dpladder.privacy.meter import Meter
+
+
+def declare(learner: Learner, hyper: Hyper, constants: Constants) -> Declaration:
+    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+
+
+def train(
+    data: Data, hyper: Hyper, learner: Learner, constants: Constants, meter: Meter, resources: Resources
+) -> Weights:
+    from dpladder.learn.engine import train_many
+
+    return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)

@@ -1,0 +1,97 @@
+"""The linear head's engine: several independent trials over one pass of the features.
+
+A softmax gradient is an outer product, residual times features, so its norm is the product of two norms and no
+per-record gradient is ever formed. Each step reads the features once, in chunks that stay in cache, forward and
+backward together. Chunk products are float32; clip factors, sums over chunks, noise and weights are float64.
+
+A job is bit-identical when it runs again on the same machine: the number of threads comes from the config, and the
+chunks, their order and their shapes do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dpladder.config.model import Learner, Resources
+from dpladder.learn.descent import SLACK, descend
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.records import Records, Rows, load, prepare
+from dpladder.privacy.meter import Meter
+
+CHUNK = {"cpu": 1024, "cuda": 16384}
+
+
+@torch.inference_mode()
+def train_many(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: Learner,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+) -> NDArray[np.float32]:
+    """Independent trials, one meter each: weights of shape (trials, classes, width)."""
+    device = prepare(resources)
+    records = load(
+        data,
+        constants,
+        device,
+        chunk=CHUNK[device.type],
+        memory_mb=resources.mem_mb,
+        views=learner.augment,
+        bias=learner.bias,
+    )
+    first = initial(learner, constants).to(device)
+    sums = partial(clipped_sum, records)
+    return descend(sums, first, records, hypers, learner, constants, meters, data.units)
+
+
+def clipped_sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]) -> Tensor:
+    """Sum of the records' gradients, each clipped to `bound`, for heads of shape (trials, classes, width)."""
+    trials, classes, width = weights.shape
+    flat = weights.float().view(trials * classes, width)
+    total = torch.zeros(trials * classes, width, dtype=torch.float64, device=weights.device)
+    for chunk in rows:
+        x = records.block(chunk)
+        count, views, _ = x.shape
+        x = x.view(count * views, width)
+        # As (trials, classes, records, views), softmax and norms run along memory, and no product needs a copy.
+        residual = torch.softmax((flat @ x.T).view(trials, classes, count, views), dim=1)
+        residual[:, records.labels[chunk], torch.arange(count, device=x.device)] -= 1.0
+        norms = gradient_norms(residual, records.gram[chunk])
+        factor = (bound / norms).clamp_(max=1.0) * records.counted[chunk] / views
+        residual *= factor.float()[:, None, :, None]
+        # A record whose logits overflow has no gradient: a rule that looks at this record alone.
+        residual.nan_to_num_(nan=0.0)
+        total += residual.view(trials * classes, count * views) @ x
+    return total.view(trials, classes, width)
+
+
+def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
+    """Norm of each record's gradient, the mean over its views of r_v x_v^T, in float64: (trials, records).
+
+    The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w).
+    """
+    views = residual.shape[3]
+    if views == 1:
+        return torch.linalg.vector_norm(residual[..., 0], dim=1, dtype=torch.float64) * gram[:, 0, 0].sqrt()
+    exact = residual.double().permute(0, 2, 3, 1)  # (trials, records, views, classes)
+    squares = (exact @ exact.mT * gram).sum((2, 3))
+    sizes = (torch.linalg.vector_norm(exact, dim=3) * gram.diagonal(dim1=1, dim2=2).sqrt()).sum(2)
+    # Where views cancel, the sum that is left is rounded relative to what cancelled: stay above it.
+    return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * sizes) / views
+
+
+def initial(learner: Learner, constants: Constants) -> Tensor:
+    """Zeros, or what a linear layer starts from by custom, drawn from the public seed."""
+    shape = (constants.classes, constants.dimension + learner.bias)
+    if learner.init == "zero":
+        return torch.zeros(shape)
+    radius = constants.dimension**-0.5
+    return torch.from_numpy(np.random.default_rng(constants.seed).uniform(-radius, radius, shape))

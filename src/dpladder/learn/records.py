@@ -1,0 +1,121 @@
+"""Private records on their way into a training: resident on the device, or streamed from where they lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
+
+from dpladder.config.model import Resources
+from dpladder.errors import BadInput
+from dpladder.learn.interface import Constants, Data
+
+Rows = slice | Tensor
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a record contributes depends on its own row of each of these, and on nothing else."""
+
+    features: Tensor | NDArray[Any]  # (records, views, width) once resident
+    labels: Tensor
+    gram: Tensor  # (records, views, views) float64: inner products of a record's views, the bias included
+    counted: Tensor  # whether a record contributes at all
+    bias: bool
+    chunk: int  # records computed at a time
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def device(self) -> torch.device:
+        return self.labels.device
+
+    def chunks(self) -> list[Rows]:
+        """All rows, in a fixed order."""
+        return [*_slices(len(self), self.chunk)]
+
+    def chosen(self, mask: NDArray[np.bool_]) -> list[Rows]:
+        """The rows that a mask names."""
+        rows = torch.from_numpy(np.flatnonzero(mask)).to(self.device)
+        return [rows[part] for part in _slices(len(rows), self.chunk)]
+
+    def block(self, rows: Rows) -> Tensor:
+        """Some records' features as float32 of shape (rows, views, width)."""
+        if isinstance(self.features, Tensor):
+            return self.features[rows]
+        x = _read(self.features, rows, self.device)
+        x[~self.counted[rows]] = 0.0
+        return pad(x, (0, 1), value=1.0) if self.bias else x
+
+
+def prepare(resources: Resources) -> torch.device:
+    """Pin what the arithmetic depends on, and choose the device. Early in a job: worker threads inherit it."""
+    torch.set_num_threads(resources.threads)
+    torch.set_flush_denormal(True)  # a saturated softmax is full of them, and they slow many CPUs down
+    torch.set_float32_matmul_precision("highest")  # no TF32
+    return torch.device("cuda" if resources.gpu and torch.cuda.is_available() else "cpu")
+
+
+def load(
+    data: Data,
+    constants: Constants,
+    device: torch.device,
+    *,
+    chunk: int,
+    memory_mb: int,
+    views: int = 1,
+    bias: bool = False,
+) -> Records:
+    """Records ready to train on. Those that contribute nothing are found here, each from itself alone.
+
+    They become resident where they fit into half of the memory, so that a step reads nothing but float32.
+    """
+    features = _with_views(data, views, constants.dimension)
+    labels = torch.tensor(np.asarray(data.labels), dtype=torch.int64, device=device)
+    gram = torch.empty(len(features), views, views, dtype=torch.float64, device=device)
+    for rows in _slices(len(features), chunk):
+        x = _read(features, rows, device).double()
+        gram[rows] = x @ x.mT
+    known = (labels >= 0) & (labels < constants.classes)
+    nonzero = (gram.diagonal(dim1=1, dim2=2) > 0).any(1)
+    counted = known & nonzero & gram.isfinite().all(2).all(1)
+    gram[~counted] = 0.0
+    streamed = Records(features, labels * counted, gram + bias, counted, bias, chunk)
+    if 8 * features.shape[0] * views * (constants.dimension + bias) > _memory(memory_mb, device):
+        return streamed
+    resident = torch.empty(len(features), views, constants.dimension + bias, device=device)
+    for rows in _slices(len(features), chunk):
+        resident[rows] = streamed.block(rows)
+    return replace(streamed, features=resident)
+
+
+def _slices(count: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+def _with_views(data: Data, views: int, dimension: int) -> NDArray[Any]:
+    """The features as (records, views, dimension), without a copy."""
+    features = data.features[:, None] if data.features.ndim == 2 else data.features
+    if features.shape[1:] != (views, dimension):
+        raise BadInput(
+            f"features hold {' x '.join(map(str, features.shape[1:]))} values per record, and learner.augment = "
+            f"{views} needs {views} x {dimension}. Extract the features again, or correct learner.augment."
+        )
+    if len(data.labels) != len(features) or (data.units is not None and len(data.units) != len(features)):
+        raise BadInput("features, labels and units need one row per record each. Extract the features again.")
+    return features
+
+
+def _read(features: NDArray[Any], rows: Rows, device: torch.device) -> Tensor:
+    chosen = features[rows] if isinstance(rows, slice) else features[rows.cpu().numpy()]
+    return torch.from_numpy(np.array(chosen)).to(device).float()
+
+
+def _memory(memory_mb: int, device: torch.device) -> int:
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else memory_mb * 1_000_000
