@@ -18,7 +18,8 @@ from dpladder.privacy.compose import compose
 from dpladder.privacy.home import open_home
 from dpladder.privacy.ledger import Ledger, State
 from dpladder.privacy.plan import make_plan
-from dpladder.privacy.show import plan_document, plan_table, up
+from dpladder.privacy.show import plan_document, plan_table
+from dpladder.privacy.statement import up
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,7 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true")
     show.set_defaults(run=_ledger_show)
     verify = actions.add_parser("verify", help="whether every entry is as it was written")
-    verify.add_argument("results", type=Path, nargs="*", help="results folders whose statements anchor the ledger")
+    verify.add_argument(
+        "results", type=Path, nargs="*", help="results folders whose statements anchor the ledger"
+    )
     verify.set_defaults(run=_ledger_verify)
     return parser
 

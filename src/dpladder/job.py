@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dpladder.config.model import Resources
 from dpladder.errors import DpladderError
 
 
@@ -30,7 +31,7 @@ class Task:
     code: str
     input: dict[str, Any]
     output: dict[str, Path]
-    threads: int
+    resources: Resources
 
     @property
     def experiment(self) -> str:
@@ -65,9 +66,13 @@ def _unpack(snakemake: Any) -> Task:
         wildcards=dict(snakemake.wildcards.items()),
         cfg=dict(snakemake.params.cfg),
         code=snakemake.params.code,
-        input={name: value if isinstance(value, str) else list(value) for name, value in snakemake.input.items()},
+        input={
+            name: value if isinstance(value, str) else list(value) for name, value in snakemake.input.items()
+        },
         output={name: Path(value) for name, value in snakemake.output.items()},
-        threads=snakemake.threads,
+        resources=Resources(
+            threads=snakemake.threads, mem_mb=snakemake.resources.get("mem_mb", Resources().mem_mb)
+        ),
     )
 
 
@@ -86,7 +91,10 @@ def _keep_details(task: Task) -> Path:
     folder = Path(task.cfg.get("paths.private", "private")) / "diagnostics"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{task.rule}-{time.time_ns()}-{secrets.token_hex(4)}.txt"
-    with contextlib.suppress(OSError), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with (
+        contextlib.suppress(OSError),
+        open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file,
+    ):
         file.write(traceback.format_exc())
     return folder
 

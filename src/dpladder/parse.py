@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dpladder import stages
-from dpladder.config import Project, load
+from dpladder.config import Project, from_command_line, load
 from dpladder.errors import DpladderError, Refused
 from dpladder.privacy import ledger as ledgers
 from dpladder.privacy.home import open_home
@@ -36,7 +36,9 @@ class Parsed:
         """What Snakemake compares for a job. A fit also depends on what the plan leaves to the final training."""
         params = stages.params(self.project, rule, wildcards)
         if rule == "fit_radius":
-            final = stages.owned_job(self.project, wildcards["experiment"], "train_final", target=wildcards["target"])
+            final = stages.owned_job(
+                self.project, wildcards["experiment"], "train_final", target=wildcards["target"]
+            )
             (weights,) = self.plan.items[final].spends
             params["final.mu"] = mu(weights.event, weights.count)
         return params
@@ -62,7 +64,10 @@ def known_states(project: Project) -> dict[str, State]:
 def _parse(workflow: Any) -> Parsed:
     # Rules may run in environments of their own; what they import is this clone's package.
     os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent.parent)
-    project = load(workflow.overwrite_configfiles or [Path(workflow.basedir) / "config" / "config.yaml"], workflow.config_settings.config)
+    project = load(
+        workflow.overwrite_configfiles or [Path(workflow.basedir) / "config" / "config.yaml"],
+        from_command_line(workflow.config_settings.config),
+    )
     states = known_states(project)
     plan = make_plan(project, states)
     document = plan_document(plan, states)
@@ -109,4 +114,3 @@ def _exit(error: DpladderError) -> NoReturn:
     """stderr and sys.exit, never an exception: Snakemake would print a trace, and stdout belongs to --dag."""
     print(f"dpladder: {error}", file=sys.stderr)
     sys.exit(error.exit_code)
-

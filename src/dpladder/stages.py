@@ -35,9 +35,18 @@ class Stage:
 
 DATA = ("mode", "dataset.lineage", "dataset.classes", "dataset.unit", "dataset.split")
 FEATURES = tuple(
-    f"features.{key}" for key in ("model", "weights", "image_size", "layers", "normalize", "dtype", "batch_size")
+    f"features.{key}"
+    for key in ("model", "weights", "image_size", "layers", "normalize", "dtype", "batch_size")
 )
-TRAIN = (*DATA, "research", "learner", "features.mean", "dataset.nominal_size", "privacy.delta", "privacy.relation")
+TRAIN = (
+    *DATA,
+    "research",
+    "learner",
+    "features.mean",
+    "dataset.nominal_size",
+    "privacy.delta",
+    "privacy.relation",
+)
 STAGES: dict[str, Stage] = {
     "prepare_dataset": Stage(DATA),
     "prepare_public": Stage(DATA),
@@ -63,6 +72,9 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     if rule in ("prepare_dataset", "prepare_public"):
         own |= {key: _at(values, key) for key in SOURCES}
         own["fingerprint"] = fingerprint(config)
+    if rule == "run_trial":
+        scored = trial_parts(config)[-1]
+        own["scored"] = {"part": scored, "nominal_size": nominal_size(config, scored)}
     if stage.private:
         own |= {"places": places(config), "static": static(config, rule, wildcards)}
         own["public_parts"] = [part for part in ("validation", "test") if is_public(config, part)]
@@ -94,11 +106,10 @@ def fingerprint(config: Config) -> str:
     return digest(times)[:16]
 
 
-def summary_params(config: Config, experiment: str, plan: Mapping[str, Any]) -> Keys:
-    """What a summary says beside its inputs: the experiment's public constants, and what its jobs cost."""
-    names = ("mode", "dataset.lineage", "dataset.nominal_size", "privacy", "sweep")
-    values = {name: _at(_values(config), name) for name in names}
-    return values | {"artifacts": [a for a in plan["artifacts"] if a["experiment"] == experiment]}
+def summary_params(config: Config) -> Keys:
+    """What a summary says beside its inputs."""
+    names = ("mode", "dataset.lineage", "dataset.nominal_size", "privacy", "sweep.search")
+    return {name: _at(_values(config), name) for name in names}
 
 
 def static(config: Config, rule: str, wildcards: Wildcards) -> str:
@@ -148,6 +159,17 @@ def trial_parts(config: Config) -> tuple[str, ...]:
     """The parts whose features a trial reads: it trains on one, and is scored on the same or another."""
     select = config.sweep.select
     return tuple(dict.fromkeys(["train", "validation" if select.by == "public" else select.part]))
+
+
+def nominal_size(config: Config, part: str) -> int:
+    """How many units a part has by declaration: the training part's n0, and in proportion for the others."""
+    split = config.dataset.split
+    share = {"validation": split.validation, "test": split.test}.get(part, 0.0) / (
+        1 - split.test - split.validation
+    )
+    return (
+        config.dataset.nominal_size if part == "train" else max(1, round(config.dataset.nominal_size * share))
+    )
 
 
 def parts(config: Config) -> tuple[str, ...]:

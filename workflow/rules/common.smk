@@ -201,4 +201,4 @@ def plan_of(wildcards):
 
 def summary_params(wildcards):
     """What a summary says beside its inputs."""
-    return stages.summary_params(config_of(wildcards), wildcards.experiment, PARSED.document)
+    return stages.summary_params(config_of(wildcards))

@@ -97,6 +97,7 @@ def extract(
         **claimed,
         **network.facts,
         "classes": known.classes,
+        "width": network.width,
         **{package: version(package) for package in ("dpladder", "timm", "torch")},
         "shard": f"{shard}/{shards}",
     }

@@ -73,11 +73,13 @@ class Item:
 
 @dataclass(frozen=True)
 class Held:
-    """An item in the ledger. `spends` are the declared ones, from COMMITTED on the concrete ones."""
+    """An item in the ledger. `spends` are what it is charged: the `declared` ones, from COMMITTED on the concrete ones,
+    which cost no more."""
 
     token: str
     job: Job
     static: str
+    declared: tuple[Spend, ...]
     spends: tuple[Spend, ...]
     status: Status = "RESERVED"
     query: str | None = None
@@ -356,7 +358,8 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
             for token in body["replaces"]:
                 _move(state, token, "REFUNDED")
             for item in body["items"]:
-                held = Held(item["token"], from_json(item["job"]), item["static"], from_json(item["spends"]))
+                declared = from_json(item["spends"])
+                held = Held(item["token"], from_json(item["job"]), item["static"], declared, declared)
                 state.items[held.token] = held
                 state.tokens.setdefault(held.job, []).append(held.token)
         case "COMMITTED":

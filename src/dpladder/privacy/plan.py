@@ -161,7 +161,9 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
     jobs: Spends = {}
     if config.features.mean is not None:
         job = stages.owned_job(project, name, "estimate_mean")
-        jobs[job] = (_spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),)
+        jobs[job] = (
+            _spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),
+        )
     for index, rung in enumerate(config.sweep.rungs):
         cost = trial_budget(config, index)
         for trial in range(rung.trials):
@@ -175,20 +177,25 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
 def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
     """The final training and, on a private test part, its evaluation."""
     rules = ("train_final",) if config.dataset.public_test is not None else ("train_final", "evaluate")
-    return tuple(
-        stages.owned_job(project, name, rule, target=stages.target_name(target)) for rule in rules
-    )
+    return tuple(stages.owned_job(project, name, rule, target=stages.target_name(target)) for rule in rules)
 
 
 def _final(
-    project: Project, name: str, config: Config, target: float, before: list[Spend], finished: Mapping[Job, Held]
+    project: Project,
+    name: str,
+    config: Config,
+    target: float,
+    before: list[Spend],
+    finished: Mapping[Job, Held],
 ) -> Spends:
     final, *tests = _final_jobs(project, name, config, target)
     spends = _known(finished, (final, *tests))
     for test in tests:
         if test not in spends:
             others = [*before, *spends.get(final, ())]
-            spends[test] = (_spend(config, test, TEST, _test_mu(config, target, others, final in spends), "test score"),)
+            spends[test] = (
+                _spend(config, test, TEST, _test_mu(config, target, others, final in spends), "test score"),
+            )
     if final not in spends:
         mu = _final_mu(config, target, [*before, *(s for test in tests for s in spends[test])])
         spends[final] = (_spend(config, final, TRAIN, mu, "weights"),)
@@ -202,7 +209,9 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
     try:
         return budget.remaining_mu(target, config.privacy.delta, before, partition(config, TRAIN))
     except Refused as refused:
-        raise Refused(f"total epsilon {target:g} is infeasible. {refused} {_nearest(config, target)}") from None
+        raise Refused(
+            f"total epsilon {target:g} is infeasible. {refused} {_nearest(config, target)}"
+        ) from None
 
 
 def _test_mu(config: Config, target: float, before: Sequence[Spend], trained: bool) -> float:

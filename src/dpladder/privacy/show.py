@@ -11,18 +11,25 @@ from dpladder.privacy.compose import Composition, compose
 from dpladder.privacy.ledger import State
 from dpladder.privacy.plan import Plan, artifact_cost
 from dpladder.privacy.spend import Spend, mu, to_json
-
-
-def up(value: float, places: int = 4) -> str:
-    """A cost as shown: rounded up, so that what is printed is never less than what it is."""
-    return f"{math.ceil(value * 10**places - 1e-9) / 10**places:.{places}f}"
+from dpladder.privacy.statement import up
+from dpladder.stages import target_name
 
 
 def plan_document(plan: Plan, states: Mapping[str, State]) -> dict[str, Any]:
     """The format of `dpladder plan --json`."""
     lineages = {lineage: _lineage(plan, lineage, states.get(lineage, State())) for lineage in plan.terms}
     artifacts = [
-        {"experiment": a.experiment, "target_epsilon": a.target, "epsilon": cost.epsilon, "mu": cost.mu}
+        {
+            "path": f"results/{a.experiment}/final/{target_name(a.target)}/weights.safetensors",
+            "experiment": a.experiment,
+            "lineage": a.lineage,
+            "target_epsilon": a.target,
+            "epsilon": cost.epsilon,
+            "mu": cost.mu,
+            "jobs": [
+                {"rule": j.rule, "experiment": j.experiment, "wildcards": dict(j.wildcards)} for j in a.jobs
+            ],
+        }
         for a in plan.artifacts
         for cost in [artifact_cost(plan, a)]
     ]
@@ -49,7 +56,9 @@ def plan_document(plan: Plan, states: Mapping[str, State]) -> dict[str, Any]:
         "lifetime_epsilon": terms.lifetime_epsilon,
         "artifacts": artifacts,
         "datasets": lineages,
-        "spends": [_spend(s, plan.terms[lineage].delta) for lineage in plan.terms for s in plan.of_lineage(lineage)],
+        "spends": [
+            _spend(s, plan.terms[lineage].delta) for lineage in plan.terms for s in plan.of_lineage(lineage)
+        ],
     }
 
 
@@ -57,8 +66,12 @@ def plan_table(document: Mapping[str, Any]) -> str:
     """The same on a terminal: what each group of like jobs costs, the totals, and whether it may run."""
     spends = document["spends"]
     total = math.fsum(s["mu"] ** 2 for s in spends if s["partition"] != "test") or 1.0
-    groups = Counter((s["experiment"], s["rule"], s["label"], s["partition"], s["mu"], s["epsilon"]) for s in spends)
-    lines = [f"{'experiment':<14}{'rule':<13}{'buys':<12}{'reads':<12}{'jobs':>4}{'epsilon each':>14}{'share of mu^2':>15}"]
+    groups = Counter(
+        (s["experiment"], s["rule"], s["label"], s["partition"], s["mu"], s["epsilon"]) for s in spends
+    )
+    lines = [
+        f"{'experiment':<14}{'rule':<13}{'buys':<12}{'reads':<12}{'jobs':>4}{'epsilon each':>14}{'share of mu^2':>15}"
+    ]
     for (experiment, rule, label, part, mu_each, epsilon), count in groups.items():
         share = "in parallel" if part == "test" else f"{count * mu_each**2 / total:.1%}"
         lines.append(f"{experiment:<14}{rule:<13}{label:<12}{part:<12}{count:>4}{up(epsilon):>14}{share:>15}")
@@ -72,7 +85,11 @@ def plan_table(document: Mapping[str, Any]) -> str:
         lines.append(
             f"lineage {lineage}: all of this DAG's releases together epsilon = {up(figures['epsilon'])}; ever spent once "
             f"it is done epsilon = {up(figures['epsilon_after'])}; "
-            + (f"lifetime limit {limit:g}" if limit is not None else "no lifetime limit declared, so no lifetime guarantee")
+            + (
+                f"lifetime limit {limit:g}"
+                if limit is not None
+                else "no lifetime limit declared, so no lifetime guarantee"
+            )
             + f" (delta = {document['delta']:g}, {document['relation']})"
         )
     lines += [f"REFUSED: {problem}" for problem in document["problems"]]

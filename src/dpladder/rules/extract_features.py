@@ -28,6 +28,6 @@ def extract_features(task: Task) -> None:
         cache_key=keys.cache,
         shard=shard,
         shards=shards,
-        threads=task.threads,
+        threads=task.resources.threads,
     )
     write_record(task, free="a public map of each record by itself; the rows stay in the private folder")

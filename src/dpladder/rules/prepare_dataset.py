@@ -25,5 +25,7 @@ def prepare_dataset(task: Task) -> None:
 
 def dataset_of(task: Task) -> Dataset:
     """The dataset section from the keys that this rule reads. Its nominal size plays no part in a manifest."""
-    values = {key.removeprefix("dataset."): value for key, value in task.cfg.items() if key.startswith("dataset.")}
+    values = {
+        key.removeprefix("dataset."): value for key, value in task.cfg.items() if key.startswith("dataset.")
+    }
     return Dataset.model_validate_json(json.dumps({"nominal_size": 1, **values}))

@@ -1,4 +1,4 @@
-"""What the rules that read private data share: their keys, their caches, and their one way to release."""
+"""What the rules that read private data share: keys, caches, and the one way to release."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
+from safetensors.numpy import load_file
 
-from dpladder.config.model import Features, Learner, Mean, Resources, Section
+from dpladder import stages
+from dpladder.config.model import Features, Section
 from dpladder.data import cache, sealed
 from dpladder.data.mean import apply_mean
 from dpladder.data.prepare import Keys
@@ -23,7 +24,8 @@ from dpladder.privacy.ledger import Ledger
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.spend import Counted, Job, Spend, mu
 from dpladder.privacy.store import Outcome, query_digest, release
-from dpladder import stages
+from dpladder.rules import places
+from dpladder.rules.record import write_record
 
 Model = TypeVar("Model", bound=Section)
 
@@ -34,17 +36,27 @@ class Reserved:
 
     ledger: Ledger
     job: Job
-    spends: dict[str, Spend]
+    spends: Mapping[str, Spend]
 
     def mu(self, label: str) -> float:
         spend = self.spends[label]
         cost = mu(spend.event, spend.count)
-        assert cost is not None
+        assert cost is not None, "plans reserve Gaussian budgets"
         return cost
 
     def concrete(self, label: str, events: Iterable[Counted]) -> list[Spend]:
         """The events that a mechanism really makes, in place of the declared one."""
         return [replace(self.spends[label], event=event.event, count=event.count) for event in events]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part's feature cache, known by its seal, which names its exact bytes without a private read."""
+
+    path: Path
+    seal: str
+    classes: int
+    dimension: int
 
 
 def section(task: Task, name: str, model: type[Model]) -> Model:
@@ -53,22 +65,17 @@ def section(task: Task, name: str, model: type[Model]) -> Model:
 
 
 def features_of(task: Task) -> Features:
-    values = {key.removeprefix("features."): value for key, value in task.cfg.items() if key.startswith("features.")}
+    values = {key.removeprefix("features."): task.cfg[key] for key in task.cfg if key.startswith("features.")}
     return Features.model_validate_json(json.dumps(values))
 
 
 def job_home() -> Home:
-    """The home where this job's reservation lies. It is never made here: a node without it has the wrong mount."""
+    """The home where reservations lie. A job never makes one: a node without it has the wrong mount."""
     return open_home(create=False)
 
 
 def keys_of(home: Home) -> Keys:
-    return Keys(
-        units=subkey(home, "units"),
-        split=subkey(home, "split"),
-        commitment=subkey(home, "commitment"),
-        cache=subkey(home, "cache"),
-    )
+    return Keys(*(subkey(home, purpose) for purpose in ("units", "split", "commitment", "cache")))
 
 
 def reserved(task: Task) -> Reserved:
@@ -79,47 +86,49 @@ def reserved(task: Task) -> Reserved:
     if not held:
         raise Refused(
             f"{ledgers.name(job)} finds no reservation in {ledger.folder}. On a cluster, check that DPLADDER_HOME is "
-            "mounted on this node and is the same folder as on the head node; otherwise start the workflow again."
+            "mounted on this node and is the head node's; otherwise start the workflow again, it reserves first."
         )
     return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared})
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part's feature cache by its seal, which names its exact bytes without reading them."""
-
-    path: Path
-    seal: str
-    classes: int
-    dimension: int
-
-
 def part_of(task: Task, part: str) -> Part:
-    path = Path(task.cfg["places"]["features"]) / f"{part}.h5"
+    path = places.features(task, part)
     attrs, seal = sealed.read_attrs(path)
-    return Part(path, seal.hex(), int(attrs["classes"]), int(attrs["dimension"]))
+    return Part(path, seal.hex(), int(attrs["classes"]), int(attrs["width"]))
 
 
-def load(part: Part, key: bytes, mean: np.ndarray | None, radius: float) -> Data:
-    """The features themselves: the first private read of a job, so it comes after COMMIT."""
-    opened = cache.open_cache(part.path, key)
+def read(task: Task, part: Part) -> Data:
+    """The features as a training sees them: with the released mean taken away, where there is one."""
+    data = read_raw(part)
+    if not task.input["mean"]:
+        return data
+    mean = load_file(task.input["mean"])["mean"]
+    return replace(data, features=apply_mean(data.features, mean, task.cfg["features.mean"]["radius"]))
+
+
+def read_raw(part: Part) -> Data:
+    """The features themselves: a job's first private read, so it comes after COMMIT."""
+    opened = cache.open_cache(part.path, subkey(job_home(), "cache"))
     if opened.digest != part.seal:
         raise Refused(f"{part.path} changed while the job started. Run it again.")
-    features = opened.features if mean is None else apply_mean(opened.features, mean, radius)
-    return Data(features, opened.labels, opened.units)
+    return Data(opened.features, opened.labels, opened.units)
 
 
 def constants_of(task: Task, part: Part) -> Constants:
-    cfg = task.cfg
     return Constants(
-        n0=cfg["dataset.nominal_size"],
+        n0=task.cfg["dataset.nominal_size"],
         classes=part.classes,
         dimension=part.dimension,
-        relation=cfg["privacy.relation"],
-        delta=cfg["privacy.delta"],
-        cap=cfg["dataset.unit"]["cap"],
-        seed=cfg["sweep.search"]["seed"] if "sweep.search" in cfg else 0,
+        relation=task.cfg["privacy.relation"],
+        delta=task.cfg["privacy.delta"],
+        cap=task.cfg["dataset.unit"]["cap"],
+        seed=task.cfg["sweep.search"]["seed"] if "sweep.search" in task.cfg else 0,
     )
+
+
+def file_digest(path: str | list[str]) -> str:
+    """A released input by its bytes; empty where the rule has none."""
+    return stages.digest(Path(path).read_bytes().hex()) if isinstance(path, str) else ""
 
 
 def release_once(
@@ -128,19 +137,24 @@ def release_once(
     spends: list[Spend],
     draws: Iterable[Draw],
     inputs: Mapping[str, Any],
-    produce: Callable[[Meter, Path], None],
     outputs: Iterable[str],
+    produce: Callable[[Meter, Path], None],
 ) -> Outcome:
-    """Answer this job's query once, ever. The query is every input: constants, seals of private bytes, code."""
-    research = task.cfg["mode"] == "research"
-    return release(
+    """Answer this job's query once, ever, and record what it cost.
+
+    The query is every input: seals of private bytes, upstream releases, every constant, the code, the job itself.
+    """
+    cfg = {key: value for key, value in task.cfg.items() if key not in ("places", "static")}
+    outcome = release(
         held.ledger,
         held.job,
         task.cfg["static"],
-        query_digest(job=repr(held.job), code=task.code, **inputs),
+        query_digest(job=repr(held.job), code=task.code, cfg=cfg, spends=repr(spends), **inputs),
         spends,
         tuple(draws),
         produce,
         {task.output[name].name: task.output[name] for name in outputs},
-        seed=task.cfg["research"]["seed"] if research else None,
+        seed=task.cfg["research"]["seed"] if task.cfg["mode"] == "research" else None,
     )
+    write_record(task, outcome.spends)
+    return outcome

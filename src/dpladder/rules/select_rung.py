@@ -11,7 +11,7 @@ from dpladder.search.trial import Trial
 
 
 def select_rung(task: Task) -> None:
-    trials = [Trial(**read_json(path)) for path in task.input["scores"]]
+    trials = [Trial(**read_json(path)["trial"]) for path in task.input["scores"]]
     write_json(
         task.output["best"],
         {"best": dataclasses.asdict(best(trials)), "trials": [dataclasses.asdict(trial) for trial in trials]},

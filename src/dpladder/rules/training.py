@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dpladder.config.model import Learner, Resources
-from dpladder.job import Task
-from dpladder.learn.interface import Constants, Declaration, Hyper, Weights, method
-from dpladder.learn.weights import load_weights, save_weights
-from dpladder.privacy.meter import Meter
-from dpladder.rules.private import Part, Reserved, constants_of, part_of, section
+from dpladder.config.model import Learner
+from dpladder.learn.interface import Constants, Declaration, Hyper
+from dpladder.rules.private import Part
 
 
 @dataclass(frozen=True)
