@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from dpladder.errors import DpladderError
 from dpladder.parse import known_states
 from dpladder.privacy import ledger as ledgers
 from dpladder.privacy.compose import compose
-from dpladder.privacy.home import open_home
+from dpladder.privacy.home import open_home, subkey
 from dpladder.privacy.ledger import Ledger, State
 from dpladder.privacy.plan import make_plan
 from dpladder.privacy.show import plan_document, plan_table
-from dpladder.privacy.statement import up
+from dpladder.privacy.statement import anchors_of, check, read_statement, up
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,6 +54,24 @@ def _parser() -> argparse.ArgumentParser:
         "results", type=Path, nargs="*", help="results folders whose statements anchor the ledger"
     )
     verify.set_defaults(run=_ledger_verify)
+
+    check = commands.add_parser(
+        "verify", help="recompose a finished run from its records; needs no private data"
+    )
+    check.add_argument("results", type=Path)
+    check.set_defaults(run=_verify)
+
+    audit = commands.add_parser(
+        "audit", help="check the noise really drawn, and bound epsilon from below by attack"
+    )
+    audit.add_argument("--learner", help="one learner only")
+    audit.add_argument("--json", action="store_true")
+    audit.set_defaults(run=_audit)
+
+    caches = commands.add_parser("cache", help="the feature caches of a cache root")
+    caches.add_argument("action", choices=["ls", "verify"])
+    caches.add_argument("root", type=Path, nargs="?", default=Path("private/cache"))
+    caches.set_defaults(run=_cache)
     return parser
 
 
@@ -99,14 +117,70 @@ def _shown(state: State) -> dict[str, Any]:
 
 def _ledger_verify(given: argparse.Namespace) -> int:
     home = open_home(create=False)
-    bad = 0
-    for name in ledgers.lineages(home):
-        for problem in ledgers.verify(Ledger(home, name)):
-            print(f"lineage {name}: {problem}", file=sys.stderr)
-            bad = 1
-    if not bad:
-        print("every entry of every ledger is as it was written")
-    return bad
+    anchors = [anchor for results in given.results for anchor in anchors_of(read_statement(results))]
+    problems = [
+        f"lineage {name}: {problem}"
+        for name in dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
+        for problem in ledgers.verify(Ledger(home, name), anchors)
+    ]
+    return _report(problems, "every entry of every ledger is as it was written")
+
+
+def _verify(given: argparse.Namespace) -> int:
+    statement = read_statement(given.results)
+    home = open_home(create=False)
+    known = set(ledgers.lineages(home))
+    key = subkey(home, "ledger") if known.issuperset(statement["datasets"]) else None
+    problems = check(statement, given.results.resolve(), key)
+    anchors = anchors_of(statement)
+    for anchor in anchors:
+        if anchor.lineage in known:
+            problems += [
+                f"ledger of {anchor.lineage}: {p}"
+                for p in ledgers.verify(Ledger(home, anchor.lineage), anchors)
+            ]
+        else:
+            print(f"lineage {anchor.lineage} has no ledger in {home.path}: checked against the records alone")
+    return _report(problems, "the statement follows from the records: " + "; ".join(_totals(statement)))
+
+
+def _totals(statement: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{lineage} epsilon = {up(dataset['epsilon'])} at delta = {statement['delta']:g}"
+        for lineage, dataset in statement["datasets"].items()
+    ]
+
+
+def _report(problems: Sequence[str], fine: str) -> int:
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print(fine)
+    return 1 if problems else 0
+
+
+def _audit(given: argparse.Namespace) -> int:
+    from dpladder.learn.audit import mechanisms
+    from dpladder.privacy.audit import run_audit
+
+    report = run_audit(mechanisms(given.learner), subkey(open_home(), "audit"))
+    print(report.to_json() if given.json else report.table())
+    return 0 if report.ok else 1
+
+
+def _cache(given: argparse.Namespace) -> int:
+    from dpladder.data.cache import list_caches, verify_cache
+
+    if given.action == "ls":
+        for cache in list_caches(given.root):
+            facts = " ".join(
+                f"{key}={value}" for key, value in cache.attrs.items() if key in ("part", "model", "dtype")
+            )
+            print(f"{cache.path}  {cache.size / 1e6:.1f} MB  {facts}")
+        return 0
+    key = subkey(open_home(create=False), "cache")
+    problems = [p for cache in list_caches(given.root) if (p := verify_cache(cache.path, key))]
+    return _report(problems, "every cache is as it was sealed")
 
 
 if __name__ == "__main__":

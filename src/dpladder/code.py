@@ -23,12 +23,19 @@ INERT = frozenset(
         "dpladder.config.check",
         "dpladder.config.load",
         "dpladder.config.model",
+        "dpladder.config.wording",
         "dpladder.errors",
         "dpladder.job",
         "dpladder.privacy",
         "dpladder.privacy.home",
+        "dpladder.privacy.journal",
         "dpladder.privacy.ledger",
+        "dpladder.privacy.statement",
         "dpladder.privacy.store",
+        "dpladder.privacy.units",
+        "dpladder.rules",
+        "dpladder.rules.places",
+        "dpladder.rules.record",
         "dpladder.stages",
     }
 )
@@ -38,7 +45,9 @@ INERT = frozenset(
 def digest_of(*entries: str) -> str:
     """Digest of the modules or script files `entries` and of all that they import from dpladder."""
     modules = {name: tree for entry in entries for name, tree in _closure(entry).items()}
-    lines = sorted(f"{Path(name).name if name.endswith('.py') else name} {_fingerprint(name)}" for name in modules)
+    lines = sorted(
+        f"{Path(name).name if name.endswith('.py') else name} {_fingerprint(name)}" for name in modules
+    )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -73,7 +82,9 @@ def _imports(name: str) -> tuple[str, ...]:
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     inside = [item for item in names if item.split(".")[0] == NAME]
-    return tuple(".".join(item.split(".")[:length]) for item in inside for length in range(1, item.count(".") + 2))
+    return tuple(
+        ".".join(item.split(".")[:length]) for item in inside for length in range(1, item.count(".") + 2)
+    )
 
 
 def _path(name: str) -> Path | None:

@@ -7,8 +7,9 @@ holds is taken as it was paid, never priced again.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dpladder import stages
@@ -75,12 +76,29 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         own = [s for s in superseded if s.job.experiment == name and s.lineage == config.dataset.lineage]
         ladder = _ladder(project, name, config) | _known(finished, _ladder(project, name, config))
         for target in stages.targets(config):
-            final = _final(project, name, config, target, [*_flat(ladder), *own], finished)
+            with _explained(name, own, config.privacy.delta):
+                final = _final(project, name, config, target, [*_flat(ladder), *own], finished)
             items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
             jobs = (*ladder, *final)
             artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, jobs))
     terms = {config.dataset.lineage: terms_of(config) for config in project.experiments.values()}
     return Plan(items, tuple(artifacts), terms, superseded)
+
+
+@contextlib.contextmanager
+def _explained(experiment: str, superseded: Sequence[Spend], delta: float) -> Iterator[None]:
+    """Where earlier versions of the same jobs have eaten the total, say so first."""
+    try:
+        yield
+    except Refused as refused:
+        if not superseded:
+            raise
+        paid = budget.show_epsilon(compose(superseded, delta).epsilon)
+        raise Refused(
+            f"experiment {experiment} changed (config, code or data) after epsilon = {paid} was paid for it, which cannot be "
+            "taken back. Undo the change and nothing is spent; or raise its total and set respend: true; or run the "
+            f"change as an experiment with a name of its own. In detail: {refused}"
+        ) from None
 
 
 def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:

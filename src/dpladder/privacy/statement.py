@@ -7,6 +7,7 @@ it from the files alone, so a privacy officer needs neither the data nor the mac
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from dpladder.errors import Refused
+from dpladder.errors import BadInput, Refused
 from dpladder.privacy import gdp
 from dpladder.privacy.compose import compose
 from dpladder.privacy.ledger import Anchor, Held, State, name
@@ -50,6 +51,20 @@ def build(
         "records": dict(sorted(digests.items())),
         "versions": dict(versions),
     }
+
+
+def seal(statement: Document, key: bytes) -> Document:
+    """The statement with its digest, which shows any slip, and a MAC, which shows any forgery to who has the key."""
+    text = _canonical(statement)
+    return statement | {
+        "id": hashlib.sha256(text).hexdigest(),
+        "seal": hmac.digest(key, text, "sha256").hex(),
+    }
+
+
+def _canonical(statement: Mapping[str, Any]) -> bytes:
+    content = {key: value for key, value in statement.items() if key not in ("id", "seal")}
+    return json.dumps(content, sort_keys=True, allow_nan=False).encode()
 
 
 def _dataset(
@@ -167,9 +182,12 @@ def _share(some: Iterable[Spend], of: Iterable[Spend]) -> float:
 # --- checking ------------------------------------------------------------------------------------------------------
 
 
-def check(statement: Mapping[str, Any], results: Path) -> list[str]:
+def check(statement: Document, results: Path, key: bytes | None = None) -> list[str]:
     """Every disagreement between a statement and the records beside it, each naming its file."""
     problems = _check_records(statement, results)
+    fresh = seal(statement, key or b"")
+    if fresh["id"] != statement["id"] or (key is not None and fresh["seal"] != statement["seal"]):
+        problems.append("privacy.json: changed since it was written")
     recorded = _recorded(statement, results)
     for lineage, dataset in statement["datasets"].items():
         problems += _check_dataset(statement, lineage, dataset, recorded)
@@ -267,6 +285,29 @@ def job_of(record: Mapping[str, Any]) -> Job:
 
 def spends_of(record: Mapping[str, Any]) -> tuple[Spend, ...]:
     return tuple(from_json(spend) for spend in record["spends"])
+
+
+def read_statement(results: Path) -> Document:
+    """The statement of a results folder."""
+    path = results / "privacy.json"
+    try:
+        statement = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{path}: not found; give the results folder of a finished run") from None
+    except (OSError, ValueError):
+        raise BadInput(
+            f"{path}: cannot be read as JSON; restore it, or delete it and run the workflow again"
+        ) from None
+    if (
+        not isinstance(statement, dict)
+        or not {"datasets", "records", "delta", "id", "seal"} <= statement.keys()
+    ):
+        raise BadInput(f"{path}: not a privacy statement; give the results folder of a finished run")
+    return statement
+
+
+def anchors_of(statement: Mapping[str, Any]) -> list[Anchor]:
+    return [Anchor(**dataset["ledger"]) for dataset in statement["datasets"].values()]
 
 
 def file_digest(path: Path) -> str:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from dpladder.job import Task, read_json, write_json
 from dpladder.privacy import ledger as ledgers
+from dpladder.privacy.home import subkey
 from dpladder.privacy.ledger import Ledger
-from dpladder.privacy.statement import build, file_digest, page
+from dpladder.privacy.statement import build, file_digest, page, seal
 from dpladder.rules.private import job_home
 
 PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
@@ -26,5 +27,6 @@ def compose_privacy(task: Task) -> None:
         [ledgers.head(book) for book in books.values()],
         {package: version(package) for package in PACKAGES},
     )
+    statement = seal(statement, subkey(home, "ledger"))
     write_json(task.output["statement"], statement)
     task.output["page"].write_text(page(statement), "utf-8")
