@@ -8,7 +8,7 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 .PHONY: help env demo test test-all lint docs lock bench report clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: ## make .venv hold exactly what the lock names (every target below does this first)
 	@$(PYTHON3) envs/bootstrap.py
