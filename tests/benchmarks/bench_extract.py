@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--images", type=int, default=1024)
+    parser.add_argument("--images", type=int, default=1024, help="a multiple of the batch")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--probe", action="store_true")
     parser.add_argument("--large", action="store_true")
@@ -81,8 +81,8 @@ def ours_on(images: list[Any], threads: int) -> Any:
     from dpladder.data.sources import Source
 
     network = encoder(FEATURES, Source("pixels", images.__getitem__, images), threads)
-    size = FEATURES.batch_size
-    batches = [range(start, min(start + size, len(images))) for start in range(0, len(images), size)]
+    size = network.batch
+    batches = [range(start, start + size) for start in range(0, len(images) - size + 1, size)]
 
     def work() -> NDArray[Any]:
         arrays = loaded_ahead(batches, lambda index: network.load(images[index]), threads)

@@ -69,7 +69,7 @@ class Shard:
 
     @property
     def batches(self) -> list[NDArray[np.int64]]:
-        size = self.features.batch_size
+        size = self.encoder.batch
         return [self.rows[start : start + size] for start in range(0, len(self.rows), size)]
 
 
@@ -148,7 +148,7 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
 
     def images() -> Iterator[Rows]:
         for loaded in loaded_ahead(batches[done:], lambda row: _load(row, work), threads):
-            loaded += [(work.encoder.blank, Check.UNLABELLED)] * (work.features.batch_size - len(loaded))
+            loaded += [(work.encoder.blank, Check.UNLABELLED)] * (work.encoder.batch - len(loaded))
             checks.append(np.array([check for _, check in loaded], np.uint8))
             yield np.stack([array for array, _ in loaded])
 
@@ -208,7 +208,7 @@ def _finish(rows: Rows, checks: NDArray[np.uint8], features: Features) -> tuple[
 
 
 def _entry_type(work: Shard) -> np.dtype:
-    size = work.features.batch_size
+    size = work.encoder.batch
     return np.dtype(
         [
             ("features", work.features.dtype, (size, work.encoder.width)),
@@ -250,7 +250,7 @@ def _write(output: Path, journal: BinaryIO, work: Shard, attrs: Attrs, key: byte
     labels = np.where(checks == Check.FINE, work.manifest.labels[work.rows], -1)
     pieces = (entry["features"][keep] for entry, keep in zip(entries, whole, strict=True))
     shape = (len(work.rows), work.encoder.width)
-    arrays = {
+    arrays: dict[str, NDArray[Any] | sealed.Blocks] = {
         "features": sealed.Blocks(shape, work.features.dtype, pieces),
         "labels": labels,
         "record_ids": work.manifest.record_ids[work.rows],

@@ -96,7 +96,7 @@ def prepare(dataset: Dataset, keys: Keys, path: Path, diagnostics: Path, public:
     kept = sorted(
         _chosen(rows, dataset.unit.cap if public is None else None, problems), key=lambda row: row.record
     )
-    columns = {
+    columns: dict[str, NDArray[Any]] = {
         "record_ids": _ids(row.record for row in kept),
         "units": _ids(row.unit for row in kept),
         "contents": _ids(row.content for row in kept),
@@ -104,9 +104,9 @@ def prepare(dataset: Dataset, keys: Keys, path: Path, diagnostics: Path, public:
         "parts": np.array([row.part for row in kept], np.uint8),
     }
     commitment = blake2b(
-        b"".join(map(np.ndarray.tobytes, columns.values())), key=keys.commitment, digest_size=32
+        b"".join(array.tobytes() for array in columns.values()), key=keys.commitment, digest_size=32
     )
-    attrs = {
+    attrs: sealed.Attrs = {
         "kind": "manifest",
         "source": name,
         "classes": class_count(classes(dataset, name)),

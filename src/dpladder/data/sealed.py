@@ -91,11 +91,10 @@ def read(path: Path, key: bytes) -> Sealed:
 def read_attrs(path: Path) -> tuple[dict[str, str | int], bytes]:
     """The attributes as they stand, not yet vouched for, and the seal that `read` compares them with."""
     with h5py.File(path, "r", locking=False) as file:
-        values = {
+        values: dict[str, Any] = {
             name: value if isinstance(value, str) else value.tolist() for name, value in file.attrs.items()
         }
-    seal = bytes(values.pop(SEAL))
-    return values, seal
+    return values, bytes(values.pop(SEAL))
 
 
 def _as_blocks(array: NDArray[Any] | Blocks) -> Blocks:
@@ -155,7 +154,7 @@ def _seal(attrs: Attrs, arrays: Mapping[str, NDArray[Any]], key: bytes) -> bytes
 
 
 def _tree(array: NDArray[Any]) -> bytes:
-    data = memoryview(array.reshape(-1).view(np.uint8))
+    data = memoryview(array.reshape(-1).view(np.uint8).data)
     leaves = (data[start : start + LEAF] for start in range(0, len(data), LEAF))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # hashing large buffers releases the GIL
         return sha256(b"".join(pool.map(lambda leaf: sha256(leaf).digest(), leaves))).digest()
