@@ -25,15 +25,21 @@ def noised_mean(
     `scale` is the caller's, as reserved: sensitivity / mu.
     """
     total = np.zeros(features.shape[1])
-    for start in range(0, len(features), BLOCK):
-        block = slice(start, start + BLOCK)
+    for block in _blocks(features):
         total += clip_rows(features[block], radius)[np.asarray(labels[block]) >= 0].sum(axis=0)
     return (total + meter.gaussian("mean", scale, total.shape)) / n0
 
 
 def apply_mean(features: NDArray[Any], mean: NDArray[np.float64], radius: float) -> NDArray[np.float32]:
     """The same public map for train and test rows: into the ball, minus the released mean, into the ball again."""
-    return clip_rows(clip_rows(features, radius) - mean, radius).astype(np.float32)
+    centred = np.empty(features.shape, np.float32)
+    for block in _blocks(features):
+        centred[block] = clip_rows(clip_rows(features[block], radius) - mean, radius)
+    return centred
+
+
+def _blocks(features: NDArray[Any]) -> list[slice]:
+    return [slice(start, start + BLOCK) for start in range(0, len(features), BLOCK)]
 
 
 def clip_rows(rows: NDArray[Any], radius: float) -> NDArray[np.float64]:
