@@ -98,7 +98,6 @@ def extract(
         **network.facts,
         "classes": known.classes,
         "width": network.width,
-        "width": network.width,
         **{package: version(package) for package in ("dpladder", "timm", "torch")},
         "shard": f"{shard}/{shards}",
     }
