@@ -224,11 +224,8 @@ def commit(ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draw
 
     def committed(state: State) -> Step:
         terms, held = terms_of(ledger, state), _held(ledger, state, token)
-        if held.status == "COMMITTED" and (held.query, held.spends, held.draws) == (
-            query,
-            concrete,
-            declared_draws,
-        ):
+        again = (held.query, held.spends, held.draws) == (query, concrete, declared_draws)
+        if again and held.status == "COMMITTED":
             return None
         if held.status != "RESERVED":
             raise Refused(

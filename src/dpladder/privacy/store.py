@@ -36,7 +36,10 @@ class Outcome:
 
 
 def query_digest(**parts: object) -> str:
-    """The identity of a question put to private data: every constant in full, every input by its digest."""
+    """The identity of a question put to private data: every constant in full, every input by its digest.
+
+    It is public. So a private input enters by a digest under home's key, which nobody else can compute and compare.
+    """
     return hashlib.sha256(encode(parts)).hexdigest()
 
 
