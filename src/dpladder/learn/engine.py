@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import threshold_
 
 from dpladder.config.model import Learner, Resources
 from dpladder.learn.descent import SLACK, descend
@@ -25,6 +26,9 @@ from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.privacy.meter import Meter
 
 CHUNK = {"cpu": 1024, "cuda": 16384}
+TINY = (
+    2.0**-80
+)  # probabilities below are zero: denormals, which slow many CPUs down, stay out of every thread
 
 
 @torch.inference_mode()
@@ -63,6 +67,7 @@ def clipped_sum(records: Records, weights: Tensor, bound: float, rows: Sequence[
         x = x.view(count * views, width)
         # As (trials, classes, records, views), softmax and norms run along memory, and no product needs a copy.
         residual = torch.softmax((flat @ x.T).view(trials, classes, count, views), dim=1)
+        threshold_(residual, TINY, 0.0)
         residual[:, records.labels[chunk], torch.arange(count, device=x.device)] -= 1.0
         norms = gradient_norms(residual, records.gram[chunk])
         factor = (bound / norms).clamp_(max=1.0) * records.counted[chunk] / views

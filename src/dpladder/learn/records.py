@@ -55,9 +55,8 @@ class Records:
 
 
 def prepare(resources: Resources) -> torch.device:
-    """Pin what the arithmetic depends on, and choose the device. Early in a job: worker threads inherit it."""
+    """Pin what the arithmetic depends on, for the whole process, and choose the device."""
     torch.set_num_threads(resources.threads)
-    torch.set_flush_denormal(True)  # a saturated softmax is full of them, and they slow many CPUs down
     torch.set_float32_matmul_precision("highest")  # no TF32
     return torch.device("cuda" if resources.gpu and torch.cuda.is_available() else "cpu")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -17,7 +18,8 @@ KEY = "dpladder"  # one metadata entry, because the library writes several in no
 
 
 def save(path: Path, weights: Weights, metadata: Mapping[str, Any]) -> None:
-    layers = {f"layers.{depth}": layer for depth, layer in enumerate(weights)}
+    # The library writes the bytes as they lie, whatever the strides are.
+    layers = {f"layers.{depth}": np.ascontiguousarray(layer) for depth, layer in enumerate(weights)}
     save_file(layers, path, {KEY: json.dumps(metadata, sort_keys=True, allow_nan=False)})
 
 
