@@ -85,7 +85,8 @@ def _plan(given: argparse.Namespace) -> int:
 
 def _ledger_show(given: argparse.Namespace) -> int:
     home = open_home(create=False)
-    shown = {name: _shown(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)}
+    found = {name: _shown(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)}
+    shown = {name: lineage for name, lineage in found.items() if lineage is not None}
     if given.json:
         print(json.dumps(shown, indent=2))
         return 0
@@ -100,9 +101,11 @@ def _ledger_show(given: argparse.Namespace) -> int:
     return 0
 
 
-def _shown(state: State) -> dict[str, Any]:
+def _shown(state: State) -> dict[str, Any] | None:
+    """A lineage for the reader; None where its first entry was never written."""
     terms = state.terms
-    assert terms is not None
+    if terms is None:
+        return None
     return {
         "epsilon": compose(state.charged(), terms.delta, adaptive=True).epsilon,
         "delta": terms.delta,
@@ -161,10 +164,10 @@ def _report(problems: Sequence[str], fine: str) -> int:
 
 def _audit(given: argparse.Namespace) -> int:
     from dpladder.learn.audit import mechanisms
-    from dpladder.privacy.audit import run_audit
+    from dpladder.privacy.audit import run_audit, table, to_json
 
     report = run_audit(mechanisms(given.learner), subkey(open_home(), "audit"))
-    print(report.to_json() if given.json else report.table())
+    print(json.dumps(to_json(report), indent=2) if given.json else table(report))
     return 0 if report.ok else 1
 
 

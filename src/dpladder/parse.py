@@ -97,6 +97,18 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
         ledger = ledgers.open_ledger(home, terms)
         items = [item for item in _of_lineage(parsed.plan, lineage) if item.job in jobs]
         ledgers.reserve(ledger, items, parsed.project.main.respend)
+        ledgers.refund(ledger, _left_behind(ledgers.load(ledger), parsed))
+
+
+def _left_behind(state: State, parsed: Parsed) -> list[str]:
+    """Unused reservations of jobs that the plan no longer has."""
+    return [
+        held.token
+        for held in state.items.values()
+        if held.status == "RESERVED"
+        and held.job.experiment in parsed.project.experiments
+        and held.job not in parsed.plan.items
+    ]
 
 
 def _of_lineage(plan: Plan, lineage: str) -> Sequence[Item]:

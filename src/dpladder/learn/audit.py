@@ -1,0 +1,117 @@
+"""The learners and the counts as `dpladder audit` sees them: on made-up records, through their own declarations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from dpladder.config.model import Learner, Resources
+from dpladder.errors import BadInput
+from dpladder.learn import score
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, noise_scale
+from dpladder.learn.registry import LEARNERS, method
+from dpladder.privacy.audit import Mechanism
+from dpladder.privacy.audit_mechanisms import built_in, neighbours
+from dpladder.privacy.meter import Meter
+from dpladder.privacy.noise import Floats
+from dpladder.privacy.spend import Composed, Relation
+
+Record = tuple[tuple[float, ...], int]  # features and label
+
+NOTHING: Record = ((0.0, 0.0, 0.0), 0)
+CANARIES: tuple[Record, ...] = (
+    NOTHING,
+    ((1e6, 0.0, 0.0), 0),
+    ((-1e6, 1e6, 1e6), 1),
+    ((3e38, -3e38, 3e38), 1),
+    ((1e-30, 0.0, 0.0), 0),
+    ((1.0, 2.0, 3.0), -1),
+    ((0.5, 0.5, 0.5), 7),
+)
+CLASSES, N0, ETA = 2, 50, 0.5
+
+
+def mechanisms(only: str | None = None) -> tuple[Mechanism, ...]:
+    """Every mechanism that can publish something, or one learner's."""
+    if only is not None and only not in LEARNERS:
+        raise BadInput(f"--learner {only}: not a learner. Choose one of: {', '.join(LEARNERS)}.")
+    learners = [
+        mechanism for name in LEARNERS if only in (None, name) for mechanism in of_learner(Learner(name=name))
+    ]
+    return tuple(learners) if only else (*built_in(), right_and_wrong(), *learners)
+
+
+def of_learner(learner: Learner) -> tuple[Mechanism, ...]:
+    """One step, which a canary can saturate, and several, whose noise must be fresh in each."""
+    linear = learner.name == "dp_gd"
+    return (
+        training(learner, steps=1, mu=2.0, relation="add_remove", tight=linear),
+        training(learner, steps=3, mu=2.0, relation="add_remove"),
+        training(learner, steps=1, mu=2.0, relation="replace_one"),
+    )
+
+
+def training(learner: Learner, steps: int, mu: float, relation: Relation, tight: bool = False) -> Mechanism:
+    constants = Constants(N0, CLASSES, len(NOTHING[0]), relation)
+    hyper = Hyper(ETA, steps, mu)
+    declared = method(learner.name).declare(learner, hyper, constants)
+    # Records that contribute nothing leave a gradient of pure noise, so the released weights are the first ones plus a
+    # weighted sum of the steps' noises.
+    reach = math.hypot(*_reach(learner, steps))
+    scale = ETA / constants.n0 * noise_scale(learner, hyper, constants) * reach
+    return Mechanism(
+        name=f"{learner.name} {steps} step{'s' * (steps > 1)} {relation}",
+        event=Composed(declared.events),
+        draws=declared.draws,
+        scale=scale,
+        run=partial(_train, learner, hyper, constants),
+        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
+        relation=relation,
+        tight=tight,
+    )
+
+
+def right_and_wrong(mu: float = 2.0) -> Mechanism:
+    """The two counts of an evaluation. A unit is in one of them; replaced, it may go from one to the other."""
+    constants = Constants(N0, CLASSES, 1, "replace_one")
+    declared: Declaration = score.declare(mu, constants, per_class=True)
+
+    def run(data: Sequence[int], meter: Meter) -> Floats:
+        noise = meter.gaussian("score", declared.draws[0].scale, (CLASSES,))
+        return np.array([data.count(0), data.count(1)]) + noise
+
+    pairs = neighbours((0, 1, 1), (2, 0, 1), "replace_one")
+    return Mechanism(
+        name="right and wrong",
+        event=Composed(declared.events),
+        draws=declared.draws,
+        scale=declared.draws[0].scale,
+        run=run,
+        neighbours=pairs,
+        relation="replace_one",
+        tight=True,
+    )
+
+
+def _train(
+    learner: Learner, hyper: Hyper, constants: Constants, data: Sequence[Record], meter: Meter
+) -> Floats:
+    features = np.array([record[0] for record in data], np.float32)
+    labels = np.array([record[1] for record in data], np.int64)
+    weights = method(learner.name).train(
+        Data(features, labels), hyper, learner, constants, meter, Resources(threads=1)
+    )
+    return np.concatenate([np.ravel(layer).astype(np.float64) for layer in weights])
+
+
+def _reach(learner: Learner, steps: int) -> list[float]:
+    """By how many learning rates one unit of each step's gradient moves the last weights: momentum carries it on, and
+    the free step once more."""
+    m = learner.momentum
+    return [
+        sum(m**later for later in range(steps - step)) + learner.free_step * m ** (steps - 1 - step)
+        for step in range(steps)
+    ]
