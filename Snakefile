@@ -22,6 +22,7 @@ rule all:
     input:
         "results/privacy.json",
         summaries,
+        figures,
 
 
 rule plan:

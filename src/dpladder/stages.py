@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 from dpladder.code import digest_of
 from dpladder.config import Config, Project
+from dpladder.config.check import PATH_SOURCES
 from dpladder.privacy.spend import Job
 
 Keys = dict[str, Any]
@@ -38,30 +39,30 @@ FEATURES = tuple(
     f"features.{key}"
     for key in ("model", "weights", "image_size", "layers", "normalize", "dtype", "batch_size")
 )
-TRAIN = (
+RELEASE = (
     *DATA,
     "research",
-    "learner",
     "features.mean",
     "dataset.nominal_size",
     "privacy.delta",
     "privacy.relation",
 )
+TRAIN = (*RELEASE, "learner")
 STAGES: dict[str, Stage] = {
     "prepare_dataset": Stage(DATA),
     "prepare_public": Stage(DATA),
     "extract_features": Stage(FEATURES, ("prepare_dataset",)),
     "merge_features": Stage((), ("extract_features",)),
-    "estimate_mean": Stage(TRAIN, ("merge_features",)),
+    "estimate_mean": Stage(RELEASE, ("merge_features",)),
     "run_trial": Stage((*TRAIN, "sweep.search", "sweep.select"), ("merge_features",)),
     "select_rung": Stage(("sweep.select",), ("run_trial",), private=False),
     "fit_radius": Stage(("fit", "sweep.search", "privacy.delta"), ("select_rung",), private=False),
     "train_final": Stage((*TRAIN, "sweep.search"), ("fit_radius", "merge_features")),
-    "evaluate": Stage((*TRAIN, "evaluate", "dataset.public_test"), ("train_final",)),
+    "evaluate": Stage((*RELEASE, "evaluate"), ("train_final",)),
 }
 
-SOURCES = ("dataset.source", "dataset.public_test", "dataset.public_validation")
-RULES = (*STAGES, "plan_spend", "compose_privacy", "summarise", "plot_ladder", "plot_budget", "plot_utility")
+DATA_RULES = ("prepare_dataset", "prepare_public", "extract_features", "merge_features")
+RULES = (*STAGES, "plan_spend", "compose_privacy", "summarise", "plots")
 
 
 def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
@@ -69,41 +70,44 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     config = project.experiments[wildcards["experiment"]]
     stage, values = STAGES[rule], _values(config)
     own = {key: _at(values, key) for key in stage.keys} | _ladder_keys(config, rule, wildcards)
+    read = parts_read(config, rule, wildcards)
     if rule in ("prepare_dataset", "prepare_public"):
-        own |= {key: _at(values, key) for key in SOURCES}
-        own["fingerprint"] = fingerprint(config)
+        source = source_of(config, read[0])
+        own |= {"source": source, "fingerprint": fingerprint(source)}
     if rule == "run_trial":
         scored = trial_parts(config)[-1]
         own["scored"] = {"part": scored, "nominal_size": nominal_size(config, scored)}
     if stage.private:
-        own |= {"places": places(config), "static": static(config, rule, wildcards)}
-        own["public_parts"] = [part for part in ("validation", "test") if is_public(config, part)]
+        own |= {"places": places(config, read), "static": static(config, rule, wildcards)}
+        own["public_parts"] = [part for part in read if is_public(config, part)]
     return own
 
 
-def places(config: Config) -> dict[str, str]:
-    """Where the private files of a lineage lie, by the public config that they follow from."""
+def places(config: Config, parts: Iterable[str]) -> dict[str, Any]:
+    """Where the private files behind some parts lie, by the public config that they follow from."""
     root = Path(config.paths.private) / config.dataset.lineage
-    data = digest(identity(config, "prepare_dataset", {}))[:12]
-    rows = digest(identity(config, "merge_features", {}))[:12]
     return {
-        "data": str(root / "data" / data),
-        "features": str(root / "features" / rows),
+        "manifests": {part: str(root / "data" / _version(config, "prepare_dataset", part)) for part in parts},
+        "features": {part: str(root / "features" / _version(config, "merge_features", part)) for part in parts},
         "cache": config.paths.cache or str(Path(config.paths.private) / "cache"),
         "diagnostics": str(root / "diagnostics"),
     }
 
 
-def fingerprint(config: Config) -> str:
+def _version(config: Config, rule: str, part: str) -> str:
+    declared = part if is_public(config, part) else None
+    return digest(identity(config, rule, {}), source_of(config, part), declared)[:12]
+
+
+def fingerprint(source: str) -> str:
     """Changes when a source's files do. Times only: a size alone would tell how many records there are."""
-    times = []
-    for source in (config.dataset.source, config.dataset.public_test, config.dataset.public_validation):
-        path = Path((source or "").partition(":")[2])
-        if source and path.is_dir():
-            times += sorted(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path))
-        elif source and path.is_file():
-            times.append(path.stat().st_mtime_ns)
-    return digest(times)[:16]
+    kind, _, place = source.partition(":")
+    path = Path(place)
+    if kind not in PATH_SOURCES:
+        return ""
+    if path.is_dir():
+        return digest(sorted(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path)))[:16]
+    return digest(path.stat().st_mtime_ns)[:16] if path.is_file() else ""
 
 
 def summary_params(config: Config) -> Keys:
@@ -113,8 +117,14 @@ def summary_params(config: Config) -> Keys:
 
 
 def static(config: Config, rule: str, wildcards: Wildcards) -> str:
-    """All that is known about a job before data is read: config keys and code, its ancestors' included."""
-    return digest(identity(config, rule, wildcards), [rule_code(name) for name in ancestry(rule)])
+    """All that is known about a job before data is read: config keys and code, its ancestors' included.
+
+    The code that prepares data is left out: it may well make the same bytes as before, and a query names those.
+    """
+    return digest(
+        identity(config, rule, wildcards),
+        [rule_code(name) for name in ancestry(rule) if name not in DATA_RULES],
+    )
 
 
 def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
@@ -131,11 +141,22 @@ def ancestry(rule: str) -> tuple[str, ...]:
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
     """The first experiment whose job is the same one; the others read its outputs."""
-    wanted = identity(project.experiments[experiment], rule, wildcards)
+
+    def known(config: Config) -> tuple[Keys, list[str]]:
+        return identity(config, rule, wildcards), sources_behind(config, rule, wildcards)
+
+    wanted = known(project.experiments[experiment])
     for name, config in project.experiments.items():
-        if name == experiment or (_has(config, wildcards) and identity(config, rule, wildcards) == wanted):
+        if name == experiment or (_has(config, wildcards) and known(config) == wanted):
             return name
     raise AssertionError("an experiment owns its own job at the latest")
+
+
+def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]:
+    """The sources whose records reach a job. One that moves changes no release, so they are no part of its identity;
+    experiments that read different ones share nothing."""
+    swept = trial_parts(config) if "run_trial" in ancestry(rule) else ()
+    return [source_of(config, part) for part in (*swept, *parts_read(config, rule, wildcards))]
 
 
 def owned_job(project: Project, experiment: str, rule: str, **wildcards: object) -> Job:
@@ -151,8 +172,23 @@ def job(experiment: str, rule: str, wildcards: Wildcards) -> Job:
 
 def is_public(config: Config, part: str) -> bool:
     """Whether a part is a source of its own, declared public."""
-    sources = {"test": config.dataset.public_test, "validation": config.dataset.public_validation}
-    return sources.get(part) is not None
+    return _public_sources(config).get(part) is not None
+
+
+def source_of(config: Config, part: str) -> str:
+    """Where the records of a part come from."""
+    return _public_sources(config).get(part) or config.dataset.source
+
+
+def _public_sources(config: Config) -> dict[str, str | None]:
+    return {"test": config.dataset.public_test, "validation": config.dataset.public_validation}
+
+
+def parts_read(config: Config, rule: str, wildcards: Wildcards) -> tuple[str, ...]:
+    """The parts whose private files a job opens itself."""
+    if "part" in wildcards:
+        return (wildcards["part"],)
+    return {"run_trial": trial_parts(config), "evaluate": ("test",)}.get(rule, ("train",))
 
 
 def trial_parts(config: Config) -> tuple[str, ...]:
@@ -193,8 +229,9 @@ def target_name(target: float) -> str:
 
 @cache
 def rule_code(rule: str) -> str:
-    """Digest of the package code behind a rule."""
-    return digest_of(f"dpladder.rules.{rule}")
+    """Digest of the package code behind a rule. The statement is what compose_privacy makes, and inert for all others."""
+    own = ("dpladder.privacy.statement",) if rule == "compose_privacy" else ()
+    return digest_of(f"dpladder.rules.{rule}", *own)
 
 
 def digest(*parts: object) -> str:

@@ -8,6 +8,7 @@ PARSED = open_project(workflow)
 PROJECT = PARSED.project
 CODE = {rule: stages.rule_code(rule) for rule in stages.RULES}
 SHARD_UNITS = 20_000
+FIGURES = ("ladder", "scores", "utility")
 
 
 wildcard_constraints:
@@ -193,6 +194,13 @@ def records_of(name):
 
 def summaries(wildcards):
     return [f"results/{experiment}/summary.json" for experiment in PROJECT.experiments]
+
+
+def figures(wildcards):
+    """Every picture of the report. The heatmap needs the repeats of research mode to say anything."""
+    each = [f"results/{name}/figures/{figure}.svg" for name in PROJECT.experiments for figure in FIGURES]
+    shared = ["budget", "pareto"] + (["heatmap"] if PROJECT.main.mode == "research" else [])
+    return each + [f"results/figures/{figure}.svg" for figure in shared]
 
 
 def plan_of(wildcards):

@@ -20,3 +20,141 @@ rule summarise:
         code=CODE["summarise"],
     script:
         "../scripts/summarise.py"
+
+
+rule plot_ladder:
+    input:
+        summary="results/{experiment}/summary.json",
+    output:
+        figure=report(
+            "results/{experiment}/figures/ladder.svg",
+            caption="../report/ladder.rst",
+            category="Ladder",
+        ),
+        privacy="results/{experiment}/figures/ladder.privacy.json",
+    log:
+        "logs/{experiment}/figures/ladder.log",
+    benchmark:
+        "benchmarks/{experiment}/figures/ladder.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/plot_ladder.py"
+
+
+rule plot_scores:
+    input:
+        summary="results/{experiment}/summary.json",
+    output:
+        figure=report(
+            "results/{experiment}/figures/scores.svg",
+            caption="../report/scores.rst",
+            category="Ladder",
+        ),
+        privacy="results/{experiment}/figures/scores.privacy.json",
+    log:
+        "logs/{experiment}/figures/scores.log",
+    benchmark:
+        "benchmarks/{experiment}/figures/scores.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/plot_scores.py"
+
+
+rule plot_utility:
+    input:
+        summary="results/{experiment}/summary.json",
+    output:
+        figure=report(
+            "results/{experiment}/figures/utility.svg",
+            caption="../report/utility.rst",
+            category="Final models",
+        ),
+        privacy="results/{experiment}/figures/utility.privacy.json",
+    log:
+        "logs/{experiment}/figures/utility.log",
+    benchmark:
+        "benchmarks/{experiment}/figures/utility.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/plot_utility.py"
+
+
+rule plot_budget:
+    input:
+        statement="results/privacy.json",
+    output:
+        figure=report(
+            "results/figures/budget.svg",
+            caption="../report/budget.rst",
+            category="Privacy",
+        ),
+        privacy="results/figures/budget.privacy.json",
+    log:
+        "logs/figures/budget.log",
+    benchmark:
+        "benchmarks/figures/budget.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/plot_budget.py"
+
+
+rule plot_pareto:
+    input:
+        summaries=summaries,
+    output:
+        figure=report(
+            "results/figures/pareto.svg",
+            caption="../report/pareto.rst",
+            category="Final models",
+        ),
+        privacy="results/figures/pareto.privacy.json",
+    log:
+        "logs/figures/pareto.log",
+    benchmark:
+        "benchmarks/figures/pareto.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/plot_pareto.py"
+
+
+rule plot_heatmap:
+    input:
+        summaries=summaries,
+    output:
+        figure=report(
+            "results/figures/heatmap.svg",
+            caption="../report/heatmap.rst",
+            category="Research",
+        ),
+        privacy="results/figures/heatmap.privacy.json",
+    log:
+        "logs/figures/heatmap.log",
+    benchmark:
+        "benchmarks/figures/heatmap.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/plot_heatmap.py"
