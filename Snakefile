@@ -17,6 +17,10 @@ onstart:
     reserve(PARSED, [(job.rule.name, dict(job.wildcards.items())) for job in workflow.dag.needrun_jobs()])
 
 
+onsuccess:
+    conclude()
+
+
 rule all:
     default_target: True
     input:

@@ -44,7 +44,7 @@ INERT = frozenset(
 
 def digest_of(*entries: str) -> str:
     """Digest of the modules or script files `entries` and of all that they import from dpladder."""
-    modules = {name: tree for entry in entries for name, tree in _closure(entry).items()}
+    modules = {name: path for entry in entries for name, path in _closure(entry).items()}
     lines = sorted(
         f"{Path(name).name if name.endswith('.py') else name} {_fingerprint(name)}" for name in modules
     )
@@ -52,13 +52,13 @@ def digest_of(*entries: str) -> str:
 
 
 def _closure(entry: str) -> dict[str, Path]:
-    """Every counted module that `entry` reaches, each once."""
+    """Every counted module that `entry` reaches, each once, and `entry` itself."""
     found: dict[str, Path] = {}
     waiting = [entry]
     while waiting:
         name = waiting.pop()
         path = _path(name)
-        if name in found or name in INERT or path is None:
+        if name in found or path is None or (name in INERT and name != entry):
             continue
         found[name] = path
         waiting.extend(_imports(name))

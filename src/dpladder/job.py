@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dpladder.config.model import Resources
+from dpladder.data.files import write_private
 from dpladder.errors import DpladderError
 
 
@@ -49,7 +50,7 @@ def run(snakemake: Any, work: Callable[[Task], None]) -> None:
     except DpladderError as error:
         _fail(task, str(error))
     except BaseException as error:
-        _fail(task, f"{type(error).__name__}; details, which may be private, are in {_keep_details(task)}")
+        _fail(task, f"{type(error).__name__}; {_keep_details(task)}")
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
@@ -86,17 +87,16 @@ def _redirect(log: Path) -> None:
         os.dup2(file.fileno(), 2)
 
 
-def _keep_details(task: Task) -> Path:
-    """The traceback of an unforeseen error may quote private values: it stays in the private folder, mode 0600."""
-    folder = Path(task.cfg.get("paths.private", "private")) / "diagnostics"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+def _keep_details(task: Task) -> str:
+    """Where the traceback of an unforeseen error is. It may quote private values, unless the rule reads none."""
+    if "places" not in task.cfg:
+        traceback.print_exc()
+        return "the traceback is above"
+    folder = Path(task.cfg["places"]["diagnostics"])
     path = folder / f"{task.rule}-{time.time_ns()}-{secrets.token_hex(4)}.txt"
-    with (
-        contextlib.suppress(OSError),
-        open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file,
-    ):
-        file.write(traceback.format_exc())
-    return folder
+    with contextlib.suppress(DpladderError):
+        write_private(path, traceback.format_exc().encode())
+    return f"details, which may be private, are in {folder}"
 
 
 def _fail(task: Task, reason: str) -> NoReturn:

@@ -9,21 +9,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dpladder import stages
 from dpladder.config import Project, from_command_line, load
 from dpladder.errors import DpladderError, Refused
+from dpladder.job import read_json
 from dpladder.privacy import ledger as ledgers
 from dpladder.privacy.home import open_home
 from dpladder.privacy.ledger import Item, Ledger, State
 from dpladder.privacy.plan import Plan, make_plan
-from dpladder.privacy.show import plan_document, plan_table
+from dpladder.privacy.show import declared, over_target, plan_document, plan_table
 from dpladder.privacy.spend import mu
+from dpladder.privacy.statement import first_line
 
 Result = TypeVar("Result")
+STATEMENT = Path("results/privacy.json")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,10 @@ class Parsed:
     project: Project
     plan: Plan
     document: Mapping[str, Any]
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        return declared(self.document)
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
         """What Snakemake compares for a job. A fit also depends on what the plan leaves to the final training."""
@@ -54,6 +61,14 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> Non
     _or_exit(lambda: _reserve(parsed, due))
 
 
+def conclude() -> None:
+    """The end of a run: the statement's first line."""
+    if STATEMENT.is_file():
+        statement = read_json(STATEMENT)
+        for lineage in statement["datasets"]:
+            print(first_line(statement, lineage), file=sys.stderr)
+
+
 def known_states(project: Project) -> dict[str, State]:
     """The ledgers of a project's lineages, empty where nothing was ever spent; reading creates nothing."""
     home = open_home(create=False)
@@ -74,7 +89,29 @@ def _parse(workflow: Any) -> Parsed:
     if workflow.is_main_process:
         print(plan_table(document), file=sys.stderr)
         _refuse(plan, states, project, document)
-    return Parsed(project, plan, document)
+    parsed = Parsed(project, plan, document)
+    if workflow.is_main_process and (changed := _changed(parsed)):
+        print(
+            f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them again, unless its "
+            f"folder .snakemake was lost; then: snakemake --forcerun {' '.join(changed)}",
+            file=sys.stderr,
+        )
+    return parsed
+
+
+def _changed(parsed: Parsed) -> list[str]:
+    """The rules whose config or code is no longer what the statement's records were made from."""
+    paths = read_json(STATEMENT)["records"] if STATEMENT.is_file() else ()
+    records = [read_json(path) for path in paths if Path(path).is_file()]
+    return sorted({record["rule"] for record in records if _is_stale(parsed, record)})
+
+
+def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
+    rule, wildcards = record["rule"], record["wildcards"]
+    config = parsed.project.experiments.get(wildcards["experiment"])
+    if config is None or not stages.has(config, wildcards):  # no job of this DAG
+        return False
+    return bool(record["basis"] != stages.digest(parsed.params(rule, wildcards), stages.rule_code(rule)))
 
 
 def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document: Mapping[str, Any]) -> None:
@@ -96,8 +133,25 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
     for lineage, terms in parsed.plan.terms.items():
         ledger = ledgers.open_ledger(home, terms)
         items = [item for item in _of_lineage(parsed.plan, lineage) if item.job in jobs]
+        if parsed.project.main.respend:
+            _refuse_over_target(parsed.plan, ledger.state, items)
+        ledgers.refund(ledger, _left_behind(ledger.state, parsed))
         ledgers.reserve(ledger, items, parsed.project.main.respend)
-        ledgers.refund(ledger, _left_behind(ledgers.load(ledger), parsed))
+
+
+def _refuse_over_target(plan: Plan, state: State, items: Iterable[Item]) -> None:
+    """With `respend` a finished job may be charged once more, if its data proves to have changed: that must fit too."""
+    again = [
+        item.job
+        for item in items
+        if any(held.static == item.static and held.status == "DONE" for held in state.of(item.job))
+    ]
+    worst = replace(plan, superseded=(*plan.superseded, *plan.of(again)))
+    if problems := over_target(worst):
+        raise Refused(
+            f"{'; '.join(problems)}, if all that is due were paid again. Raise privacy.epsilon, or the epsilon that is "
+            "left for it, or set respend: false, which restores what has not changed."
+        )
 
 
 def _left_behind(state: State, parsed: Parsed) -> list[str]:

@@ -88,7 +88,9 @@ def places(config: Config, parts: Iterable[str]) -> dict[str, Any]:
     root = Path(config.paths.private) / config.dataset.lineage
     return {
         "manifests": {part: str(root / "data" / _version(config, "prepare_dataset", part)) for part in parts},
-        "features": {part: str(root / "features" / _version(config, "merge_features", part)) for part in parts},
+        "features": {
+            part: str(root / "features" / _version(config, "merge_features", part)) for part in parts
+        },
         "cache": config.paths.cache or str(Path(config.paths.private) / "cache"),
         "diagnostics": str(root / "diagnostics"),
     }
@@ -147,7 +149,7 @@ def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) ->
 
     wanted = known(project.experiments[experiment])
     for name, config in project.experiments.items():
-        if name == experiment or (_has(config, wildcards) and known(config) == wanted):
+        if name == experiment or (has(config, wildcards) and known(config) == wanted):
             return name
     raise AssertionError("an experiment owns its own job at the latest")
 
@@ -252,7 +254,7 @@ def _ladder_keys(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     return {}
 
 
-def _has(config: Config, wildcards: Wildcards) -> bool:
+def has(config: Config, wildcards: Wildcards) -> bool:
     """Whether a config has the rung, trial and target that a job is about."""
     rung = int(wildcards.get("rung", 0))
     if rung >= len(config.sweep.rungs) or int(wildcards.get("trial", 0)) >= config.sweep.rungs[rung].trials:

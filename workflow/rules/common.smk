@@ -2,7 +2,7 @@
 # Experiments whose keys are the same share one job, so inputs name the experiment that owns it.
 
 from dpladder import stages
-from dpladder.parse import open_project, reserve
+from dpladder.parse import conclude, open_project, reserve
 
 PARSED = open_project(workflow)
 PROJECT = PARSED.project
@@ -204,7 +204,7 @@ def figures(wildcards):
 
 
 def plan_of(wildcards):
-    return dict(PARSED.document)
+    return PARSED.declared
 
 
 def summary_params(wildcards):

@@ -17,7 +17,8 @@ from dpladder.stages import target_name
 
 def plan_document(plan: Plan, states: Mapping[str, State]) -> dict[str, Any]:
     """The format of `dpladder plan --json`."""
-    lineages = {lineage: _lineage(plan, lineage, states.get(lineage, State())) for lineage in plan.terms}
+    lineages = {lineage: _lineage(plan, lineage) for lineage in plan.terms}
+    lifetimes = {lineage: _lifetime(plan, lineage, states.get(lineage, State())) for lineage in plan.terms}
     artifacts = [
         {
             "path": f"results/{a.experiment}/final/{target_name(a.target)}/weights.safetensors",
@@ -33,14 +34,11 @@ def plan_document(plan: Plan, states: Mapping[str, State]) -> dict[str, Any]:
         for a in plan.artifacts
         for cost in [artifact_cost(plan, a)]
     ]
-    problems = [
-        f"{a['experiment']} would cost epsilon = {up(a['epsilon'])}, above its total of {a['target_epsilon']:g}"
-        for a in artifacts
-        if a["epsilon"] > a["target_epsilon"]
-    ] + [
-        f"lineage {lineage} would reach epsilon = {up(d['epsilon_after'])}, above its lifetime limit of {d['lifetime_epsilon']:g}"
-        for lineage, d in lineages.items()
-        if d["lifetime_epsilon"] is not None and d["epsilon_after"] > d["lifetime_epsilon"]
+    problems = over_target(plan) + [
+        f"lineage {lineage} would reach epsilon = {up(ever['epsilon_after'])}, above its lifetime limit of {limit:g}"
+        for lineage, ever in lifetimes.items()
+        for limit in [lineages[lineage]["lifetime_epsilon"]]
+        if limit is not None and ever["epsilon_after"] > limit
     ]
     main = plan.artifacts[0]
     terms, figures = plan.terms[main.lineage], lineages[main.lineage]
@@ -59,7 +57,23 @@ def plan_document(plan: Plan, states: Mapping[str, State]) -> dict[str, Any]:
         "spends": [
             _spend(s, plan.terms[lineage].delta) for lineage in plan.terms for s in plan.of_lineage(lineage)
         ],
+        "lifetimes": lifetimes,
     }
+
+
+def over_target(plan: Plan) -> list[str]:
+    """The artifacts that would cost more than they promise."""
+    costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
+    return [
+        f"{a.experiment} would cost epsilon = {up(epsilon)}, above its total of {a.target:g}"
+        for a, epsilon in costs
+        if epsilon > a.target
+    ]
+
+
+def declared(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The plan without what the ledgers held when it was made, which changes while it is carried out."""
+    return {key: value for key, value in document.items() if key not in ("feasible", "problems", "lifetimes")}
 
 
 def plan_table(document: Mapping[str, Any]) -> str:
@@ -81,10 +95,10 @@ def plan_table(document: Mapping[str, Any]) -> str:
         for a in document["artifacts"]
     ]
     for lineage, figures in document["datasets"].items():
-        limit = figures["lifetime_epsilon"]
+        limit, ever = figures["lifetime_epsilon"], document.get("lifetimes", {}).get(lineage)
         lines.append(
-            f"lineage {lineage}: all of this DAG's releases together epsilon = {up(figures['epsilon'])}; ever spent once "
-            f"it is done epsilon = {up(figures['epsilon_after'])}; "
+            f"lineage {lineage}: all of this DAG's releases together epsilon = {up(figures['epsilon'])}; "
+            + (f"ever spent once it is done epsilon = {up(ever['epsilon_after'])}; " if ever else "")
             + (
                 f"lifetime limit {limit:g}"
                 if limit is not None
@@ -92,21 +106,19 @@ def plan_table(document: Mapping[str, Any]) -> str:
             )
             + f" (delta = {document['delta']:g}, {document['relation']})"
         )
-    lines += [f"REFUSED: {problem}" for problem in document["problems"]]
+    lines += [f"REFUSED: {problem}" for problem in document.get("problems", [])]
     return "\n".join(lines)
 
 
-def _lineage(plan: Plan, lineage: str, state: State) -> dict[str, Any]:
+def _lineage(plan: Plan, lineage: str) -> dict[str, Any]:
     terms = plan.terms[lineage]
     dag = compose(plan.of_lineage(lineage), terms.delta)
-    after = _after(plan, lineage, state)
-    return {
-        "epsilon": dag.epsilon,
-        "mu": dag.mu,
-        "epsilon_spent": compose(state.charged(), terms.delta, adaptive=True).epsilon,
-        "epsilon_after": after.epsilon,
-        "lifetime_epsilon": terms.lifetime_epsilon,
-    }
+    return {"epsilon": dag.epsilon, "mu": dag.mu, "lifetime_epsilon": terms.lifetime_epsilon}
+
+
+def _lifetime(plan: Plan, lineage: str, state: State) -> dict[str, float]:
+    spent = compose(state.charged(), plan.terms[lineage].delta, adaptive=True)
+    return {"epsilon_spent": spent.epsilon, "epsilon_after": _after(plan, lineage, state).epsilon}
 
 
 def _after(plan: Plan, lineage: str, state: State) -> Composition:

@@ -15,14 +15,14 @@ from dpladder.rules.record import write_record
 def extract_features(task: Task) -> None:
     part = cast(Part, task.wildcards["part"])
     shard, shards = int(task.wildcards["shard"]), int(task.wildcards["shards"])
-    name = f"{part}.{shard}-of-{shards}"
+    name = f"{shard}-of-{shards}"
     keys = keys_of(job_home())
     extract(
         places.manifest(task, part),
         features_of(task),
         part,
-        places.features(task, name),
-        places.diagnostics(task, f"extract_features-{name}"),
+        places.features(task, part, name),
+        places.diagnostics(task, f"extract_features-{part}.{name}"),
         root=places.cache_root(task),
         units_key=keys.units,
         cache_key=keys.cache,

@@ -13,6 +13,6 @@ from dpladder.rules.record import write_record
 
 def merge_features(task: Task) -> None:
     part = task.wildcards["part"]
-    shards = [places.features(task, f"{part}.{Path(record).parent.name}") for record in task.input["shards"]]
+    shards = [places.features(task, part, Path(record).parent.name) for record in task.input["shards"]]
     merge(shards, places.cache_root(task), places.features(task, part), keys_of(job_home()).cache)
     write_record(task, free="rows are put together, none is changed; they stay in the private folder")

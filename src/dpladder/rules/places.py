@@ -9,12 +9,12 @@ from dpladder.job import Task
 
 def manifest(task: Task, part: str) -> Path:
     """The manifest behind a part: a source declared public has its own."""
-    own = task.cfg["public_parts"]
-    return Path(task.cfg["places"]["data"]) / (f"manifest-{part}.h5" if part in own else "manifest.h5")
+    return Path(task.cfg["places"]["manifests"][part]) / "manifest.h5"
 
 
-def features(task: Task, name: str) -> Path:
-    return Path(task.cfg["places"]["features"]) / f"{name}.h5"
+def features(task: Task, part: str, shard: str | None = None) -> Path:
+    """The features of a part, or of one shard of it."""
+    return Path(task.cfg["places"]["features"][part]) / f"{part if shard is None else f'{part}.{shard}'}.h5"
 
 
 def diagnostics(task: Task, name: str) -> Path:

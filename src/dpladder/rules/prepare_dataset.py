@@ -28,4 +28,6 @@ def dataset_of(task: Task) -> Dataset:
     values = {
         key.removeprefix("dataset."): value for key, value in task.cfg.items() if key.startswith("dataset.")
     }
-    return Dataset.model_validate_json(json.dumps({"nominal_size": 1, **values}))
+    return Dataset.model_validate_json(
+        json.dumps({"nominal_size": 1, "source": task.cfg["source"], **values})
+    )

@@ -14,6 +14,7 @@ from dpladder.rules.record import write_record
 
 def prepare_public(task: Task) -> None:
     part = cast(Part, task.wildcards["part"])
+    dataset = dataset_of(task).model_copy(update={f"public_{part}": task.cfg["source"]})
     diagnostics = places.diagnostics(task, f"prepare_public-{part}")
-    prepare(dataset_of(task), keys_of(job_home()), places.manifest(task, part), diagnostics, public=part)
+    prepare(dataset, keys_of(job_home()), places.manifest(task, part), diagnostics, public=part)
     write_record(task, free="declared public in the config")

@@ -93,6 +93,11 @@ def reserved(task: Task) -> Reserved:
 
 def part_of(task: Task, part: str) -> Part:
     path = places.features(task, part)
+    if not path.is_file():
+        raise Refused(
+            f"the features in {path} are gone. `snakemake --forcerun prepare_dataset prepare_public` makes them again; "
+            "what was released from them is restored, free."
+        )
     attrs, seal = sealed.read_attrs(path)
     return Part(path, seal.hex(), int(attrs["classes"]), int(attrs["width"]))
 
