@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dpladder.config.model import Resources
-from dpladder.data.files import write_private
 from dpladder.errors import DpladderError
+from dpladder.privacy.home import replace
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,9 @@ def _keep_details(task: Task) -> str:
         return "the traceback is above"
     folder = Path(task.cfg["places"]["diagnostics"])
     path = folder / f"{task.rule}-{time.time_ns()}-{secrets.token_hex(4)}.txt"
-    with contextlib.suppress(DpladderError):
-        write_private(path, traceback.format_exc().encode())
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace(path, traceback.format_exc().encode())
     return f"details, which may be private, are in {folder}"
 
 

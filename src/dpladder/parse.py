@@ -6,6 +6,7 @@ run, when Snakemake knows which jobs are due.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,6 @@ from typing import Any, NoReturn, TypeVar
 from dpladder import stages
 from dpladder.config import Project, from_command_line, load
 from dpladder.errors import DpladderError, Refused
-from dpladder.job import read_json
 from dpladder.privacy import ledger as ledgers
 from dpladder.privacy.home import open_home
 from dpladder.privacy.ledger import Item, Ledger, State
@@ -64,7 +64,7 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> Non
 def conclude() -> None:
     """The end of a run: the statement's first line."""
     if STATEMENT.is_file():
-        statement = read_json(STATEMENT)
+        statement = _read_json(STATEMENT)
         for lineage in statement["datasets"]:
             print(first_line(statement, lineage), file=sys.stderr)
 
@@ -101,8 +101,8 @@ def _parse(workflow: Any) -> Parsed:
 
 def _changed(parsed: Parsed) -> list[str]:
     """The rules whose config or code is no longer what the statement's records were made from."""
-    paths = read_json(STATEMENT)["records"] if STATEMENT.is_file() else ()
-    records = [read_json(path) for path in paths if Path(path).is_file()]
+    paths = _read_json(STATEMENT)["records"] if STATEMENT.is_file() else ()
+    records = [_read_json(Path(path)) for path in paths if Path(path).is_file()]
     return sorted({record["rule"] for record in records if _is_stale(parsed, record)})
 
 
@@ -167,6 +167,10 @@ def _left_behind(state: State, parsed: Parsed) -> list[str]:
 
 def _of_lineage(plan: Plan, lineage: str) -> Sequence[Item]:
     return [item for item in plan.items.values() if item.spends[0].lineage == lineage]
+
+
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
 
 
 def _or_exit(action: Callable[[], Result]) -> Result:
