@@ -1,0 +1,150 @@
+"""Where the budget goes: what each step takes of what a final model may cost in all."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.patches import Patch
+
+from dpladder.privacy import gdp
+from dpladder.report.style import (
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    Document,
+    canvas,
+    percent,
+    percent_axis,
+)
+
+EVERY_PART = "all"
+SEARCH = ("rung", "trials")  # how the names of what the search costs begin
+COLOURS = {
+    "feature mean": SKY,
+    "trials' scores": GREEN,
+    "final training": ORANGE,
+    "test count": PURPLE,
+    "earlier versions": GREY,
+    "this workflow": INK,
+    "outside this workflow": GREY,
+}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What one unit bears, as shares of what it may bear. The shares are of mu^2: that adds up, epsilon does not."""
+
+    label: str
+    shares: dict[str, float]
+
+
+def plot_budget(statement: Document, path: Path) -> None:
+    """One bar for each final model and part of the data, and one for the life of each lineage that has a limit."""
+    bars = [bar for lineage in statement["datasets"] for bar in _bars(statement, lineage)]
+    names = sorted({name for bar in bars for name in bar.shares}, key=_order)
+    colours = _colours(names)
+    with canvas(path, height=1.4 + 0.42 * len(bars)) as figure:
+        axes = figure.subplots()
+        for place, bar in enumerate(bars):
+            _draw(axes, place, bar, colours)
+        axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
+        axes.set_ylim(len(bars) - 0.4, -0.6)
+        axes.set_xlim(0, max(1.0, *(sum(bar.shares.values()) for bar in bars)))
+        axes.set_xlabel("share of the budget, in μ²")
+        axes.tick_params(left=False)
+        axes.spines["left"].set_visible(False)
+        percent_axis(axes.xaxis)
+        handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
+        figure.legend(handles=handles, loc="outside upper center", ncols=4)
+
+
+def _bars(statement: Document, lineage: str) -> Iterator[Bar]:
+    dataset, delta = statement["datasets"][lineage], statement["delta"]
+    for artifact in dataset["artifacts"].values():
+        lines = _lines(dataset, artifact)
+        budget = gdp.mu(artifact["target_epsilon"], delta) ** 2
+        for parts in _borne_together(lines, statement["relation"]):
+            shares: dict[str, float] = defaultdict(float)
+            for line in lines:
+                if {EVERY_PART, *parts} & set(line["partition"].split(",")):
+                    shares[_name(line)] += _mu(line, delta) ** 2 / budget
+            whose = f"{artifact['experiment']}, ε = {artifact['target_epsilon']:g}"
+            yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
+    if dataset["lifetime_epsilon"] is not None:
+        limit = gdp.mu(dataset["lifetime_epsilon"], delta) ** 2
+        spent = {"this workflow": dataset, "outside this workflow": dataset["outside_this_dag"]}
+        of_life = {name: _mu(figures, delta) ** 2 / limit for name, figures in spent.items()}
+        yield Bar(f"{lineage} for life, ε = {dataset['lifetime_epsilon']:g}", of_life)
+
+
+def _lines(dataset: Document, artifact: Document) -> list[Document]:
+    """What the artifact stands on, and what earlier versions of its experiment spent."""
+    jobs = [(job["rule"], job["experiment"], job["wildcards"]) for job in artifact["jobs"]]
+    return [
+        line
+        for line in dataset["spends"]
+        if (line["rule"], line["experiment"], line["wildcards"]) in jobs
+        or (line["superseded"] and line["experiment"] == artifact["experiment"])
+    ]
+
+
+def _borne_together(lines: Sequence[Document], relation: str) -> Iterator[tuple[str, ...]]:
+    """The parts whose spends one unit bears: its own; replaced, those of its old and of its new version."""
+    parts = {part for line in lines for part in line["partition"].split(",")} - {EVERY_PART}
+    trained_first = sorted(parts, key=lambda part: (part != "train", part))
+    return combinations(trained_first, min(2 if relation == "replace_one" else 1, len(parts)))
+
+
+def _mu(figures: Document, delta: float) -> float:
+    """mu; where the spends are not Gaussian, the Gaussian mu of the same epsilon, near enough for a picture."""
+    mu: float | None = figures["mu"]
+    return gdp.mu(figures["epsilon"], delta) if mu is None else mu
+
+
+def _name(line: Document) -> str:
+    if line["superseded"]:
+        return "earlier versions"
+    if line["rule"] == "run_trial":
+        return "trials' scores" if line["label"] == "score" else f"rung {int(line['wildcards']['rung']) + 1}"
+    return {"estimate_mean": "feature mean", "train_final": "final training", "evaluate": "test count"}[
+        line["rule"]
+    ]
+
+
+def _order(name: str) -> tuple[int, int]:
+    """The feature mean first, then the rungs as they are climbed, then the rest as COLOURS has it."""
+    if name not in COLOURS:
+        return 1, int(name.removeprefix("rung "))
+    place = list(COLOURS).index(name)
+    return (2 if place else 0), place
+
+
+def _colours(names: Sequence[str]) -> dict[str, str]:
+    """Rungs from light to dark blue."""
+    rungs = [name for name in names if name not in COLOURS]
+    blues = {name: colormaps["Blues"](0.4 + 0.5 * (k + 1) / len(rungs)) for k, name in enumerate(rungs)}
+    return {name: COLOURS.get(name) or to_hex(blues[name]) for name in names}
+
+
+def _draw(axes: Axes, place: int, bar: Bar, colours: Mapping[str, str]) -> None:
+    axes.barh(place, 1.0, height=0.7, color=PALE)
+    left = 0.0
+    for name, colour in colours.items():
+        width = bar.shares.get(name, 0.0)
+        if width:
+            axes.barh(place, width, left=left, height=0.7, color=colour, ec="white", lw=0.5, gid="share")
+            left += width
+    search = sum(width for name, width in bar.shares.items() if name.startswith(SEARCH))
+    note = f"{percent(left)}{f', search {percent(search)}' if search else ''}"
+    axes.annotate(note, (max(left, 1.0), place), (4, 0), textcoords="offset points", va="center", fontsize=9)

@@ -1,0 +1,137 @@
+"""What all figures share: a canvas that writes the same bytes for the same input, safe colours, plain numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+Document = Mapping[str, Any]
+
+# Okabe & Ito's colours, told apart with every common form of colour blindness.
+ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
+INK, GREY, PALE = "#222222", "#8A8A8A", "#EFEFEF"
+CYCLE = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, INK, YELLOW)
+MARKERS = "osD^vP"
+
+STYLE: dict[Any, object] = {
+    "svg.hashsalt": "dpladder",  # without it, ids in the file are random
+    "svg.fonttype": "none",  # text stays text: searchable, and read aloud
+    "text.parse_math": False,
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+}
+
+
+@contextmanager
+def canvas(path: Path, height: float = 4.4, width: float = 7.6) -> Iterator[Figure]:
+    """A figure, in inches, that is written to `path` as SVG when the block ends."""
+    with style.context(["default", STYLE]):  # whatever the user's own matplotlibrc says
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+
+
+@contextmanager
+def panels(path: Path, count: int, most_columns: int) -> Iterator[tuple[Figure, list[Axes]]]:
+    """The same with `count` panels on common axes."""
+    columns = min(count, most_columns)
+    rows = math.ceil(count / columns)
+    with canvas(path, height=1.2 + 2.4 * rows) as figure:
+        grid = list(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).flat)
+        for unused in grid[count:]:
+            unused.remove()
+        for lowest in grid[count - columns : count]:
+            lowest.tick_params(labelbottom=True)
+        yield figure, grid[:count]
+
+
+def plain(value: float, _: object = None) -> str:
+    """Three digits, as people write them: 1,000 and 1e-5."""
+    if 1000 <= abs(value) < 1e6:
+        return f"{value:,.0f}"
+    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def percent(value: float, _: object = None) -> str:
+    return f"{value:.1%}"
+
+
+def percent_tick(value: float, _: object = None) -> str:
+    return f"{100 * value:.4g}%"
+
+
+def log_axis(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float] | None = None) -> None:
+    """A logarithmic axis with plain numbers, at `ticks` as far as they fit beside each other."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axes.set(**{f"{which}scale": "log"})
+    low, high = sorted(axis.get_view_interval())
+    if ticks is None:
+        axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 2000 else (1.0, 2.0, 5.0)))
+    else:
+        axis.set_major_locator(FixedLocator(_apart(sorted(ticks), (high / low) ** 0.07)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(plain))
+
+
+def percent_axis(axis: Axis) -> None:
+    axis.set_major_formatter(FuncFormatter(percent_tick))
+
+
+def log_limits(values: Sequence[float], margin: float = 0.08) -> tuple[float, float]:
+    """Limits of a logarithmic axis with room around the values, also around a single one."""
+    low, high = min(values), max(values)
+    room = max((high / low) ** margin, 1.25)
+    return low / room, high * room
+
+
+def score_scale(shares: Sequence[float]) -> Normalize:
+    """The colours' range; equal scores get one too."""
+    low, high = (min(shares), max(shares)) if shares else (0.0, 1.0)
+    return Normalize(low, high) if high > low else Normalize(low - 0.05, high + 0.05)
+
+
+def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: str) -> None:
+    bar = figure.colorbar(points, ax=grid, format=percent_tick, aspect=30, pad=0.02)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+
+
+def share(trial: Document) -> float | None:
+    """A trial's score as a share of the nominal number of records it was counted on; noise may leave [0, 1]."""
+    return None if trial["score"] is None else trial["score"] / trial["counted"]
+
+
+def noised(summary: Document) -> bool:
+    """Whether noise was paid for to see the trials' scores; scores on public data need none."""
+    return any(trial["score_sd"] > 0 for rung in summary["rungs"] for trial in rung["trials"])
+
+
+def _apart(values: Sequence[float], ratio: float) -> list[float]:
+    kept: list[float] = []
+    for value in values:
+        if not kept or value >= kept[-1] * ratio:
+            kept.append(value)
+    return kept

@@ -1,0 +1,135 @@
+"""The same facts as tables: CSV at full precision for programs, Markdown and HTML for readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpladder.errors import BadInput
+from dpladder.privacy.statement import up
+from dpladder.report.style import Document, percent, plain
+
+Show = Callable[[Any], str]
+# How readers see a column: its heading, and one value. Costs are rounded up.
+SHOWN: dict[str, tuple[str, Show]] = {
+    "total_epsilon": ("total ε", plain),
+    "epsilon": ("ε", up),
+    "mu": ("μ", lambda mu: up(mu, 6)),
+    "r": ("r = η·T", plain),
+    "r_star": ("r*", plain),
+    "eta": ("η", plain),
+    "steps": ("T", str),
+    "sigma": ("σ", plain),
+    "score": ("noised score", lambda score: f"{score:.1f}"),
+    "score_sd": ("± 1 sd", lambda sd: f"{sd:.1f}"),
+    "test_accuracy": ("test accuracy", percent),
+    "accuracy_sd": ("± 1 sd of its noise", percent),
+    "search_share": ("search, share of μ²", percent),
+    "count": ("times", str),
+}
+
+
+def summary_table(summary: Document) -> pd.DataFrame:
+    """One row for each final model."""
+    return pd.DataFrame(
+        [
+            {
+                "experiment": summary["experiment"],
+                "total_epsilon": target["target_epsilon"],
+                "epsilon": target["epsilon"],
+                "r_star": target["r_star"],
+                "eta": target["eta"],
+                "steps": target["steps"],
+                "sigma": target["sigma"],
+                "test_accuracy": test.get("accuracy"),
+                "accuracy_sd": test.get("accuracy_sd"),
+                "search_share": target["search_share"],
+            }
+            for target in summary["targets"]
+            for test in [target["test"] or {}]
+        ]
+    )
+
+
+def trials_table(summary: Document) -> pd.DataFrame:
+    """One row for each trial of the sweep."""
+    return pd.DataFrame(
+        [
+            {
+                "rung": number,
+                "epsilon": rung["epsilon"],
+                "trial": trial["trial"],
+                "r": trial["r"],
+                "eta": trial["eta"],
+                "steps": trial["steps"],
+                "score": trial["score"],
+                "score_sd": trial["score_sd"],
+                "best": "best" if trial["trial"] == rung["best"]["trial"] else "",
+            }
+            for number, rung in enumerate(summary["rungs"])
+            for trial in rung["trials"]
+        ]
+    )
+
+
+def spends_table(statement: Document) -> pd.DataFrame:
+    """One row for each charge of the workflow."""
+    return pd.DataFrame(
+        [
+            {
+                "dataset": lineage,
+                "experiment": line["experiment"],
+                "rule": line["rule"],
+                "job": " ".join(f"{key} {value}" for key, value in line["wildcards"].items()),
+                "buys": line["label"],
+                "reads": line["partition"],
+                "count": line["count"],
+                "mu": line["mu"],
+                "epsilon": line["epsilon"],
+                "superseded": "superseded" if line["superseded"] else "",
+            }
+            for lineage, dataset in statement["datasets"].items()
+            for line in dataset["spends"]
+        ]
+    )
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table as its file's suffix says."""
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False, lineterminator="\n")
+    elif path.suffix == ".md":
+        path.write_text(_markdown(_readable(table)), "utf-8")
+    elif path.suffix == ".html":
+        path.write_text(_html(_readable(table)), "utf-8")
+    else:
+        raise BadInput(
+            f"a table cannot be written as {path.suffix or 'a file without suffix'}. Use .csv, .md or .html."
+        )
+
+
+def _readable(table: pd.DataFrame) -> pd.DataFrame:
+    """Headings and values as text; what is not known is empty."""
+    columns = {}
+    for name, values in table.items():
+        heading, show = SHOWN.get(str(name), (str(name), str))
+        columns[heading] = ["" if pd.isna(value) else show(value) for value in values]
+    return pd.DataFrame(columns)
+
+
+def _markdown(table: pd.DataFrame) -> str:
+    rows: list[list[str]] = [list(map(str, table)), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _html(table: pd.DataFrame) -> str:
+    """A page of its own, as Snakemake's report wants it."""
+    style = (
+        "body { font: 14px sans-serif; color: #222 } table { border-collapse: collapse } "
+        "th, td { padding: 4px 12px; text-align: left; border-bottom: 1px solid #ddd }"
+    )
+    body = table.to_html(index=False, border=0)
+    return f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<style>{style}</style>\n{body}\n</html>\n'

@@ -1,0 +1,112 @@
+"""What privacy costs in accuracy: over the totals of one experiment, and over all experiments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import product
+from pathlib import Path
+
+from matplotlib.axes import Axes
+
+from dpladder.report.style import (
+    BLUE,
+    CYCLE,
+    GREY,
+    MARKERS,
+    Document,
+    canvas,
+    log_axis,
+    log_limits,
+    percent,
+    percent_axis,
+    plain,
+)
+
+LEAST_HEIGHT = 0.1  # of the accuracy axis: small differences should look small
+Point = tuple[float, float, float]  # epsilon as composed, test accuracy, and the deviation its noise gives it
+
+
+def plot_utility(summary: Document, path: Path) -> None:
+    """Test accuracy against the total epsilon of one experiment's final models."""
+    points = _points(summary)
+    with canvas(path) as figure:
+        axes = figure.subplots()
+        _draw_points(axes, points, BLUE, "o")
+        for x, y, _ in points:
+            axes.annotate(percent(y), (x, y), (8, -5), textcoords="offset points", va="top")
+        _finish(axes, points, summary)
+        axes.set_title(summary["experiment"])
+
+
+def plot_pareto(summaries: Sequence[Document], path: Path) -> None:
+    """All experiments' final models, one panel for each lineage, with the frontier of those that none beats."""
+    lineages = list(dict.fromkeys(summary["lineage"] for summary in summaries))
+    with canvas(path, height=0.6 + 3.8 * len(lineages)) as figure:
+        panels = figure.subplots(len(lineages), squeeze=False).flat
+        for axes, lineage in zip(panels, lineages, strict=True):
+            _draw_lineage(axes, [summary for summary in summaries if summary["lineage"] == lineage])
+            axes.set_title(lineage)
+
+
+def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The (epsilon, accuracy) pairs whose accuracy no other reaches at as small an epsilon."""
+    best: list[tuple[float, float]] = []
+    for epsilon, accuracy in sorted(points, key=lambda point: (point[0], -point[1])):
+        if not best or accuracy > best[-1][1]:
+            best.append((epsilon, accuracy))
+    return best
+
+
+def _points(summary: Document) -> list[Point]:
+    tested = [target for target in summary["targets"] if target["test"] is not None]
+    return sorted((t["epsilon"], t["test"]["accuracy"], t["test"]["accuracy_sd"]) for t in tested)
+
+
+def _draw_lineage(axes: Axes, summaries: Sequence[Document]) -> None:
+    found = [(summary["experiment"], _points(summary)) for summary in summaries]
+    found = sorted((pair for pair in found if pair[1]), key=lambda pair: -max(y for _, y, _ in pair[1]))
+    looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
+    for place, (name, points) in enumerate(found):
+        _draw_points(axes, points, *looks[place % len(looks)], name)
+    everything = [point for _, points in found for point in points]
+    _finish(axes, everything, summaries[0])
+    best = frontier((x, y) for x, y, _ in everything)
+    ends = [*best, (axes.get_xlim()[1], best[-1][1])] if best else []
+    axes.plot(
+        [x for x, _ in ends],
+        [y for _, y in ends],
+        drawstyle="steps-post",
+        color=GREY,
+        lw=1,
+        gid="frontier",
+        label="frontier",
+        zorder=1,
+    )
+    columns = math.ceil(len(found) / 14)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=columns)
+
+
+def _draw_points(
+    axes: Axes, points: Sequence[Point], colour: str, marker: str, name: str | None = None
+) -> None:
+    x, y, sd = ([point[k] for point in points] for k in range(3))
+    axes.plot(x, y, color=colour, lw=1, alpha=0.4, zorder=2)
+    axes.errorbar(x, y, yerr=sd, fmt="none", ecolor=colour, capsize=3, zorder=3)
+    axes.plot(x, y, marker, color=colour, mec="white", ms=7, label=name, gid="models", zorder=4)
+
+
+def _finish(axes: Axes, points: Sequence[Point], summary: Document) -> None:
+    noised = any(sd > 0 for _, _, sd in points)
+    axes.set_xlabel(f"total ε, search included (δ = {plain(summary['delta'])})")
+    axes.set_ylabel("test accuracy" + (" (± 1 sd of its noise)" if noised else ""))
+    percent_axis(axes.yaxis)
+    if not points:
+        axes.text(0.5, 0.5, "no final model was tested", ha="center", transform=axes.transAxes)
+        return
+    epsilons = [x for x, _, _ in points]
+    axes.set_xlim(log_limits(epsilons))
+    log_axis(axes, "x", epsilons)
+    low, high = axes.get_ylim()
+    room = max(0.0, LEAST_HEIGHT - (high - low)) / 2
+    axes.set_ylim(low - room, high + room)
