@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.config import load
-from dpladder.errors import DpladderError
+from dpladder.errors import DpladderError, Refused
 from dpladder.parse import known_states
 from dpladder.privacy import ledger as ledgers
 from dpladder.privacy.compose import compose
@@ -78,7 +78,12 @@ def _parser() -> argparse.ArgumentParser:
 def _plan(given: argparse.Namespace) -> int:
     project = load(given.configfile)
     states = known_states(project)
-    document = plan_document(make_plan(project, states), states)
+    try:
+        document = plan_document(make_plan(project, states), states)
+    except Refused as refused:
+        if given.json:
+            print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))
+        raise
     print(json.dumps(document, indent=2) if given.json else plan_table(document))
     return 0 if document["feasible"] else 1
 

@@ -15,13 +15,20 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from dpladder.errors import BadInput, Refused
+from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy import gdp
 from dpladder.privacy.compose import compose
 from dpladder.privacy.ledger import Anchor, Held, State, name
 from dpladder.privacy.spend import Job, Spend, from_json, mu, to_json
 
 Document = dict[str, Any]
+_UNREADABLE = (
+    DpladderError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+)  # whatever an edited file may cause
 ROUNDING = 1e-9  # relative: what two machines' arithmetic may differ by when a statement is recomputed
 
 
@@ -188,9 +195,13 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
     fresh = seal(statement, key or b"")
     if fresh["id"] != statement["id"] or (key is not None and fresh["seal"] != statement["seal"]):
         problems.append("privacy.json: changed since it was written")
-    recorded = _recorded(statement, results)
+    recorded, unread = _recorded(statement, results)
+    problems += unread
     for lineage, dataset in statement["datasets"].items():
-        problems += _check_dataset(statement, lineage, dataset, recorded)
+        try:
+            problems += _check_dataset(statement, lineage, dataset, recorded)
+        except _UNREADABLE as error:
+            problems.append(f"privacy.json: dataset {lineage} cannot be recomputed ({error})")
     return problems
 
 
@@ -213,14 +224,19 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
     return problems
 
 
-def _recorded(statement: Mapping[str, Any], results: Path) -> list[Spend]:
+def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend], list[str]]:
+    """The spends of all records, and the records that cannot be read."""
     spends: list[Spend] = []
+    problems = []
     for path in statement["records"]:
         file = results.parent / path
         if file.is_file():
-            record = json.loads(file.read_text("utf-8"))
-            spends += spends_of(record) if "spends" in record else ()
-    return spends
+            try:
+                record = json.loads(file.read_text("utf-8"))
+                spends += spends_of(record) if "spends" in record else ()
+            except _UNREADABLE as error:
+                problems.append(f"{path}: cannot be read as a privacy record ({error})")
+    return spends, problems
 
 
 def _check_dataset(

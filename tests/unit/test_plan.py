@@ -1,0 +1,188 @@
+"""The plan: what a config declares it will spend, before anything is read."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpladder.config import Project
+from dpladder.config.docs import DEMO
+from dpladder.config.load import overlay, resolve
+from dpladder.errors import Refused
+from dpladder.privacy import gdp
+from dpladder.privacy.compose import compose
+from dpladder.privacy.home import open_home
+from dpladder.privacy.ledger import commit, finish, load, open_ledger, reserve
+from dpladder.privacy.plan import Plan, artifact_cost, make_plan, trial_budget
+from dpladder.privacy.show import plan_document, plan_table
+
+NOTHING: dict[str, Any] = {}
+
+
+def project(**changes: Any) -> Project:
+    return resolve(overlay(DEMO, changes))
+
+
+def plan(**changes: Any) -> Plan:
+    return make_plan(project(**changes), NOTHING)
+
+
+def test_the_demo_spends_its_total_and_not_a_hair_more() -> None:
+    (artifact,) = plan().artifacts
+    cost = artifact_cost(plan(), artifact)
+    assert 0.99999 < cost.epsilon <= 1.0
+    assert cost.accountant == "exact"
+
+
+def test_a_trial_costs_its_rungs_epsilon_score_included() -> None:
+    demo = project().main
+    budget = trial_budget(demo, 0)
+    assert budget.score is not None
+    assert gdp.compose([budget.weights, budget.score]) == pytest.approx(gdp.mu(0.1, 1e-5), rel=1e-9)
+    assert budget.score**2 == pytest.approx(0.05 * budget.total**2, rel=1e-9)
+
+
+def test_a_public_score_leaves_the_whole_trial_to_the_weights(tmp_path: Any) -> None:
+    (tmp_path / "v.npz").touch()
+    public = {"public_validation": f"npz:{tmp_path / 'v.npz'}"}
+    config = project(dataset=public, sweep={"select": {"by": "public"}}).main
+    assert trial_budget(config, 0).score is None
+    assert trial_budget(config, 0).weights == trial_budget(config, 0).total
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    total=st.floats(0.45, 20.0),
+    rungs=st.lists(
+        st.tuples(st.floats(0.01, 0.12), st.integers(1, 4)), min_size=2, max_size=3, unique_by=lambda r: r[0]
+    ),
+    relation=st.sampled_from(["add_remove", "replace_one"]),
+    share=st.floats(0.01, 0.5),
+)
+def test_every_artifact_of_every_plan_stays_within_its_total(
+    total: float, rungs: list[tuple[float, int]], relation: str, share: float
+) -> None:
+    made = plan(
+        privacy={"epsilon": total, "relation": relation, "lifetime": {"epsilon": 100.0}},
+        sweep={"rungs": [{"epsilon": e, "trials": n} for e, n in rungs], "select": {"share": share}},
+    )
+    (artifact,) = made.artifacts
+    assert artifact_cost(made, artifact).epsilon <= total
+    assert artifact_cost(made, artifact).epsilon == pytest.approx(total, rel=1e-6)
+
+
+def test_targets_share_one_sweep_and_each_keeps_its_total() -> None:
+    made = plan(final={"targets": [0.5, 1.0, 2.0, 4.0, 8.0]}, privacy={"lifetime": {"epsilon": 20.0}})
+    assert sum(job.rule == "run_trial" for job in made.items) == 6
+    for artifact in made.artifacts:
+        assert artifact_cost(made, artifact).epsilon == pytest.approx(artifact.target, rel=1e-6)
+    joint = compose(made.of_lineage("mnist5k"), 1e-5).epsilon
+    assert joint == pytest.approx(9.87, abs=0.01)  # DESIGN section 9
+
+
+def test_the_test_part_never_bears_more_than_the_training_part() -> None:
+    made = plan(final={"targets": [0.5, 8.0]}, privacy={"lifetime": {"epsilon": 20.0}})
+    parts = {
+        part: figure.epsilon for (_, part), figure in compose(made.of_lineage("mnist5k"), 1e-5).parts.items()
+    }
+    assert parts["test"] <= parts["train"]
+
+
+def test_an_infeasible_target_is_refused_by_name_with_the_nearest_plans() -> None:
+    with pytest.raises(
+        Refused, match=r"total epsilon 0\.3 is infeasible.*0\.416.*multiply every rung's epsilon"
+    ):
+        plan(final={"targets": [0.3, 1.0]})
+
+
+def test_experiments_with_the_same_sweep_pay_for_it_once() -> None:
+    made = plan(
+        experiments={
+            "mu-axis": {"fit": {"against": "mu"}},
+            "wide": {"sweep": {"search": {"eta": [0.01, 9.0]}}},
+        }
+    )
+    trials = [job for job in made.items if job.rule == "run_trial"]
+    assert sorted(job.experiment for job in trials) == ["main"] * 6 + ["wide"] * 6
+    assert sum(job.rule == "train_final" for job in made.items) == 3
+
+
+def test_a_fourth_trial_leaves_the_first_three_as_they_are() -> None:
+    three, four = (
+        plan(),
+        plan(sweep={"rungs": [{"epsilon": 0.1, "trials": 4}, {"epsilon": 0.2, "trials": 3}]}),
+    )
+    for job, item in three.items.items():
+        if job.rule == "run_trial":
+            assert four.items[job] == item
+
+
+def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_superseded(tmp_path: Any) -> None:
+    first = plan()
+    state = spent_in_full(first, tmp_path)
+    again = make_plan(project(), {"mnist5k": state})
+    assert {job: item.spends for job, item in again.items.items()} == {
+        job: item.spends for job, item in first.items.items()
+    }
+    assert not again.superseded
+
+    with pytest.raises(Refused, match="changed .* after epsilon = 1 was paid"):
+        make_plan(project(sweep={"search": {"eta": [0.02, 5.0]}}), {"mnist5k": state})
+    dearer = make_plan(project(privacy={"epsilon": 2.0}), {"mnist5k": state})
+    (artifact,) = dearer.artifacts
+    assert {spend.job.rule for spend in dearer.superseded} == {"train_final", "evaluate"}
+    assert 1.99 < artifact_cost(dearer, artifact).epsilon <= 2.0
+
+
+def test_a_plan_within_its_totals_but_over_the_lifetime_is_not_feasible() -> None:
+    made = plan(final={"targets": [4.0, 8.0]})
+    document = plan_document(made, NOTHING)
+    assert not document["feasible"]
+    assert "lifetime limit of 8" in document["problems"][0]
+    assert "REFUSED" in plan_table(document)
+
+
+def test_the_documents_figures_are_those_of_its_spends() -> None:
+    made = plan()
+    document = plan_document(made, NOTHING)
+    again = compose(made.of_lineage("mnist5k"), document["delta"])
+    assert (document["epsilon"], document["mu"]) == (again.epsilon, again.mu)
+    assert {
+        "feasible",
+        "epsilon",
+        "delta",
+        "mu",
+        "target_epsilon",
+        "lifetime_epsilon",
+        "spends",
+    } <= document.keys()
+    wanted = {"rule", "experiment", "dataset", "partition", "relation", "event", "count", "mu"}
+    assert all(wanted <= spend.keys() for spend in document["spends"])
+
+
+def spent_in_full(made: Plan, home_path: Any) -> Any:
+    """The ledger's state once every job of a plan is done, without doing any of them."""
+    ledger = open_ledger(open_home(home_path / "home"), made.terms["mnist5k"])
+    held = reserve(ledger, made.items.values())
+    for place, item in enumerate(held):
+        commit(ledger, item.token, f"{place:064x}", item.spends)
+        finish(ledger, item.token, "0" * 64)
+    return load(ledger)
+
+
+def test_terms_follow_from_the_config() -> None:
+    terms = plan().terms["mnist5k"]
+    assert dataclasses.asdict(terms) == {
+        "lineage": "mnist5k",
+        "relation": "add_remove",
+        "unit": "record",
+        "cap": 1,
+        "delta": 1e-5,
+        "split_rule": "hash test=0.2 validation=0.0",
+        "lifetime_epsilon": 8.0,
+        "mode": "release",
+    }
