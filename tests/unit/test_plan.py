@@ -130,7 +130,7 @@ def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_superseded(tmp_p
     }
     assert not again.superseded
 
-    with pytest.raises(Refused, match="changed .* after epsilon = 1 was paid"):
+    with pytest.raises(Refused, match=r"changed .* after epsilon = 1 was paid"):
         make_plan(project(sweep={"search": {"eta": [0.02, 5.0]}}), {"mnist5k": state})
     dearer = make_plan(project(privacy={"epsilon": 2.0}), {"mnist5k": state})
     (artifact,) = dearer.artifacts
