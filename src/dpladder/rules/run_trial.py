@@ -44,7 +44,10 @@ def run_trial(task: Task) -> None:
     eta, steps = decompose(r, search)
     hyper = Hyper(eta, steps, held.mu("weights"))
     training = method(learner.name).declare(learner, hyper, constants)
-    counting = score.declare(held.mu("score"), constants) if "score" in held.spends else PUBLIC
+    public = (
+        task.cfg["sweep.select"]["by"] == "public"
+    )  # from the config: a plan that forgot the score must fail
+    counting = PUBLIC if public else score.declare(held.mu("score"), constants)
 
     def produce(meter: Meter, folder: Path) -> None:
         data = read(task, train)
@@ -52,16 +55,16 @@ def run_trial(task: Task) -> None:
         counted = data if scored == train else read(task, scored)
         if counting is PUBLIC:
             released, sd = float(score.correct_count(found, counted.features, counted.labels)), 0.0
+            size = len(counted.labels)
         else:
             released, sd = _noised(held, constants, counted, found, meter)
+            size = task.cfg["scored"]["nominal_size"]
         weights.save(
             folder / "weights.safetensors",
             found,
             {"eta": eta, "steps": steps, "learner": task.cfg["learner"]},
         )
-        trial = Trial(
-            rung, number, epsilon, held.mu("weights"), r, released, sd, task.cfg["scored"]["nominal_size"]
-        )
+        trial = Trial(rung, number, epsilon, held.mu("weights"), r, released, sd, size)
         write_json(folder / "score.json", {"trial": dataclasses.asdict(trial), "eta": eta, "steps": steps})
 
     spends = held.concrete("weights", training.events)
