@@ -26,7 +26,7 @@ rule all:
     input:
         "results/privacy.json",
         summaries,
-        figures,
+        pictures,
 
 
 rule plan:

@@ -196,11 +196,14 @@ def summaries(wildcards):
     return [f"results/{experiment}/summary.json" for experiment in PROJECT.experiments]
 
 
-def figures(wildcards):
-    """Every picture of the report. The heatmap needs the repeats of research mode to say anything."""
+def pictures(wildcards):
+    """Every figure and table of the report. The heatmap needs the repeats of research mode to say anything."""
     each = [f"results/{name}/figures/{figure}.svg" for name in PROJECT.experiments for figure in FIGURES]
     shared = ["budget", "pareto"] + (["heatmap"] if PROJECT.main.mode == "research" else [])
-    return each + [f"results/figures/{figure}.svg" for figure in shared]
+    tables = [f"results/{name}/tables/finals.html" for name in PROJECT.experiments] + [
+        "results/tables/spends.html"
+    ]
+    return each + [f"results/figures/{figure}.svg" for figure in shared] + tables
 
 
 def plan_of(wildcards):

@@ -158,3 +158,54 @@ rule plot_heatmap:
         code=CODE["plots"],
     script:
         "../scripts/plot_heatmap.py"
+
+
+rule tabulate:
+    input:
+        summary="results/{experiment}/summary.json",
+    output:
+        finals=report(
+            "results/{experiment}/tables/finals.html",
+            caption="../report/summary.rst",
+            category="Final models",
+        ),
+        trials=report(
+            "results/{experiment}/tables/trials.html",
+            caption="../report/trials.rst",
+            category="Ladder",
+        ),
+        privacy="results/{experiment}/tables/privacy.json",
+    log:
+        "logs/{experiment}/tables.log",
+    benchmark:
+        "benchmarks/{experiment}/tables.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/tabulate.py"
+
+
+rule tabulate_spends:
+    input:
+        statement="results/privacy.json",
+    output:
+        table=report(
+            "results/tables/spends.html",
+            caption="../report/spends.rst",
+            category="Privacy",
+        ),
+        privacy="results/tables/spends.privacy.json",
+    log:
+        "logs/tables/spends.log",
+    benchmark:
+        "benchmarks/tables/spends.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/tabulate_spends.py"

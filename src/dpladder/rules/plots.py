@@ -1,9 +1,9 @@
-"""The figures of the report, each from released files alone."""
+"""The figures and tables of the report, each from released files alone."""
 
 from __future__ import annotations
 
 from dpladder.job import Task, read_json
-from dpladder.report import budget, heatmap, ladder, scores, utility
+from dpladder.report import budget, heatmap, ladder, scores, tables, utility
 from dpladder.rules.record import write_record
 
 FREE = "drawn from releases alone"
@@ -36,4 +36,16 @@ def plot_pareto(task: Task) -> None:
 
 def plot_heatmap(task: Task) -> None:
     heatmap.plot_heatmap([read_json(path) for path in task.input["summaries"]], task.output["figure"])
+    write_record(task, free=FREE)
+
+
+def tabulate(task: Task) -> None:
+    summary = read_json(task.input["summary"])
+    tables.write_table(tables.summary_table(summary), task.output["finals"])
+    tables.write_table(tables.trials_table(summary), task.output["trials"])
+    write_record(task, free=FREE)
+
+
+def tabulate_spends(task: Task) -> None:
+    tables.write_table(tables.spends_table(read_json(task.input["statement"])), task.output["table"])
     write_record(task, free=FREE)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Any
 
 from dpladder.config.model import Search
 from dpladder.job import Task, read_json, write_json
+from dpladder.report.tables import summary_table, write_table
 from dpladder.rules.private import section
 from dpladder.rules.record import write_record
 from dpladder.search.space import bounds, decompose
@@ -26,7 +26,7 @@ def summarise(task: Task) -> None:
         "targets": _targets(task),
     }
     write_json(task.output["summary"], summary)
-    _write_table(task, summary["targets"])
+    write_table(summary_table(summary), task.output["table"])
     write_record(task, free="computed from releases alone")
 
 
@@ -69,12 +69,3 @@ def _targets(task: Task) -> list[dict[str, Any]]:
             }
         )
     return targets
-
-
-def _write_table(task: Task, targets: list[dict[str, Any]]) -> None:
-    with task.output["table"].open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["total epsilon", "epsilon", "r*", "eta", "steps", "test accuracy", "search share"])
-        for target in targets:
-            numbers = (target[key] for key in ("target_epsilon", "epsilon", "r_star", "eta", "steps"))
-            rows.writerow([*numbers, target["test"]["accuracy"], target["search_share"]])
