@@ -34,7 +34,7 @@ from dpladder.search.trial import Trial
 
 EPSILON, DELTA = 1.0, 1e-5
 WIDE = 32  # trainings that share one pass over the features
-GRID, GRID_REPEATS = 13, 20
+GRID, GRID_REPEATS = 13, 12
 LEARNER = Learner()
 LADDER = (Rung(epsilon=0.1, trials=3), Rung(epsilon=0.2, trials=3))
 
@@ -82,7 +82,7 @@ def main() -> None:
 
 def compare(problem: Problem, repeats: int, seed: int) -> None:
     """One line per method, as soon as it is known."""
-    print(f"{problem.name}: {repeats} repeats, total epsilon {EPSILON:g} at delta {DELTA:g}")
+    print(f"{problem.name}: {repeats} repeats, total epsilon {EPSILON:g} at delta {DELTA:g}", flush=True)
     r, curve = oracle(problem, seed)
     for radius, accuracy in zip(r, curve, strict=True):
         print(f"  r {radius:8.3g}  accuracy {accuracy:.3f}")
@@ -102,10 +102,9 @@ def methods() -> dict[str, tuple[Sweep, Fit]]:
         return Sweep(rungs=LADDER, search=Search(draw=draw, prior=prior), select=Select())
 
     return {
+        "ours: stratified, pooled": (sweep("stratified"), Fit(using="pooled")),
+        "ours, proportional prior": (sweep("stratified", "proportional"), Fit(using="pooled")),
         "paper: uniform, line through best": (sweep("uniform"), Fit(using="best")),
-        "stratified, line through best": (sweep("stratified"), Fit(using="best")),
-        "stratified, pooled": (sweep("stratified"), Fit(using="pooled")),
-        "stratified, proportional prior, pooled": (sweep("stratified", "proportional"), Fit(using="pooled")),
     }
 
 
@@ -131,8 +130,9 @@ def ladder(
             [draw(search, rung.epsilon, index, trial, below(history, index)) for trial in range(rung.trials)]
             for search, history in zip(searches, histories, strict=True)
         ]
+        train_mu = gdp.remaining(mu, [score_mu])
         runs = [
-            Run(r, gdp.remaining(mu, [score_mu]), score_mu, f"{sweep}{fit}{epsilon} {repeat} {index} {trial}")
+            Run(r, train_mu, score_mu, f"{sweep}{fit}{epsilon} {repeat} {index} {trial}")
             for repeat, plan in enumerate(plans)
             for trial, r in enumerate(plan)
         ]
@@ -141,7 +141,7 @@ def ladder(
         for place, (run, noised) in enumerate(zip(runs, scores, strict=True)):
             repeat, trial = divmod(place, rung.trials)
             histories[repeat].append(
-                Trial(index, trial, rung.epsilon, mu, run.r, float(noised), sd, problem.constants.n0)
+                Trial(index, trial, rung.epsilon, train_mu, run.r, float(noised), sd, problem.constants.n0)
             )
     left = gdp.remaining(gdp.mu(epsilon, DELTA), spent)
     found = [

@@ -57,7 +57,7 @@ def test_no_usable_score_is_named():
 
 @pytest.mark.parametrize(("relation", "factor"), [("add_remove", 1.0), ("replace_one", 2.0)])
 def test_the_exponential_mechanism_has_its_law(relation, factor):
-    """4,000 selections against softmax probabilities; chi-square with 2 degrees of freedom, error rate 1e-6 below 27.6."""
+    """4,000 selections against softmax: chi-square with 2 degrees of freedom, above 27.6 once in 10^6."""
     counts, epsilon = [10, 12, 7], 0.5
     weights = np.exp(epsilon / factor * np.array(counts, dtype=float))
     expected = 4000 * weights / weights.sum()

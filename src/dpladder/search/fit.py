@@ -21,7 +21,7 @@ from dpladder.search.trial import Trial
 
 Floats = NDArray[np.float64]
 
-# What the response surface assumes, in fractions of correct predictions. Halving or doubling one hardly moves r*.
+# What the response surface assumes, in fractions of correct predictions. Results hardly depend on the figures.
 HUMP_WIDTH = 1.7  # in log r: 60 % of the gain are left a factor e^1.7, about 5, away from the best r
 HUMP_HEIGHT = 0.2  # prior scale of what the best r gains over a far one
 TRIAL_SDS = (0.01, 0.03, 0.09)  # how far two trainings at one r may differ, beside the noise of their scores
@@ -30,8 +30,8 @@ LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
 
 @dataclass(frozen=True)
 class FitResult:
-    """`coefficients` are those of r against the axis, constant first. Two diagnostics that need scores: `uncertainty` is
-    the 80 % interval of r*, and `spread` compares the scores within rungs with their noise (near 1 they say nothing)."""
+    """`coefficients` are those of r against the axis, constant first. The diagnostics need scores: `uncertainty` is
+    the 80 % interval of r*; `spread` compares the scores within rungs with their noise, near 1 they say nothing."""
 
     r_star: float
     eta: float
@@ -85,14 +85,14 @@ def fit_radius(trials: Sequence[Trial], epsilon: float, mu: float, search: Searc
 def response_surface(
     trials: Sequence[Trial], target: float, search: Search, fit: Fit
 ) -> tuple[Floats, Floats]:
-    """The posterior of log r* at the target, as a grid and its probabilities, from every trial's released score.
+    """The posterior of log r* at the target, a grid and its probabilities, from every trial's released score.
 
-    score = level of its rung + height * exp(-(log r - log r*)^2 / (2 width^2)) + noise, and r* is proportional to the
-    axis (the linear scaling rule of Panda et al., a line through the origin). Accuracy is flat far below r*, where the
-    weights' scale does not matter to the argmax, and falls to a lower plateau far above, where noise wins: a bounded
-    hump, not a parabola. Levels and height are Gaussian and integrated out, the height over its positive half; so is
-    the trials' own deviation over a few values. Beforehand r* is uniform in log over what keeps it inside the search range
-    at the target and at every rung; scores that say nothing give the middle of that.
+    score = level of its rung + height * exp(-(log r - log r*)^2 / (2 width^2)) + noise, and r* is proportional to
+    the axis: the linear scaling rule of Panda et al., a line through the origin. Accuracy is flat far below r*,
+    where the weights' scale does not matter to the argmax, and falls to a plateau far above, where noise wins: a
+    bounded hump, not a parabola. Levels and height are Gaussian and integrated out, the height over its positive
+    half; so is the trials' own deviation over a few values. Beforehand r* is uniform in log over what keeps it in
+    the search range at the target and at every rung; scores that say nothing give the middle of that.
     """
     x = np.array([_axis(trial, fit) for trial in trials])
     low, high = np.log(bounds(search))
@@ -137,7 +137,7 @@ def _pooled(surface: tuple[Floats, Floats], target: float, fit: Fit) -> Extrapol
 
 
 def _through_best(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapolation:
-    """A polynomial through each rung's best (Panda et al., Algorithm 2), of a lower degree where it does not hold.
+    """A polynomial through each rung's best (Panda et al., Algorithm 2), of a lower degree where it does not rise.
     The last resort is the line through the origin that the rungs agree on in the geometric mean."""
     points = [(_axis(trial, fit), trial.r) for trial in _winners(trials)]
     x, r = (np.array(values) for values in zip(*points, strict=True))

@@ -1,4 +1,4 @@
-"""How a rung's best trial is chosen: from noised scores, for free, or by one private selection among its trials."""
+"""How a rung's best trial is chosen: from noised scores, for free, or by one private selection."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dpladder.search.trial import Trial
 
 
 def best(trials: Sequence[Trial]) -> Trial:
-    """The trial with the highest noised score; among equals the first in public order. Scores that are not finite
-    never win."""
+    """The trial with the highest noised score, among equals the first in public order. A score that is not finite
+    never wins."""
     scored = [trial for trial in trials if trial.score is not None and math.isfinite(trial.score)]
     if not scored:
         raise BadInput(
@@ -33,11 +33,11 @@ def selection_draws(trials: int) -> tuple[Draw, ...]:
 def select_privately(
     counts: Sequence[int], epsilon: float, relation: Relation, meter: Meter, sensitivity: float = 1.0
 ) -> int:
-    """The exponential mechanism (McSherry & Talwar 2007): index i with probability proportional to exp(scale * count_i).
+    """The exponential mechanism (McSherry & Talwar 2007): index i with probability prop. to exp(scale * count_i).
 
-    A record added raises each count by 1 or not at all, so under add_remove the counts are monotone and the mechanism
-    is epsilon-DP without the factor 2 (Dwork & Roth 2014, section 3.4). Only the index may leave: neither the counts
-    nor the losers. `sensitivity` is a unit's number of records.
+    A record added raises each count by 1 or not at all, so under add_remove the counts are monotone and the
+    mechanism is epsilon-DP without the factor 2 (Dwork & Roth 2014, section 3.4). Only the index may leave: neither
+    the counts nor the losers. `sensitivity` is a unit's number of records.
     """
     scale = epsilon / (sensitivity if relation == "add_remove" else 2.0 * sensitivity)
     uniform = meter.uniform("selection", (len(counts),))

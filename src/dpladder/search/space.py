@@ -9,8 +9,8 @@ from dpladder.config.model import Search
 from dpladder.errors import BadInput
 from dpladder.search.trial import Trial
 
-# How far a proportional prior lets r lie from its centre, either way. Wide, because a rung is decided by a few noised
-# scores: one wrong choice must not lose the optimum.
+# How far a proportional prior lets r lie from its centre, either way. Wide, because a few noised scores decide a
+# rung, and one wrong choice must not lose the optimum.
 PROPORTIONAL_WIDTH = 10.0
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -21,7 +21,7 @@ def bounds(search: Search) -> tuple[float, float]:
 
 
 def clamp(r: float, search: Search) -> float:
-    """The nearest r, by ratio, that some (eta, steps) reaches. Where eta hardly varies, the steps leave gaps."""
+    """The nearest r, by ratio, that some (eta, steps) reaches. Where eta hardly varies there are gaps."""
     low, high = bounds(search)
     r = min(max(r, low), high)
     fewest, most = _steps(r, search)
@@ -35,15 +35,15 @@ def decompose(r: float, search: Search) -> tuple[float, int]:
     """(eta, steps) with eta * steps = r.
 
     `eta_first` takes the largest eta and so the fewest steps, `steps_first` the most steps and the smallest eta.
-    `balanced` moves both through their ranges together: steps grow with r as a power, from the fewest at the smallest r
-    to the most at the largest, so that neighbouring r train alike.
+    `balanced` moves both through their ranges together: steps grow as a power of r, from the fewest at the smallest
+    r to the most at the largest, so that neighbouring r train alike.
     """
     low, high = bounds(search)
     fewest, most = _steps(r, search) if low * (1 - 1e-9) <= r <= high * (1 + 1e-9) else (1, 0)
     if fewest > most:
         raise BadInput(
-            f"r = {r:g} is out of reach: eta in {list(search.eta)} and steps in {list(search.steps)} give r from {low:g} "
-            f"to {high:g}. Widen sweep.search.eta or sweep.search.steps, or ask for an r that they reach."
+            f"r = {r:g} is out of reach: eta in {list(search.eta)} and steps in {list(search.steps)} give r from "
+            f"{low:g} to {high:g}. Widen sweep.search.eta or sweep.search.steps, or ask for an r that they reach."
         )
     if search.decompose == "eta_first":
         steps = fewest
@@ -58,7 +58,7 @@ def decompose(r: float, search: Search) -> tuple[float, int]:
 def draw(search: Search, epsilon: float, rung: int, trial: int, before: Trial | None = None) -> float:
     """A trial's r. `before` is the trial chosen on the rung below; only a prior or `binary` uses it.
 
-    A draw depends on the public seed and on its own place alone, so one trial more leaves the others where they are.
+    A draw depends on the public seed and on its own place alone: one trial more leaves the others where they are.
     """
     low, high = _interval(search, epsilon, rung, before)
     if search.draw == "uniform":  # Panda et al., Algorithm 3

@@ -12,7 +12,7 @@ class Trial:
     rung: int
     trial: int
     epsilon: float  # of the rung
-    mu: float  # of the rung
+    mu: float  # of the training
     r: float
     score: float | None = None  # noised count of correct predictions
     sd: float = 0.0  # of the score's noise
