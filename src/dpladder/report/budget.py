@@ -29,10 +29,10 @@ from dpladder.report.style import (
 )
 
 EVERY_PART = "all"
-SEARCH = ("rung", "trials")  # how the names of what the search costs begin
+SEARCH = ("rung", "trial")  # how the names of what the search costs begin
 COLOURS = {
     "feature mean": SKY,
-    "trials' scores": GREEN,
+    "trial scores": GREEN,
     "final training": ORANGE,
     "test count": PURPLE,
     "earlier versions": GREY,
@@ -116,7 +116,7 @@ def _name(line: Document) -> str:
     if line["superseded"]:
         return "earlier versions"
     if line["rule"] == "run_trial":
-        return "trials' scores" if line["label"] == "score" else f"rung {int(line['wildcards']['rung']) + 1}"
+        return "trial scores" if line["label"] == "score" else f"rung {int(line['wildcards']['rung']) + 1}"
     return {"estimate_mean": "feature mean", "train_final": "final training", "evaluate": "test count"}[
         line["rule"]
     ]
@@ -143,7 +143,7 @@ def _draw(axes: Axes, place: int, bar: Bar, colours: Mapping[str, str]) -> None:
     for name, colour in colours.items():
         width = bar.shares.get(name, 0.0)
         if width:
-            axes.barh(place, width, left=left, height=0.7, color=colour, ec="white", lw=0.5, gid="share")
+            axes.barh(place, width, left=left, height=0.7, color=colour, ec="white", lw=0.5)
             left += width
     search = sum(width for name, width in bar.shares.items() if name.startswith(SEARCH))
     note = f"{percent(left)}{f', search {percent(search)}' if search else ''}"

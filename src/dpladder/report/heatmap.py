@@ -37,7 +37,7 @@ def plot_heatmap(summaries: Sequence[Document], path: Path) -> None:
     norm = score_scale([float(mean) for cells in means.values() for mean in cells[~np.isnan(cells)]])
     with panels(path, len(means), most_columns=3) as (figure, grid):
         for axes, (epsilon, cells) in zip(grid, means.items(), strict=True):
-            mesh = axes.pcolormesh(steps, eta, cells.T, cmap="cividis", norm=norm, gid="cells")
+            mesh = axes.pcolormesh(steps, eta, cells.T, cmap="cividis", norm=norm)
             axes.set_title(f"ε = {plain(epsilon)} per trial")
             _mark_best(axes, tried[epsilon], cells, steps, eta)
         log_axis(grid[0], "x")
@@ -79,8 +79,8 @@ def _mark_best(axes: Axes, tried: Floats, cells: Floats, steps: Floats, eta: Flo
     x, y, _ = tried.T
     inside = (steps[column] <= x) & (x <= steps[column + 1]) & (eta[row] <= y) & (y <= eta[row + 1])
     x, y = (math.exp(np.log(values[inside]).mean()) for values in (x, y))
-    axes.plot(steps, x * y / steps, "--", color=VERMILLION, lw=1.2, gid="equal_r")
-    axes.plot(x, y, "*", color=VERMILLION, mec="white", ms=13, clip_on=False, gid="best")
+    axes.plot(steps, x * y / steps, "--", color=VERMILLION, lw=1.2)
+    axes.plot(x, y, "*", color=VERMILLION, mec="white", ms=13, clip_on=False)
     axes.set_ylim(eta[0], eta[-1])
     lift, side = ((-8, 6), "right") if 2 * column >= len(cells) else ((8, 6), "left")
     label = f"r = {plain(x * y)}"

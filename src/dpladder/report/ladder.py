@@ -19,6 +19,7 @@ from dpladder.report.style import (
     VERMILLION,
     Document,
     canvas,
+    dots,
     log_axis,
     log_limits,
     noised,
@@ -67,7 +68,7 @@ def _title(summary: Document) -> str:
 
 
 def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
-    axes.axhspan(*limits, color=PALE, zorder=0, gid="range")
+    axes.axhspan(*limits, color=PALE, zorder=0)
     for r, name, side in ((limits[0], "smallest", "top"), (limits[1], "largest", "bottom")):
         text = f" {name} r of the search: {plain(r)}"
         axes.text(0, r, text, va=side, color=GREY, fontsize=8, transform=axes.get_yaxis_transform())
@@ -76,10 +77,10 @@ def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
 def _draw_trials(axes: Axes, rungs: Placed) -> PathCollection | None:
     """The trials whose scores were released, coloured by them; a privately chosen winner has none."""
     trials = [(x, trial["r"], share(trial)) for x, rung in rungs for trial in rung["trials"]]
-    for x, r in ((x, r) for x, r, score in trials if score is None):
-        axes.plot(x, r, "o", color="white", mec=GREY, ms=6.5, gid="silent", zorder=3)
-    for x, rung in rungs:
-        axes.plot(x, rung["best"]["r"], "o", mfc="none", mec=INK, mew=1.4, ms=11, gid="best", zorder=4)
+    silent = [(x, r) for x, r, score in trials if score is None]
+    dots(axes, silent, "o", color="white", mec=GREY, ms=6.5, gid="silent", zorder=3)
+    best = [(x, rung["best"]["r"]) for x, rung in rungs]
+    dots(axes, best, "o", mfc="none", mec=INK, mew=1.4, ms=11, gid="best", zorder=4)
     scored = [(x, r, score) for x, r, score in trials if score is not None]
     if not scored:
         return None
@@ -97,17 +98,18 @@ def _draw_fits(axes: Axes, first: float, targets: Placed) -> None:
     for coefficients, end in ends.items():
         x = np.geomspace(min(first, end), max(first, end), 200)
         r = Polynomial(coefficients)(x)
-        axes.plot(x, np.where(r > 0, r, np.nan), color=VERMILLION, lw=1.4, gid="fit", zorder=2)
+        axes.plot(x, np.where(r > 0, r, np.nan), color=VERMILLION, lw=1.4, zorder=2)
 
 
 def _draw_targets(axes: Axes, targets: Placed) -> None:
     for x, target in targets:
-        r, spread = target["r_star"], target["fit"]["uncertainty"]
-        if spread is not None:
-            axes.plot([x, x], spread, color=VERMILLION, lw=2.5, alpha=0.5, gid="uncertainty", zorder=4)
-        axes.plot(x, r, "D", color=VERMILLION, mec="white", ms=8, gid="r_star", zorder=5)
-        label = f"r* = {plain(r)}{', the limit' if target['fit']['clamped'] else ''}"
-        axes.annotate(label, (x, r), (6, -5), textcoords="offset points", va="top", fontsize=8, zorder=6)
+        if target["fit"]["uncertainty"] is not None:
+            axes.plot([x, x], target["fit"]["uncertainty"], color=VERMILLION, lw=2.5, alpha=0.5, zorder=4)
+        label = f"r* = {plain(target['r_star'])}{', the limit' if target['fit']['clamped'] else ''}"
+        place = (x, target["r_star"])
+        axes.annotate(label, place, (6, -5), textcoords="offset points", va="top", fontsize=8, zorder=6)
+    found = [(x, target["r_star"]) for x, target in targets]
+    dots(axes, found, "D", color=VERMILLION, mec="white", ms=8, gid="r_star", zorder=5)
 
 
 def _name_totals(axes: Axes, targets: Placed) -> None:

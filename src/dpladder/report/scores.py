@@ -11,6 +11,7 @@ from dpladder.report.style import (
     GREY,
     VERMILLION,
     Document,
+    dots,
     log_axis,
     log_limits,
     noised,
@@ -28,8 +29,8 @@ def plot_scores(summary: Document, path: Path) -> None:
         grid[0].set_xlim(log_limits(summary["r_range"]))
         log_axis(grid[0], "x")
         percent_axis(grid[0].yaxis)
-        for axes, rung in zip(grid, rungs, strict=True):
-            _draw_rung(axes, rung)
+        for number, (axes, rung) in enumerate(zip(grid, rungs, strict=True)):
+            _draw_rung(axes, rung, number)
         figure.supxlabel("total step size r = η·T", fontsize="medium")
         figure.supylabel(
             f"score: correct predictions{', noised (± 1 sd)' if noised(summary) else ''}", fontsize="medium"
@@ -39,26 +40,17 @@ def plot_scores(summary: Document, path: Path) -> None:
         )
 
 
-def _draw_rung(axes: Axes, rung: Document) -> None:
+def _draw_rung(axes: Axes, rung: Document, number: int) -> None:
+    best = rung["best"]
     axes.set_title(f"ε = {plain(rung['epsilon'])} per trial")
-    axes.axvline(rung["best"]["r"], color=VERMILLION, lw=1, alpha=0.4)
-    for trial in rung["trials"]:
-        score = share(trial)
-        if score is None:
-            continue
-        best = trial["trial"] == rung["best"]["trial"]
-        axes.errorbar(
-            trial["r"],
-            score,
-            yerr=trial["score_sd"] / trial["counted"],
-            fmt="o",
-            color=VERMILLION if best else BLUE,
-            ecolor=GREY,
-            ms=7 if best else 5,
-            gid="trial",
-            zorder=3 if best else 2,
-        )
-        if best:
-            axes.annotate(f"r = {plain(trial['r'])}", (trial["r"], score), (7, 5), textcoords="offset points")
-    if all(trial["score"] is None for trial in rung["trials"]):
+    axes.axvline(best["r"], color=VERMILLION, lw=1, alpha=0.4)
+    scored = [(trial, score) for trial in rung["trials"] if (score := share(trial)) is not None]
+    if not scored:
         axes.text(0.5, 0.5, "chosen privately,\nno scores released", ha="center", transform=axes.transAxes)
+    for trial, score in scored:
+        axes.errorbar(trial["r"], score, yerr=trial["score_sd"] / trial["counted"], ecolor=GREY)
+        if trial["trial"] == best["trial"]:
+            axes.plot(trial["r"], score, "o", color=VERMILLION, ms=8, zorder=4)
+            axes.annotate(f"r = {plain(best['r'])}", (best["r"], score), (7, 5), textcoords="offset points")
+    points = [(trial["r"], score) for trial, score in scored]
+    dots(axes, points, "o", color=BLUE, ms=5, gid=f"rung-{number}", zorder=3)

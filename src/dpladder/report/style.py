@@ -113,6 +113,12 @@ def score_scale(shares: Sequence[float]) -> Normalize:
     return Normalize(low, high) if high > low else Normalize(low - 0.05, high + 0.05)
 
 
+def dots(axes: Axes, points: Iterable[tuple[float, float]], marker: str, **look: Any) -> None:
+    """Markers alone, in one group that carries the `gid` of `look` in the file."""
+    points = list(points)
+    axes.plot([x for x, _ in points], [y for _, y in points], marker, ls="", **look)
+
+
 def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: str) -> None:
     bar = figure.colorbar(points, ax=grid, format=percent_tick, aspect=30, pad=0.02)
     bar.set_label(label)

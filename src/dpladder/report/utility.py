@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -16,6 +17,7 @@ from dpladder.report.style import (
     MARKERS,
     Document,
     canvas,
+    dots,
     log_axis,
     log_limits,
     percent,
@@ -32,7 +34,7 @@ def plot_utility(summary: Document, path: Path) -> None:
     points = _points(summary)
     with canvas(path) as figure:
         axes = figure.subplots()
-        _draw_points(axes, points, BLUE, "o")
+        _draw_models(axes, points, summary["experiment"], BLUE, "o")
         for x, y, _ in points:
             axes.annotate(percent(y), (x, y), (8, -5), textcoords="offset points", va="top")
         _finish(axes, points, summary)
@@ -68,32 +70,22 @@ def _draw_lineage(axes: Axes, summaries: Sequence[Document]) -> None:
     found = sorted((pair for pair in found if pair[1]), key=lambda pair: -max(y for _, y, _ in pair[1]))
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     for place, (name, points) in enumerate(found):
-        _draw_points(axes, points, *looks[place % len(looks)], name)
+        _draw_models(axes, points, name, *looks[place % len(looks)])
     everything = [point for _, points in found for point in points]
     _finish(axes, everything, summaries[0])
     best = frontier((x, y) for x, y, _ in everything)
     ends = [*best, (axes.get_xlim()[1], best[-1][1])] if best else []
-    axes.plot(
-        [x for x, _ in ends],
-        [y for _, y in ends],
-        drawstyle="steps-post",
-        color=GREY,
-        lw=1,
-        gid="frontier",
-        label="frontier",
-        zorder=1,
-    )
-    columns = math.ceil(len(found) / 14)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=columns)
+    stairs: dict[str, Any] = {"where": "post", "color": GREY, "lw": 1, "label": "frontier", "zorder": 1}
+    axes.step([x for x, _ in ends], [y for _, y in ends], **stairs)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=math.ceil(len(found) / 14))
 
 
-def _draw_points(
-    axes: Axes, points: Sequence[Point], colour: str, marker: str, name: str | None = None
-) -> None:
+def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, marker: str) -> None:
     x, y, sd = ([point[k] for point in points] for k in range(3))
     axes.plot(x, y, color=colour, lw=1, alpha=0.4, zorder=2)
     axes.errorbar(x, y, yerr=sd, fmt="none", ecolor=colour, capsize=3, zorder=3)
-    axes.plot(x, y, marker, color=colour, mec="white", ms=7, label=name, gid="models", zorder=4)
+    look = {"color": colour, "mec": "white", "ms": 7, "zorder": 4}
+    dots(axes, zip(x, y, strict=True), marker, label=name, gid=f"models-{name}", **look)
 
 
 def _finish(axes: Axes, points: Sequence[Point], summary: Document) -> None:
