@@ -383,6 +383,17 @@ def test_duplicates_count_each_time():
     assert torch.allclose(clipped_sum_of(twice), 2 * clipped_sum_of(data), rtol=1e-6)
 
 
+def test_sums_over_chunks_are_float64():
+    """In float32, adding up this many equal chunks would be off by a hundred times as much."""
+    one, count = records(1), 20_000
+    many = Data(np.tile(one.features, (count, 1)), np.tile(one.labels, count))
+    held = load(many, constants_of(many), CPU, chunk=4, memory_mb=100)
+    heads = torch.ones(1, CLASSES, DIMENSION)
+    total = clipped_sum(held, heads, 1.0, held.chunks())
+    assert total.dtype == torch.float64
+    assert torch.allclose(total, count * clipped_sum(held, heads, 1.0, [slice(0, 1)]), rtol=1e-6)
+
+
 def test_a_saturated_softmax_stays_finite():
     assert np.isfinite(trained(records(), hyper=Hyper(1e6, 8, 2.0))).all()
 

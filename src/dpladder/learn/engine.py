@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import threshold_
 
 from dpladder.config.model import Learner, Resources
 from dpladder.learn.descent import SLACK, descend
@@ -66,16 +65,28 @@ def clipped_sum(records: Records, weights: Tensor, bound: float, rows: Sequence[
         count, views, _ = x.shape
         x = x.view(count * views, width)
         # As (trials, classes, records, views), softmax and norms run along memory, and no product needs a copy.
-        residual = torch.softmax((flat @ x.T).view(trials, classes, count, views), dim=1)
-        threshold_(residual, TINY, 0.0)
-        residual[:, records.labels[chunk], torch.arange(count, device=x.device)] -= 1.0
+        residual = torch.softmax(product(flat, x).view(trials, classes, count, views), dim=1)
+        torch.threshold_(residual, TINY, 0.0)
+        labels = records.labels[chunk].view(1, 1, count, 1).expand(trials, 1, count, views)
+        residual.scatter_add_(1, labels, residual.new_full(labels.shape, -1.0))
         norms = gradient_norms(residual, records.gram[chunk])
         factor = (bound / norms).clamp_(max=1.0) * records.counted[chunk] / views
         residual *= factor.float()[:, None, :, None]
         # A record whose logits overflow has no gradient: a rule that looks at this record alone.
         residual.nan_to_num_(nan=0.0)
-        total += residual.view(trials * classes, count * views) @ x
+        total += product(residual.view(trials * classes, count * views), x.T)
     return total.view(trials, classes, width)
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """left @ right^T in float32.
+
+    On a CPU by oneDNN, which is twice as fast as a plain product where one side has few rows. PyTorch offers it for
+    dense tensors only under this name.
+    """
+    if left.is_cuda or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+        return left @ right.T
+    return torch.ops.mkldnn._linear_pointwise(left, right, None, "none", [], "")
 
 
 def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
@@ -83,14 +94,15 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
 
     The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w).
     """
+    exact = residual.double()
+    lengths = exact.square().sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()  # of each view's gradient
     views = residual.shape[3]
     if views == 1:
-        return torch.linalg.vector_norm(residual[..., 0], dim=1, dtype=torch.float64) * gram[:, 0, 0].sqrt()
-    exact = residual.double().permute(0, 2, 3, 1)  # (trials, records, views, classes)
-    squares = (exact @ exact.mT * gram).sum((2, 3))
-    sizes = (torch.linalg.vector_norm(exact, dim=3) * gram.diagonal(dim1=1, dim2=2).sqrt()).sum(2)
+        return lengths[..., 0]
+    by_record = exact.permute(0, 2, 3, 1)
+    squares = (by_record @ by_record.mT * gram).sum((2, 3))
     # Where views cancel, the sum that is left is rounded relative to what cancelled: stay above it.
-    return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * sizes) / views
+    return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * lengths.sum(2)) / views
 
 
 def initial(learner: Learner, constants: Constants) -> Tensor:
