@@ -56,7 +56,10 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any] | Blocks], attrs: Attrs,
     """Write, seal, sync and only then give the file its name."""
     blocks = {name: _as_blocks(array) for name, array in arrays.items()}
     with replacing(path) as temporary:
-        _lay_out(temporary, blocks, attrs)
+        try:
+            _lay_out(temporary, blocks, attrs)
+        except RuntimeError as error:  # what h5py raises when the file cannot grow
+            raise OSError("no room") from error
         places = _places(temporary)
         with temporary.open("r+b") as file:
             for name, (offset, _, _) in places.items():
@@ -76,7 +79,7 @@ def read(path: Path, key: bytes) -> Sealed:
         raise BadInput(f"{path} does not exist. Run the rule that makes it.") from None
     except PermissionError:
         raise BadInput(f"{path} cannot be opened: no permission. It belongs to another user.") from None
-    except (OSError, KeyError, ValueError, RuntimeError) as error:
+    except Exception as error:  # whatever HDF5 and its binding trip over in damaged bytes
         raise BadInput(
             f"{path} is truncated, or not a file that dpladder wrote. Delete it and run again."
         ) from error
