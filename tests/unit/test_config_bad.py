@@ -234,8 +234,14 @@ BETWEEN = {
     "repeats in a release": bad(
         "research.repeats", "given 3", "need mode: research", more="research: {repeats: 3}"
     ),
+    "parabola through pooled scores": bad(
+        "fit.degree",
+        "given 2",
+        "using: best",
+        more="fit: {degree: 2}\nsweep: {rungs: [{epsilon: 0.1, trials: 2}, {epsilon: 0.2, trials: 2}, {epsilon: 0.3, trials: 2}]}",
+    ),
     "degree without enough rungs": bad(
-        "sweep.rungs", "2 distinct epsilon", "degree 2", "at least 3", more="fit: {degree: 2}"
+        "sweep.rungs", "2 distinct epsilon", "degree 2", "at least 3", more="fit: {degree: 2, using: best}"
     ),
     "rungs at one epsilon": bad(
         "sweep.rungs",

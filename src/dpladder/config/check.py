@@ -162,6 +162,11 @@ def _sweep(config: Config) -> Iterator[Problem]:
             ("sweep", "rungs"),
             f"{points} distinct epsilon for a fit of degree {config.fit.degree}; it needs at least {config.fit.degree + 1}",
         )
+    if config.fit.using == "pooled" and config.fit.degree != 1:
+        yield (
+            ("fit", "degree"),
+            f"given {config.fit.degree}; pooled scores take a line: set using: best for a parabola",
+        )
     select, dataset = config.sweep.select, config.dataset
     if select.by == "public" and dataset.public_validation is None:
         yield ("sweep", "select", "by"), "given 'public'; it needs dataset.public_validation"
@@ -205,7 +210,7 @@ _READS = {
     _mode: ("mode", "dataset.declared_public", "research.repeats"),
     _sources: ("dataset.source", "dataset.public_test", "dataset.public_validation", "dataset.classes"),
     _features: ("features.model", "features.weights", "dataset.source"),
-    _sweep: ("sweep", "fit.degree", "dataset.public_validation", "dataset.split"),
+    _sweep: ("sweep", "fit", "dataset.public_validation", "dataset.split"),
     _test_part: ("dataset.public_test", "dataset.split"),
     _paths: ("paths",),
 }

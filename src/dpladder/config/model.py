@@ -213,10 +213,13 @@ class Sweep(Section):
 class Fit(Section):
     """How r is extrapolated from the rungs to the final budget."""
 
-    degree: Literal[1, 2] = Field(1, description="1: line, 2: parabola; needs one rung more than its degree")
+    degree: Literal[1, 2] = Field(
+        1, description="1: line, 2: parabola through the rungs' best; needs one rung more than its degree"
+    )
     against: Literal["epsilon", "mu"] = Field("epsilon", description="the axis the fit runs along")
     using: Literal["best", "pooled"] = Field(
-        "best", description="each rung's best trial (the paper), or every trial's released score"
+        "pooled",
+        description="every trial's released score, in one response surface; or each rung's best trial alone (the paper)",
     )
 
 
