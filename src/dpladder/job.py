@@ -15,11 +15,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from dpladder.config.model import Resources
+from dpladder.config.model import Resources, Section
 from dpladder.errors import DpladderError
 from dpladder.privacy.home import replace
+
+Model = TypeVar("Model", bound=Section)
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ def run(snakemake: Any, work: Callable[[Task], None]) -> None:
         _fail(task, str(error))
     except BaseException as error:
         _fail(task, f"{type(error).__name__}; {_keep_details(task)}")
+
+
+def section(task: Task, name: str, model: type[Model]) -> Model:
+    """A section of the config as the job was given it."""
+    return model.model_validate_json(json.dumps(task.cfg[name]))
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from dpladder.privacy import ledger as ledgers
 from dpladder.privacy.home import subkey
 from dpladder.privacy.ledger import Ledger
 from dpladder.privacy.statement import build, file_digest, page, seal
-from dpladder.rules.private import job_home
+from dpladder.rules.places import job_home
 
 PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from dpladder.config.model import Fit, Search
-from dpladder.job import Task, read_json, write_json
+from dpladder.job import Task, read_json, section, write_json
 from dpladder.privacy import gdp
-from dpladder.rules.private import section
 from dpladder.rules.record import write_record
 from dpladder.search.fit import fit_radius as fit
 from dpladder.search.trial import Trial

@@ -1,10 +1,16 @@
-"""Where the private files of a job lie, under the folders that its params name."""
+"""Where the private files of a job lie: home, and the folders that its params name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from dpladder.job import Task
+from dpladder.privacy.home import Home, open_home
+
+
+def job_home() -> Home:
+    """The home where reservations lie. A job never makes one: a node without it has the wrong mount."""
+    return open_home(create=False)
 
 
 def manifest(task: Task, part: str) -> Path:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 
 from dpladder.config.model import Dataset
-from dpladder.data.prepare import prepare, read_manifest
+from dpladder.data.prepare import Keys, prepare, read_manifest
 from dpladder.job import Task
+from dpladder.privacy.home import Home, subkey
 from dpladder.privacy.units import register_units
 from dpladder.rules import places
-from dpladder.rules.private import job_home, keys_of
 from dpladder.rules.record import write_record
 
 
 def prepare_dataset(task: Task) -> None:
-    home = job_home()
+    home = places.job_home()
     keys = keys_of(home)
     manifest = places.manifest(task, "train")
     prepare(dataset_of(task), keys, manifest, places.diagnostics(task, "prepare_dataset"))
     units = read_manifest(manifest, keys.cache).units
     register_units(home, task.cfg["dataset.lineage"], {unit.tobytes() for unit in units})
     write_record(task, free="the manifest stays in the private folder; nothing about a record leaves it")
+
+
+def keys_of(home: Home) -> Keys:
+    return Keys(*(subkey(home, purpose) for purpose in ("units", "split", "commitment", "cache")))
 
 
 def dataset_of(task: Task) -> Dataset:

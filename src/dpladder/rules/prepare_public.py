@@ -7,8 +7,7 @@ from typing import cast
 from dpladder.data.prepare import Part, prepare
 from dpladder.job import Task
 from dpladder.rules import places
-from dpladder.rules.prepare_dataset import dataset_of
-from dpladder.rules.private import job_home, keys_of
+from dpladder.rules.prepare_dataset import dataset_of, keys_of
 from dpladder.rules.record import write_record
 
 
@@ -16,5 +15,5 @@ def prepare_public(task: Task) -> None:
     part = cast(Part, task.wildcards["part"])
     dataset = dataset_of(task).model_copy(update={f"public_{part}": task.cfg["source"]})
     diagnostics = places.diagnostics(task, f"prepare_public-{part}")
-    prepare(dataset, keys_of(job_home()), places.manifest(task, part), diagnostics, public=part)
+    prepare(dataset, keys_of(places.job_home()), places.manifest(task, part), diagnostics, public=part)
     write_record(task, free="declared public in the config")

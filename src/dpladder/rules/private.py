@@ -1,33 +1,29 @@
-"""What the rules that read private data share: keys, caches, and the one way to release."""
+"""What the rules that train and count share: reservations, caches, and the one way to release."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from safetensors.numpy import load_file
 
 from dpladder import stages
-from dpladder.config.model import Features, Section
 from dpladder.data import cache, sealed
 from dpladder.data.mean import apply_mean
-from dpladder.data.prepare import Keys
 from dpladder.errors import Refused
 from dpladder.job import Task
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy import ledger as ledgers
-from dpladder.privacy.home import Home, open_home, subkey
+from dpladder.privacy.home import subkey
 from dpladder.privacy.ledger import Ledger
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.spend import Counted, Job, Spend, mu
 from dpladder.privacy.store import Outcome, query_digest, release
 from dpladder.rules import places
+from dpladder.rules.places import job_home
 from dpladder.rules.record import write_record
-
-Model = TypeVar("Model", bound=Section)
 
 
 @dataclass(frozen=True)
@@ -57,25 +53,6 @@ class Part:
     seal: str
     classes: int
     dimension: int
-
-
-def section(task: Task, name: str, model: type[Model]) -> Model:
-    """A section of the config as the job was given it."""
-    return model.model_validate_json(json.dumps(task.cfg[name]))
-
-
-def features_of(task: Task) -> Features:
-    values = {key.removeprefix("features."): task.cfg[key] for key in task.cfg if key.startswith("features.")}
-    return Features.model_validate_json(json.dumps(values))
-
-
-def job_home() -> Home:
-    """The home where reservations lie. A job never makes one: a node without it has the wrong mount."""
-    return open_home(create=False)
-
-
-def keys_of(home: Home) -> Keys:
-    return Keys(*(subkey(home, purpose) for purpose in ("units", "split", "commitment", "cache")))
 
 
 def reserved(task: Task) -> Reserved:

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from dpladder.config.model import Learner, Search
-from dpladder.job import Task, read_json, write_json
+from dpladder.job import Task, read_json, section, write_json
 from dpladder.learn import score, weights
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
 from dpladder.learn.registry import method
@@ -19,7 +19,6 @@ from dpladder.rules.private import (
     read,
     release_once,
     reserved,
-    section,
 )
 from dpladder.search.space import decompose, draw
 from dpladder.search.trial import Trial

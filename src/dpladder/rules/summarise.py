@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dpladder.config.model import Search
-from dpladder.job import Task, read_json, write_json
+from dpladder.job import Task, read_json, section, write_json
 from dpladder.report.tables import summary_table, write_table
-from dpladder.rules.private import section
 from dpladder.rules.record import write_record
 from dpladder.search.space import bounds, decompose
 

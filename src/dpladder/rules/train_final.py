@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config.model import Learner
-from dpladder.job import Task, read_json
+from dpladder.job import Task, read_json, section
 from dpladder.learn import weights
 from dpladder.learn.interface import Hyper
 from dpladder.learn.registry import method
 from dpladder.privacy.meter import Meter
-from dpladder.rules.private import constants_of, file_digest, part_of, read, release_once, reserved, section
+from dpladder.rules.private import constants_of, file_digest, part_of, read, release_once, reserved
 
 
 def train_final(task: Task) -> None:
