@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -42,85 +43,77 @@ INERT = frozenset(
 """They move bytes, parse config (whose values are part of every query) or stop with an error; none computes a release."""
 
 
+@dataclass(frozen=True)
+class _Module:
+    fingerprint: str
+    imports: frozenset[str]
+
+
 def digest_of(*entries: str) -> str:
-    """Digest of the modules or script files `entries` and of all that they import from dpladder."""
-    modules = {name: path for entry in entries for name, path in _closure(entry).items()}
-    lines = sorted(
-        f"{Path(name).name if name.endswith('.py') else name} {_fingerprint(name)}" for name in modules
-    )
+    """Digest of the modules `entries` and of all that they import from dpladder."""
+    modules = set().union(*map(_closure, entries))
+    lines = sorted(f"{name} {module.fingerprint}" for name in modules if (module := _read(name)))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _closure(entry: str) -> dict[str, Path]:
+def _closure(entry: str) -> set[str]:
     """Every counted module that `entry` reaches, each once, and `entry` itself."""
-    found: dict[str, Path] = {}
-    waiting = [entry]
+    found: set[str] = set()
+    waiting = {entry}
     while waiting:
         name = waiting.pop()
-        path = _path(name)
-        if name in found or path is None or (name in INERT and name != entry):
-            continue
-        found[name] = path
-        waiting.extend(_imports(name))
+        module = _read(name)
+        if module is not None:
+            found.add(name)
+            waiting |= module.imports - found - INERT
     return found
 
 
 @cache
-def _tree(name: str) -> ast.Module:
-    path = _path(name)
-    assert path is not None
-    return ast.parse(path.read_bytes(), filename=str(path))
-
-
-@cache
-def _imports(name: str) -> tuple[str, ...]:
-    """What a module imports from dpladder, lazily or not, and the packages on the way, whose __init__ runs too."""
-    names: list[str] = []
-    for node in ast.walk(_tree(name)):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    inside = [item for item in names if item.split(".")[0] == NAME]
-    return tuple(
-        ".".join(item.split(".")[:length]) for item in inside for length in range(1, item.count(".") + 2)
-    )
-
-
-def _path(name: str) -> Path | None:
-    """The file of a dotted module of dpladder, or of a script given as a path."""
-    if name.endswith(".py"):
-        return Path(name)
+def _read(name: str) -> _Module | None:
+    """A module of dpladder; None for a name that only looks like one, such as a function imported from a module."""
     base = PACKAGE.joinpath(*name.split(".")[1:])
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():
-            return path
+            tree = ast.parse(path.read_bytes(), filename=str(path))
+            tokens: list[str] = []
+            imported: list[str] = []
+            _dump(tree, tokens, imported)
+            return _Module(
+                hashlib.sha256("\0".join(tokens).encode()).hexdigest(), frozenset(_inside(imported))
+            )
     return None
 
 
-@cache
-def _fingerprint(name: str) -> str:
-    hasher = hashlib.sha256()
-    for token in _dump(_tree(name)):
-        hasher.update(token.encode() + b"\0")
-    return hasher.hexdigest()
-
-
-def _dump(node: object) -> Iterator[str]:
-    """The tree's content without positions, docstrings and empty fields. ast.dump differs between Python versions."""
+def _dump(node: object, tokens: list[str], imported: list[str]) -> None:
+    """The tree's content without positions, docstrings and empty fields; ast.dump differs between Python versions. What
+    is imported, lazily or not, is collected on the way."""
     if isinstance(node, ast.AST):
-        yield type(node).__name__
-        for field, value in ast.iter_fields(node):
-            if field in ("type_comment", "kind") or value is None or value == []:
+        tokens.append(type(node).__name__)
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if value is None or value == [] or field in ("type_comment", "kind"):
                 continue
-            yield field
-            yield from _dump(_without_docstring(node, value) if field == "body" else value)
-        yield ")"
+            tokens.append(field)
+            _dump(_without_docstring(node, value) if field == "body" else value, tokens, imported)
+        tokens.append(")")
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            imported += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     elif isinstance(node, list):
         for item in node:
-            yield from _dump(item)
+            _dump(item, tokens, imported)
     else:
-        yield f"{type(node).__name__}:{node!r}"
+        tokens.append(f"{type(node).__name__}:{node!r}")
+
+
+def _inside(names: list[str]) -> Iterator[str]:
+    """Those of dpladder, and the packages on the way to them, whose __init__ runs too."""
+    for name in names:
+        parts = name.split(".")
+        if parts[0] == NAME:
+            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 
 def _without_docstring(owner: ast.AST, body: object) -> object:
