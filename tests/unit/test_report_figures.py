@@ -261,7 +261,11 @@ def plot_several_experiments(one, path):
 
 
 LABELS = {
-    plot_ladder: {"ε of one training (δ = 1e-5)", "total step size r = η·T", "total ε of the final model"},
+    plot_ladder: {
+        "ε of one trial or final training (δ = 1e-5)",
+        "total step size r = η·T",
+        "total ε of the final model",
+    },
     plot_scores: {"total step size r = η·T", "score: correct predictions, noised (± 1 sd)"},
     plot_one_statement: {"share of the budget, in μ²"},
     plot_utility: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from numpy.typing import NDArray
 
 from dpladder.report.style import (
@@ -18,7 +19,6 @@ from dpladder.report.style import (
     panels,
     plain,
     score_bar,
-    score_scale,
     share,
 )
 
@@ -34,7 +34,8 @@ def plot_heatmap(summaries: Sequence[Document], path: Path) -> None:
         _edges(np.concatenate([values[:, column] for values in tried.values()])) for column in (0, 1)
     )
     means = {epsilon: _means(values, steps, eta) for epsilon, values in tried.items()}
-    norm = score_scale([float(mean) for cells in means.values() for mean in cells[~np.isnan(cells)]])
+    everywhere = np.array(list(means.values()))
+    norm = Normalize(np.nanmin(everywhere), np.nanmax(everywhere))
     with panels(path, len(means), most_columns=3) as (figure, grid):
         for axes, (epsilon, cells) in zip(grid, means.items(), strict=True):
             mesh = axes.pcolormesh(steps, eta, cells.T, cmap="cividis", norm=norm)

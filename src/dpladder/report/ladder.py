@@ -25,11 +25,10 @@ from dpladder.report.style import (
     noised,
     plain,
     score_bar,
-    score_scale,
     share,
 )
 
-AXIS = {"epsilon": "ε of one training", "mu": "μ of one training"}
+AXIS = {"epsilon": "ε of one trial or final training (δ = {})", "mu": "μ of one trial or final training"}
 Placed = Sequence[tuple[float, Document]]  # rungs or targets, each at its place on the axis of the fit
 
 
@@ -41,7 +40,7 @@ def plot_ladder(summary: Document, path: Path) -> None:
     places = [x for x, _ in (*rungs, *targets)]
     with canvas(path) as figure:
         axes = figure.subplots()
-        axes.set_xlabel(f"{AXIS[against]} (δ = {plain(summary['delta'])})")
+        axes.set_xlabel(AXIS[against].format(plain(summary["delta"])))
         axes.set_ylabel("total step size r = η·T")
         axes.set_title(_title(summary))
         axes.set_xlim(log_limits(places, margin=0.15))
@@ -85,9 +84,7 @@ def _draw_trials(axes: Axes, rungs: Placed) -> PathCollection | None:
     if not scored:
         return None
     places, radii, scores = zip(*scored, strict=True)
-    return axes.scatter(
-        places, radii, c=scores, s=45, cmap="cividis", norm=score_scale(scores), gid="trials", zorder=3
-    )
+    return axes.scatter(places, radii, c=scores, s=45, cmap="cividis", gid="trials", zorder=3)
 
 
 def _draw_fits(axes: Axes, first: float, targets: Placed) -> None:

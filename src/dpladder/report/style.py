@@ -12,17 +12,16 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 Document = Mapping[str, Any]
 
-# Okabe & Ito's colours, told apart with every common form of colour blindness.
-ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+# Okabe & Ito's colours, told apart with every common form of colour blindness; their yellow is too pale for points.
+ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 INK, GREY, PALE = "#222222", "#8A8A8A", "#EFEFEF"
-CYCLE = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, INK, YELLOW)
+CYCLE = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, INK)
 MARKERS = "osD^vP"
 
 STYLE: dict[Any, object] = {
@@ -105,12 +104,6 @@ def log_limits(values: Sequence[float], margin: float = 0.08) -> tuple[float, fl
     low, high = min(values), max(values)
     room = max((high / low) ** margin, 1.25)
     return low / room, high * room
-
-
-def score_scale(shares: Sequence[float]) -> Normalize:
-    """The colours' range; equal scores get one too."""
-    low, high = (min(shares), max(shares)) if shares else (0.0, 1.0)
-    return Normalize(low, high) if high > low else Normalize(low - 0.05, high + 0.05)
 
 
 def dots(axes: Axes, points: Iterable[tuple[float, float]], marker: str, **look: Any) -> None:
