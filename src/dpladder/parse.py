@@ -119,7 +119,6 @@ def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document:
     for lineage, state in states.items():
         if state.terms is None:
             continue
-        ledgers.check_terms(state.terms, plan.terms[lineage])
         known = {(held.job, held.static) for held in state.items.values()}
         new = [item for item in _of_lineage(plan, lineage) if (item.job, item.static) not in known]
         ledgers.admit(state.terms, state, new, project.main.respend)

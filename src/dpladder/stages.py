@@ -78,22 +78,26 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
         scored = trial_parts(config)[-1]
         own["scored"] = {"part": scored, "nominal_size": nominal_size(config, scored)}
     if stage.private:
-        own |= {"places": places(config, read), "static": static(config, rule, wildcards)}
+        own |= {"places": places(config, rule, read), "static": static(config, rule, wildcards)}
         own["public_parts"] = [part for part in read if is_public(config, part)]
     return own
 
 
-def places(config: Config, parts: Iterable[str]) -> dict[str, Any]:
-    """Where the private files behind some parts lie, by the public config that they follow from."""
+def places(config: Config, rule: str, parts: Iterable[str]) -> dict[str, Any]:
+    """Where the private files lie that a rule opens for some parts, by the public config that they follow from."""
     root = Path(config.paths.private) / config.dataset.lineage
-    return {
-        "manifests": {part: str(root / "data" / _version(config, "prepare_dataset", part)) for part in parts},
-        "features": {
-            part: str(root / "features" / _version(config, "merge_features", part)) for part in parts
-        },
-        "cache": config.paths.cache or str(Path(config.paths.private) / "cache"),
-        "diagnostics": str(root / "diagnostics"),
-    }
+
+    def folders(kind: str, maker: str) -> dict[str, str]:
+        return {part: str(root / kind / _version(config, maker, part)) for part in parts}
+
+    opened: dict[str, Any] = {"diagnostics": str(root / "diagnostics")}
+    if rule in DATA_RULES and rule != "merge_features":
+        opened["manifests"] = folders("data", "prepare_dataset")
+    if rule not in ("prepare_dataset", "prepare_public"):
+        opened["features"] = folders("features", "merge_features")
+    if rule in ("extract_features", "merge_features"):
+        opened["cache"] = config.paths.cache or str(Path(config.paths.private) / "cache")
+    return opened
 
 
 def _version(config: Config, rule: str, part: str) -> str:

@@ -19,7 +19,7 @@ from dpladder.config.model import Rung
 from dpladder.errors import Refused
 from dpladder.privacy import budget, gdp
 from dpladder.privacy.compose import Composition, compose
-from dpladder.privacy.ledger import Held, Item, State, Terms
+from dpladder.privacy.ledger import Held, Item, State, Terms, check_terms
 from dpladder.privacy.spend import Gaussian, Job, Partition, Spend
 
 TRAIN, TEST = "train", "test"
@@ -67,7 +67,11 @@ class Plan:
 
 
 def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
-    """All jobs of all experiments, finished ones at what they cost."""
+    """All jobs of all experiments, finished ones at what they cost. Terms come first: under others, no sum means a thing."""
+    terms = {config.dataset.lineage: terms_of(config) for config in project.experiments.values()}
+    for lineage, state in states.items():
+        if state.terms is not None:
+            check_terms(state.terms, terms[lineage])
     statics = _statics(project)
     finished, superseded = _history(states, statics, project)
     items: dict[Job, Item] = {}
@@ -81,7 +85,6 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
             items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
             jobs = (*ladder, *final)
             artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, jobs))
-    terms = {config.dataset.lineage: terms_of(config) for config in project.experiments.values()}
     return Plan(items, tuple(artifacts), terms, superseded)
 
 
