@@ -145,7 +145,7 @@ def partition(config: Config, *parts: str) -> Partition:
 
 def _statics(project: Project) -> dict[Job, str]:
     """Every private job of the DAG, with the digest of all that is known about it before data is read."""
-    statics = {}
+    statics: dict[Job, str] = {}
     for name, config in project.experiments.items():
         alone = [*_ladder(project, name, config)]
         for target in stages.targets(config):
