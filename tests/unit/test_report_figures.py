@@ -24,7 +24,7 @@ from dpladder.search.fit import fit_radius
 from dpladder.search.space import bounds, decompose, draw
 from dpladder.search.trial import Trial
 
-SEARCH, LINE = Search(), Fit()
+SEARCH, LINE, POOLED = Search(), Fit(using="best"), Fit(using="pooled")
 DELTA, N0, SHARE = 1e-5, 4000, 0.05
 DEMO = ((0.1, 3), (0.2, 3))
 pytestmark = pytest.mark.filterwarnings("error")
@@ -233,11 +233,13 @@ TOTALS = (0.5, 1, 2, 4, 8)
 DOCUMENTS = {
     "demo": summary(),
     "one trial": summary(((0.1, 1),)),
-    "one rung": summary(((0.1, 5),), fit=Fit(using="pooled")),
+    "one rung": summary(((0.1, 5),), fit=POOLED),
     "several targets": summary(((0.05, 3), (0.1, 3), (0.2, 3)), TOTALS, seed=5),
-    "several pooled": summary(totals=TOTALS, fit=Fit(using="pooled")),
-    "many rungs": summary(tuple((0.02 * 1.3**k, 6) for k in range(9)), (2,), Fit(degree=2), seed=1),
-    "against mu": summary(fit=Fit(against="mu")),
+    "several pooled": summary(totals=TOTALS, fit=POOLED),
+    "many rungs": summary(
+        tuple((0.02 * 1.3**k, 6) for k in range(9)), (2,), Fit(using="best", degree=2), seed=1
+    ),
+    "against mu": summary(fit=Fit(using="best", against="mu")),
     "one place to look": summary(search=Search(eta=(0.1, 0.1), steps=(10, 10))),
     "no noise": summary(public=True, totals=TOTALS),
     "equal scores": rescored(summary(), lambda trial: 2000.0),
@@ -333,6 +335,9 @@ def test_the_ladder_says_what_the_fit_did(tmp_path):
 @each_document
 def test_each_panel_shows_its_rungs_scores(one, tmp_path):
     svg = drawn(plot_scores, one, tmp_path)
+    assert len([part for part in svg.iter() if (part.get("id") or "").startswith("axes_")]) == len(
+        one["rungs"]
+    )
     for number, rung in enumerate(one["rungs"]):
         scored = [trial for trial in rung["trials"] if trial["score"] is not None]
         places = marks(svg, f"rung-{number}")
@@ -508,8 +513,11 @@ def test_the_heatmap_has_one_cell_for_each_setting_and_stars_the_best(tmp_path):
 
 
 def test_the_heatmap_takes_the_mean_of_repeats(tmp_path):
-    """(20, 0.2) is best once, (10, 0.1) twice."""
-    svg = drawn(plot_heatmap, [grid(0, (20, 0.2)), grid(1, (10, 0.1)), grid(2, (10, 0.1))], tmp_path)
+    """(20, 0.2) is best in one repeat, (10, 0.1) in two, and the rest is tried far more often."""
+    rest = [grid(seed, best=None) for seed in range(4)]
+    for one in rest:
+        one["rungs"][0]["trials"] = [t for t in one["rungs"][0]["trials"] if t["r"] not in (4.0, 1.0)]
+    svg = drawn(plot_heatmap, [grid(0, (20, 0.2)), grid(1, (10, 0.1)), grid(2, (10, 0.1)), *rest], tmp_path)
     assert "r = 1" in words(svg)
 
 
