@@ -24,6 +24,7 @@ from dpladder.privacy.spend import Gaussian, Job, Partition, Spend
 
 TRAIN, TEST = "train", "test"
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
+CRUMBS = 1e-4  # of mu; what rounding leaves of a total that is spent, and no model to speak of
 TEST_SHARE = 0.05  # of mu^2, for the test count where it does not compose in parallel
 
 Spends = dict[Job, tuple[Spend, ...]]
@@ -228,7 +229,10 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
     if config.final.budget != "remaining":
         return gdp.mu(config.final.budget, config.privacy.delta)
     try:
-        return budget.remaining_mu(target, config.privacy.delta, before, partition(config, TRAIN))
+        left = budget.remaining_mu(target, config.privacy.delta, before, partition(config, TRAIN))
+        if left < CRUMBS * gdp.mu(target, config.privacy.delta):
+            raise Refused(f"The spends before the final training use up epsilon {target:g}.")
+        return left
     except Refused as refused:
         raise Refused(
             f"total epsilon {target:g} is infeasible. {refused} {_nearest(config, target)}"
