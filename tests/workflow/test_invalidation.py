@@ -1,0 +1,268 @@
+"""One edit at a time to a finished project: the exact jobs that Snakemake would run, and what the ledger would charge.
+
+The project has three rungs of two trials and one target. `refused` rows would pay again for something released.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+NOTHING: dict[str, int] = {}
+REPORT = {"compose_privacy": 1, "summarise": 1, "pictures": 1}
+PLAN = {"plan_spend": 1, **REPORT}
+FINAL = {"fit_radius": 1, "train_final": 1, "evaluate": 1}
+SWEEP = {"run_trial": 6, "select_rung": 3}
+FEATURES = {"extract_features": 2, "merge_features": 2}
+EVERYTHING = {"prepare_dataset": 1, **FEATURES, **SWEEP, **FINAL, **REPORT}
+
+RUNGS = [{"epsilon": epsilon, "trials": 2} for epsilon in (0.1, 0.2, 0.3)]
+PAY_AGAIN = {"respend": True, "final": {"targets": [2.0]}}  # a total that has room for what was spent before
+FOUR_TRIALS = [*RUNGS[:2], {"epsilon": 0.3, "trials": 3}]
+DEARER_RUNG = [RUNGS[0], {"epsilon": 0.25, "trials": 2}, RUNGS[2]]
+PAID = {"train_final": 1, "evaluate": 1}
+AGAIN = "(is done and paid for|changed).*respend: true"
+OTHER_TERMS = "opened under other terms"
+
+
+def edit(*changes):
+    """Change the config."""
+    return lambda workspace: workspace.configure(*changes)
+
+
+def rewrite(records):
+    """Put another version of the data in place of the old one."""
+
+    def replaced(workspace):
+        with np.load("data.npz") as old:
+            arrays = {name: records(array) for name, array in old.items()}
+        Path("data.npz").unlink()
+        np.savez("data.npz", **arrays)
+
+    return replaced
+
+
+def touch(workspace):
+    os.utime("data.npz")
+
+
+def move_source(workspace):
+    Path("data.npz").rename("moved.npz")
+    workspace.configure({"dataset": {"source": "npz:moved.npz"}})
+
+
+def move_project(workspace):
+    """A copy elsewhere, as a clone would be, with the old one gone."""
+    elsewhere = workspace.folder.with_name("elsewhere")
+    workspace.folder.rename(elsewhere)
+    os.chdir(elsewhere)
+
+
+def forget_snakemake(workspace):
+    shutil.rmtree(".snakemake")
+
+
+def public_source(workspace):
+    np.savez("test.npz", features=np.zeros((9, 16), np.float32), labels=np.arange(9) % 3)
+    workspace.configure({"dataset": {"public_test": "npz:test.npz"}})
+
+
+TABLE = {
+    # what changes no output
+    "nothing": (edit(), NOTHING, NOTHING),
+    "memory, threads, time": (edit({"resources": {"mem_mb": 9000, "runtime": 5}}), NOTHING, NOTHING),
+    "respend alone": (edit({"respend": True}), NOTHING, NOTHING),
+    "snakemake's memory lost": (forget_snakemake, NOTHING, NOTHING),
+    "the project moved": (move_project, NOTHING, NOTHING),
+    # what runs again to find that nothing changed: all of it restored, free
+    "source touched": (touch, EVERYTHING, NOTHING),
+    "source moved": (move_source, EVERYTHING, NOTHING),
+    "private folder": (edit({"paths": {"private": "secret"}}), EVERYTHING, NOTHING),
+    "cache folder": (edit({"paths": {"cache": "shared"}}), EVERYTHING | {"prepare_dataset": 0}, NOTHING),
+    "shards": (
+        edit({"features": {"shards": 2}}),
+        EVERYTHING | {"extract_features": 4, "prepare_dataset": 0},
+        NOTHING,
+    ),
+    # a new version of the data: whether a job pays again shows when it runs
+    "a record added": (rewrite(lambda array: np.concatenate([array, array[:1]])), EVERYTHING, NOTHING),
+    "a record removed": (rewrite(lambda array: array[1:]), EVERYTHING, NOTHING),
+    # what adds to the DAG
+    "a target added": (
+        edit({"final": {"targets": [1.0, 2.0]}}),
+        FINAL | PLAN,
+        PAID,
+    ),
+    "an experiment that shares the sweep": (
+        edit({"experiments": {"curved": {"fit": {"degree": 2}}}}),
+        FINAL | PLAN | {"summarise": 2},
+        PAID,
+    ),
+    "a public test set": (
+        public_source,
+        {"prepare_public": 1, "extract_features": 1, "merge_features": 1, "evaluate": 1, **PLAN},
+        NOTHING,
+    ),
+    # what pays again, where its total and the lifetime have room
+    "degree": (edit({"fit": {"degree": 2}}, PAY_AGAIN), FINAL | PLAN, PAID),
+    "one trial more": (
+        edit({"sweep": {"rungs": FOUR_TRIALS}}, PAY_AGAIN),
+        {"run_trial": 1, "select_rung": 1} | FINAL | PLAN,
+        {"run_trial": 1} | PAID,
+    ),
+    "one rung's epsilon": (
+        edit({"sweep": {"rungs": DEARER_RUNG}}, PAY_AGAIN),
+        {"run_trial": 2, "select_rung": 1} | FINAL | PLAN,
+        {"run_trial": 2} | PAID,
+    ),
+    "range of steps": (
+        edit({"sweep": {"search": {"steps": [2, 9]}}}, PAY_AGAIN),
+        SWEEP | FINAL | PLAN,
+        {"run_trial": 6} | PAID,
+    ),
+    "momentum": (
+        edit({"learner": {"momentum": 0.5}}, PAY_AGAIN),
+        SWEEP | FINAL | PLAN,
+        {"run_trial": 6} | PAID,
+    ),
+    "image size": (
+        edit({"features": {"image_size": 64}}, PAY_AGAIN),
+        FEATURES | SWEEP | FINAL | PLAN,
+        {"run_trial": 6} | PAID,
+    ),
+}
+
+REFUSED = {
+    "degree": (edit({"fit": {"degree": 2}}), AGAIN),
+    "one trial more": (edit({"sweep": {"rungs": FOUR_TRIALS}}), AGAIN),
+    "one rung's epsilon": (edit({"sweep": {"rungs": DEARER_RUNG}}), AGAIN),
+    "range of steps": (edit({"sweep": {"search": {"steps": [2, 9]}}}), AGAIN),
+    "momentum": (edit({"learner": {"momentum": 0.5}}), AGAIN),
+    "image size": (edit({"features": {"image_size": 64}}), AGAIN),
+    "feature type": (edit({"features": {"dtype": "float16"}}), AGAIN),
+    "nominal size": (edit({"dataset": {"nominal_size": 200}}), AGAIN),
+    "test epsilon": (edit({"evaluate": {"epsilon": 0.3}}), AGAIN),
+    "a noised mean": (edit({"features": {"mean": {"epsilon": 0.1}}}), AGAIN),
+    "no room to pay again": (edit({"fit": {"degree": 2}}, {"respend": True}), "infeasible.*raise the total"),
+    "test split": (edit({"dataset": {"split": {"test": 0.3}}}), f"{OTHER_TERMS}.*split_rule"),
+    "delta": (edit({"privacy": {"delta": 1e-6}}), f"{OTHER_TERMS}.*delta is 1e-05, not 1e-06"),
+    "relation": (edit({"privacy": {"relation": "replace_one"}}), f"{OTHER_TERMS}.*relation"),
+    "lifetime": (edit({"privacy": {"lifetime": {"epsilon": 9.0}}}), f"{OTHER_TERMS}.*lifetime_epsilon"),
+}
+
+
+def grouped(due: Counter) -> Counter:
+    """Jobs by rule. Figures and tables always run together: they count as one, the target of all as none."""
+    pictures = {name for name in due if name.startswith(("plot_", "tabulate"))}
+    rest = Counter({name: jobs for name, jobs in due.items() if name not in pictures | {"all"}})
+    return rest + Counter({"pictures": 1} if pictures else {})
+
+
+@pytest.mark.parametrize(("change", "due", "charged"), TABLE.values(), ids=TABLE.keys())
+def test_an_edit_runs_exactly_the_jobs_it_touches(change, due, charged, finished, walk):
+    change(finished)
+    found = walk()
+    assert grouped(found.due) == +Counter(due)
+    assert found.charged == Counter(charged)
+
+
+@pytest.mark.parametrize(("change", "why"), REFUSED.values(), ids=REFUSED.keys())
+def test_an_edit_that_would_pay_again_is_refused_at_parse(change, why, finished, walk, capfd):
+    change(finished)
+    before = finished.held()
+    with pytest.raises(SystemExit) as ended:
+        walk()
+    assert ended.value.code == 1
+    assert re.search(why, capfd.readouterr().err, re.DOTALL)
+    assert finished.held() == before
+
+
+def insert(path: Path, old: str, new: str) -> None:
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), "utf-8")
+
+
+CODE_EDITS = {
+    "comment in the engine": ("learn/engine.py", "from __future__", "# why\nfrom __future__", NOTHING),
+    "docstring in the ledger": ("privacy/ledger.py", '"""The ledger', '"""This ledger', NOTHING),
+    "how the ledger is written": ("privacy/journal.py", "import ", "import this\nimport ", NOTHING),
+    "colour of a plot": (
+        "report/ladder.py",
+        "\nfrom __future__",
+        "\nCOLOUR = 2\nfrom __future__",
+        {"pictures": 1},
+    ),
+    "wording of the statement": (
+        "privacy/statement.py",
+        '"# Privacy statement"',
+        '"# The privacy statement"',
+        REPORT,
+    ),
+    "formula of the summary": (
+        "rules/summarise.py",
+        '"relation":',
+        '"the relation":',
+        {"summarise": 1, "pictures": 1},
+    ),
+    "how records are read": (
+        "data/extract.py",
+        "AHEAD = 4",
+        "AHEAD = 5",
+        {key: value for key, value in EVERYTHING.items() if key != "prepare_dataset"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new", "due"), CODE_EDITS.values(), ids=CODE_EDITS.keys())
+def test_an_edit_to_the_code_runs_the_rules_that_depend_on_it(file, old, new, due, finished, package, walk):
+    insert(package / file, old, new)
+    found = walk()
+    assert grouped(found.due) == +Counter(due)
+    assert found.charged == Counter()
+
+
+@pytest.mark.parametrize("file", ["search/fit.py", "learn/descent.py", "privacy/noise.py"])
+def test_a_formula_behind_a_release_is_refused_until_paid_for(file, finished, package, walk, capfd):
+    (package / file).write_text((package / file).read_text("utf-8") + "\nFORMULA = 2\n", "utf-8")
+    with pytest.raises(SystemExit):
+        walk()
+    assert re.search(AGAIN, capfd.readouterr().err)
+
+
+def test_a_formula_in_the_fit_runs_fit_final_and_what_follows(finished, package, walk):
+    finished.configure(PAY_AGAIN)
+    insert(package / "search/fit.py", "from __future__", "FORMULA = 2\nfrom __future__")
+    found = walk()
+    assert grouped(found.due) == Counter(FINAL | PLAN)
+    assert found.charged == Counter(PAID)
+
+
+def test_another_home_owes_nothing_for_finished_work(finished, walk, monkeypatch):
+    monkeypatch.setenv("DPLADDER_HOME", str(finished.home.with_name("other")))
+    assert walk().due == Counter()
+
+
+def test_another_version_of_a_library_is_provenance_and_runs_nothing(finished, walk, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "99.0")
+    assert walk().due == Counter()
+
+
+def test_what_changed_is_named_when_snakemake_has_forgotten(finished, walk, capfd):
+    shutil.rmtree(".snakemake")
+    finished.configure({"paths": {"cache": "shared"}})
+    assert walk().due == Counter()
+    named = re.search(r"Changed since results/privacy.json .*--forcerun (.*)", capfd.readouterr().err)
+    assert named is not None
+    assert named.group(1).split() == ["extract_features", "merge_features"]
+
+
+def test_nothing_is_said_to_have_changed_in_a_finished_project(finished, walk, capfd):
+    walk()
+    assert "Changed since" not in capfd.readouterr().err
