@@ -1,16 +1,13 @@
-"""What every script of the workflow runs inside: output goes to the log, and nothing private leaves with an error.
+"""What every script of the workflow runs inside: its output and its errors go where nothing private leaves with them.
 
 Snakemake's `log:` does not redirect a script's output, and prints tracebacks to the terminal; so this does both.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import secrets
 import sys
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +16,6 @@ from typing import Any, NoReturn, TypeVar
 
 from dpladder.config.model import Resources, Section
 from dpladder.errors import DpladderError
-from dpladder.privacy.home import replace
 
 Model = TypeVar("Model", bound=Section)
 
@@ -43,16 +39,19 @@ class Task:
 
 def run(snakemake: Any, work: Callable[[Task], None]) -> None:
     """Do `work` for this job. On failure: exit code 1, a public reason in the log, the details in the private folder."""
-    task = _unpack(snakemake)
-    for path in task.output.values():
+    task, log = _unpack(snakemake), Path(snakemake.log[0])
+    for path in (log, *task.output.values()):
         path.parent.mkdir(parents=True, exist_ok=True)
-    _redirect(Path(snakemake.log[0]))
+    log.write_bytes(b"")
+    details = _details(task, log)
     try:
+        _redirect(details)
         work(task)
     except DpladderError as error:
-        _fail(task, str(error))
+        _fail(task, log, str(error))
     except BaseException as error:
-        _fail(task, f"{type(error).__name__}; {_keep_details(task)}")
+        traceback.print_exc()
+        _fail(task, log, f"{type(error).__name__}; details are in {details}")
 
 
 def section(task: Task, name: str, model: type[Model]) -> Model:
@@ -84,30 +83,31 @@ def _unpack(snakemake: Any) -> Task:
     )
 
 
-def _redirect(log: Path) -> None:
-    """Send this process's stdout and stderr, also from C code, to the rule's log."""
-    log.parent.mkdir(parents=True, exist_ok=True)
+def _details(task: Task, log: Path) -> Path:
+    """Where a job's output and tracebacks go: its log, unless it reads private files. Then even a library's warning may
+    be private: libtiff writes what is wrong with an image straight to stderr."""
+    if "places" not in task.cfg:
+        return log
+    return Path(task.cfg["places"]["diagnostics"]) / f"{'-'.join([task.rule, *task.wildcards.values()])}.txt"
+
+
+def _redirect(path: Path) -> None:
+    """Send this process's stdout and stderr, also from C code, to a file."""
+    for folder in reversed(path.parents):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    # A log exists already, with its own mode.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     sys.stdout.flush()
     sys.stderr.flush()
-    with log.open("wb") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
 
 
-def _keep_details(task: Task) -> str:
-    """Where the traceback of an unforeseen error is. It may quote private values, unless the rule reads none."""
-    if "places" not in task.cfg:
-        traceback.print_exc()
-        return "the traceback is above"
-    folder = Path(task.cfg["places"]["diagnostics"])
-    path = folder / f"{task.rule}-{time.time_ns()}-{secrets.token_hex(4)}.txt"
-    with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace(path, traceback.format_exc().encode())
-    return f"details, which may be private, are in {folder}"
-
-
-def _fail(task: Task, reason: str) -> NoReturn:
+def _fail(task: Task, log: Path, reason: str) -> NoReturn:
     which = ", ".join(f"{name} {value}" for name, value in task.wildcards.items())
-    print(f"{task.rule} ({which}): {reason}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"{task.rule} ({which}): {reason}\n")
     os._exit(1)

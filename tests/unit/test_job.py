@@ -28,15 +28,19 @@ def work(task):
 
 run(SimpleNamespace(
     rule="run_trial", wildcards=Named(experiment="main", trial="0"),
-    params=SimpleNamespace(cfg={{"places": {{"diagnostics": "private/lineage/diagnostics"}}}}, code="c"),
+    params=SimpleNamespace(cfg={cfg}, code="c"),
     input=Named(), output=Named(score="results/score.json"), log=["logs/trial.log"], threads=1, resources=Named(mem_mb=100),
 ), work)
 """
 
 
-def job(body: str, folder: Path) -> subprocess.CompletedProcess[str]:
+PRIVATE = {"places": {"diagnostics": "private/lineage/diagnostics"}}
+DETAILS = "private/lineage/diagnostics/run_trial-main-0.txt"
+
+
+def job(body: str, folder: Path, cfg: object = PRIVATE) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(body=body)],
+        [sys.executable, "-c", SCRIPT.format(body=body, cfg=cfg)],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
@@ -54,11 +58,36 @@ def everything_public(folder: Path) -> str:
     return "".join(f"{path} {path.read_text()}" for path in files)
 
 
-def test_all_output_goes_to_the_log(tmp_path: Path) -> None:
-    done = job("pass", tmp_path)
+@pytest.mark.parametrize(
+    ("cfg", "place"), [({}, "logs/trial.log"), (PRIVATE, DETAILS)], ids=["public", "private"]
+)
+def test_what_a_job_and_its_libraries_say_goes_to_one_place(tmp_path: Path, cfg: object, place: str) -> None:
+    done = job("pass", tmp_path, cfg)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    log = (tmp_path / "logs/trial.log").read_text()
-    assert all(said in log for said in ("said on stdout", "said on stderr", "said by C code"))
+    said = (tmp_path / place).read_text()
+    assert all(line in said for line in ("said on stdout", "said on stderr", "said by C code"))
+
+
+def test_the_log_of_a_job_that_reads_private_files_holds_none_of_its_output(tmp_path: Path) -> None:
+    assert job("pass", tmp_path).returncode == 0
+    assert (tmp_path / "logs/trial.log").read_text() == ""
+
+
+def test_the_folder_for_details_is_private_from_its_top(tmp_path: Path) -> None:
+    assert job("pass", tmp_path).returncode == 0
+    details = tmp_path / DETAILS
+    assert details.stat().st_mode & 0o777 == 0o600
+    modes = {
+        folder.stat().st_mode & 0o777
+        for folder in details.parents
+        if folder.is_relative_to(tmp_path / "private")
+    }
+    assert modes == {0o700}
+
+
+def test_an_unforeseen_error_of_a_job_that_reads_nothing_private_is_told_in_full(tmp_path: Path) -> None:
+    assert job("raise ValueError('a public figure')", tmp_path, {}).returncode == 1
+    assert "ValueError: a public figure" in (tmp_path / "logs/trial.log").read_text()
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from dpladder.errors import BadInput
 
 
 def private_folder(path: Path) -> Path:
-    """Make a folder that only its owner can open, with any parents that are missing."""
+    """Make a folder that only its owner can open, and any parents that are missing likewise."""
     with explained(path):
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (*reversed(path.parents), path):
+            folder.mkdir(mode=0o700, exist_ok=True)
     return path
 
 
