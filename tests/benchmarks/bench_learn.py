@@ -73,20 +73,15 @@ def contenders(count: int, resources: Resources) -> dict[str, tuple[Callable[[],
     records = load(data, constants, device, chunk=engine.CHUNK[device.type], memory_mb=resources.mem_mb)
     x, y = records.features[:, 0], records.labels
 
-    def ours(trials: int, steps: int, start: float) -> object:
+    def ours(trials: int, steps: int, start: float) -> None:
         learner, hyper = Learner(), Hyper(1.0, steps, 0.3)
         meters = [Meter(dp_gd.declare(learner, hyper, constants).draws, Source()) for _ in range(trials)]
         first = start * torch.eye(CLASSES, DIMENSION, device=device)
+        sums = partial(engine.clipped_sum, records, threads=resources.threads)
+        torch.set_num_threads(1)  # as train_many does
         with torch.inference_mode():
-            return descend(
-                partial(engine.clipped_sum, records),
-                first,
-                records,
-                [hyper] * trials,
-                learner,
-                constants,
-                meters,
-            )
+            descend(sums, first, records, [hyper] * trials, learner, constants, meters)
+        torch.set_num_threads(resources.threads)
 
     return {
         "one read of the features": (lambda: x.sum().item(), 1),

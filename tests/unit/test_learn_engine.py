@@ -187,6 +187,17 @@ def test_many_trials_over_one_pass_equal_trials_alone():
         assert np.allclose(together[seed], alone, rtol=1e-5, atol=1e-6 * np.abs(alone).max())
 
 
+def test_threads_only_reorder_the_sum():
+    data = records(3000)
+    held = load(data, constants_of(data), CPU, chunk=256, memory_mb=10)
+    heads = torch.from_numpy(np.random.default_rng(3).normal(size=(2, CLASSES, DIMENSION)))
+    alone = clipped_sum(held, heads, 1.0, held.chunks())
+    for threads in (2, 3, 50):
+        together = clipped_sum(held, heads, 1.0, held.chunks(), threads)
+        assert torch.allclose(together, alone, rtol=1e-12, atol=1e-12)
+        assert torch.equal(together, clipped_sum(held, heads, 1.0, held.chunks(), threads))
+
+
 def test_many_sampled_trials_have_samples_of_their_own():
     data, learner, constants = records(), Learner(sampling_rate=0.3), constants_of(records())
     meters = [metered(learner, constants, seed=seed) for seed in range(2)]

@@ -5,12 +5,13 @@ per-record gradient is ever formed. Each step reads the features once, in chunks
 backward together. Chunk products are float32; clip factors, sums over chunks, noise and weights are float64.
 
 A job is bit-identical when it runs again on the same machine: the number of threads comes from the config, and the
-chunks, their order and their shapes do not change.
+chunks, the thread that takes each, their order and their shapes do not change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -51,12 +52,30 @@ def train_many(
         bias=learner.bias,
     )
     first = initial(learner, constants).to(device)
-    sums = partial(clipped_sum, records)
+    torch.set_num_threads(
+        1
+    )  # from here on threads share out chunks, and no two of them meet inside an operation
+    sums = partial(clipped_sum, records, threads=1 if first.is_cuda else resources.threads)
     return descend(sums, first, records, hypers, learner, constants, meters, data.units)
 
 
-def clipped_sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]) -> Tensor:
-    """Sum of the records' gradients, each clipped to `bound`, for heads of shape (trials, classes, width)."""
+def clipped_sum(
+    records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], threads: int = 1
+) -> Tensor:
+    """Sum of the records' gradients, each clipped to `bound`, for heads of shape (trials, classes, width).
+
+    Threads take every so many-th chunk each, which leaves the order of every addition fixed.
+    """
+    threads = max(1, min(threads, len(rows)))
+    if threads == 1:
+        return _sum(records, weights, bound, rows)
+    with ThreadPoolExecutor(threads) as pool:
+        parts = pool.map(lambda first: _sum(records, weights, bound, rows[first::threads]), range(threads))
+        return torch.stack([*parts]).sum(0)
+
+
+@torch.inference_mode()  # a thread does not inherit it
+def _sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]) -> Tensor:
     trials, classes, width = weights.shape
     flat = weights.float().view(trials * classes, width)
     total = torch.zeros(trials * classes, width, dtype=torch.float64, device=weights.device)
