@@ -436,6 +436,13 @@ def test_life_is_shown_only_where_it_has_a_limit(tmp_path):
     assert not any("life" in word for word in words(budget(tmp_path, DOCUMENTS["demo"], lifetime=None)))
 
 
+def test_only_what_was_spent_is_explained(tmp_path):
+    alone = statement(DOCUMENTS["demo"])
+    assert "outside this workflow" in words(drawn(plot_budget, alone, tmp_path))
+    alone["datasets"]["mnist5k"]["outside_this_dag"] = {"epsilon": 0.0, "mu": 0.0, "jobs": 0}
+    assert "outside this workflow" not in words(drawn(plot_budget, alone, tmp_path))
+
+
 # --- privacy and utility -------------------------------------------------------------------------------------------
 
 

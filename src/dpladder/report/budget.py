@@ -52,7 +52,7 @@ class Bar:
 def plot_budget(statement: Document, path: Path) -> None:
     """One bar for each final model and part of the data, and one for the life of each lineage that has a limit."""
     bars = [bar for lineage in statement["datasets"] for bar in _bars(statement, lineage)]
-    names = sorted({name for bar in bars for name in bar.shares}, key=_order)
+    names = sorted({name for bar in bars for name, share in bar.shares.items() if share}, key=_order)
     colours = _colours(names)
     with canvas(path, height=1.4 + 0.42 * len(bars)) as figure:
         axes = figure.subplots()

@@ -15,7 +15,7 @@ from dpladder.report.style import Document, percent, plain
 Show = Callable[[Any], str]
 # How readers see a column: its heading, and one value. Costs are rounded up.
 SHOWN: dict[str, tuple[str, Show]] = {
-    "total_epsilon": ("total ε", plain),
+    "total_epsilon": ("total ε", "{:g}".format),
     "epsilon": ("ε", up),
     "mu": ("μ", lambda mu: up(mu, 6)),
     "r": ("r = η·T", plain),
@@ -131,5 +131,5 @@ def _html(table: pd.DataFrame) -> str:
         "body { font: 14px sans-serif; color: #222 } table { border-collapse: collapse } "
         "th, td { padding: 4px 12px; text-align: left; border-bottom: 1px solid #ddd }"
     )
-    body = table.to_html(index=False, border=0)
+    body = table.to_html(index=False, border=0, justify="left")
     return f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<style>{style}</style>\n{body}\n</html>\n'
