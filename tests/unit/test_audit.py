@@ -123,6 +123,27 @@ def test_laplace_shifts_add_up():
     ).claimed == pytest.approx(1)
 
 
+def test_laplace_shifts_are_measured_in_the_l1_norm():
+    once = laplace_count()
+
+    def run(data, meter):
+        return sum(data) + np.array([meter.laplace("count", once.scale, ()) for _ in range(2)])
+
+    twice = replace(
+        once,
+        event=Composed((Counted(once.event, 2),)),
+        draws=(replace(once.draws[0], count=2),),
+        run=run,
+    )
+    assert measured(audit.run_audit([twice], KEY), "sensitivity").ok
+
+
+def test_a_canary_is_measured_inside_the_sample():
+    finding = measured(audit.run_audit([replace(sampled_sum(sigma=0.5), tight=True)], KEY), "sensitivity")
+    assert finding.ok
+    assert finding.measured == pytest.approx(2.0)
+
+
 @pytest.mark.parametrize("event", [ZCdp(0.5), Laplace(1.0), Composed((Counted(Laplace(1.0)),))])
 def test_an_event_that_does_not_fit_the_noise_is_refused_by_name(event):
     with pytest.raises(BadInput, match=r"noised count is charged as .* adds gaussian noise"):
