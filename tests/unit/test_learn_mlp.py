@@ -22,7 +22,7 @@ from dpladder.privacy.meter import Meter
 CPU = torch.device("cpu")
 CLASSES, DIMENSION = 4, 12
 ONE = Resources(threads=1)
-HYPER = Hyper(eta=0.5, steps=4, mu=0.5)
+HYPER = Hyper(eta=0.5, steps=6, mu=0.5)
 CONSTANTS = Constants(n0=60, classes=CLASSES, dimension=DIMENSION)
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning")
