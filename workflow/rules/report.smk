@@ -30,6 +30,7 @@ rule plot_ladder:
             "results/{experiment}/figures/ladder.svg",
             caption="../report/ladder.rst",
             category="Ladder",
+            labels={"experiment": "{experiment}"},
         ),
         privacy="results/{experiment}/figures/ladder.privacy.json",
     log:
@@ -53,6 +54,7 @@ rule plot_scores:
             "results/{experiment}/figures/scores.svg",
             caption="../report/scores.rst",
             category="Ladder",
+            labels={"experiment": "{experiment}"},
         ),
         privacy="results/{experiment}/figures/scores.privacy.json",
     log:
@@ -76,6 +78,7 @@ rule plot_utility:
             "results/{experiment}/figures/utility.svg",
             caption="../report/utility.rst",
             category="Final models",
+            labels={"experiment": "{experiment}"},
         ),
         privacy="results/{experiment}/figures/utility.privacy.json",
     log:
@@ -168,11 +171,13 @@ rule tabulate:
             "results/{experiment}/tables/finals.html",
             caption="../report/summary.rst",
             category="Final models",
+            labels={"experiment": "{experiment}"},
         ),
         trials=report(
             "results/{experiment}/tables/trials.html",
             caption="../report/trials.rst",
             category="Ladder",
+            labels={"experiment": "{experiment}"},
         ),
         privacy="results/{experiment}/tables/privacy.json",
     log:
