@@ -318,6 +318,11 @@ BETWEEN = {
     "validation part without a fraction": bad(
         "sweep.select.part", "dataset.split.validation above 0", more="sweep: {select: {part: validation}}"
     ),
+    "a sampled learner": bad(
+        "learner.sampling_rate", "given 0.1", "set it to 1", more="learner: {sampling_rate: 0.1}"
+    ),
+    "several views": bad("learner.augment", "given 4", "set it to 1", more="learner: {augment: 4}"),
+    "unknown learner": bad("learner.name", "'dp_gdd'", "did you mean dp_gd?", more="learner: {name: dp_gdd}"),
     "nothing to test on": bad(
         "dataset.split.test", "given 0", "dataset.public_test", dataset=a_dataset("split: {test: 0}")
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 from dp_accounting import SelfComposedDpEvent
@@ -98,3 +99,7 @@ def test_declaring_needs_no_torch():
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
+
+
+def test_the_config_names_exactly_the_registered_learners() -> None:
+    assert set(LEARNERS) == set(get_args(Learner.model_fields["name"].annotation))

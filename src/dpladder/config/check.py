@@ -179,6 +179,19 @@ def _sweep(config: Config) -> Iterator[Problem]:
         yield ("sweep", "select", "part"), "given 'validation'; it needs dataset.split.validation above 0"
 
 
+def _learner(config: Config) -> Iterator[Problem]:
+    if config.learner.sampling_rate < 1:
+        yield (
+            ("learner", "sampling_rate"),
+            f"given {config.learner.sampling_rate!r}; the ladder plans full-batch trainings, whose cost is exact; set it to 1",
+        )
+    if config.learner.augment > 1:
+        yield (
+            ("learner", "augment"),
+            f"given {config.learner.augment}; feature caches hold one view per image; set it to 1",
+        )
+
+
 def _test_part(config: Config) -> Iterator[Problem]:
     dataset = config.dataset
     if dataset.public_test is None and dataset.split.rule == "hash" and dataset.split.test == 0:
@@ -211,6 +224,7 @@ _READS = {
     _sources: ("dataset.source", "dataset.public_test", "dataset.public_validation", "dataset.classes"),
     _features: ("features.model", "features.weights", "dataset.source"),
     _sweep: ("sweep", "fit", "dataset.public_validation", "dataset.split"),
+    _learner: ("learner.sampling_rate", "learner.augment"),
     _test_part: ("dataset.public_test", "dataset.split"),
     _paths: ("paths",),
 }

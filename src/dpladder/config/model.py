@@ -245,8 +245,9 @@ class Final(Section):
 class Learner(Section):
     """What one private training is."""
 
-    name: Name = Field(
-        "dp_gd", description="the learner; dp_gd is the paper's full-batch gradient descent on a linear head"
+    name: Literal["dp_gd", "dp_mlp"] = Field(
+        "dp_gd",
+        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the same with one hidden layer",
     )
     clip: Positive = Field(1.0, description="C, the L2 bound on one unit's gradient")
     momentum: Fraction = Field(0.9, description="heavy-ball momentum")
