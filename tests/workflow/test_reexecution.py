@@ -1,0 +1,192 @@
+"""Running again: what was released comes back byte for byte and free, however the work was lost; only new work is charged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+
+from dpladder.cli import main
+
+SOURCE = Path(__file__).parents[2] / "src"
+TRIAL = "results/main/rungs/0/trials/0/score.json"
+STATEMENT = "results/privacy.json"
+CHEAP = {"final": {"budget": 0.3}}  # leaves room in the total to pay for something twice
+LONG = {"sweep": {"search": {"steps": [4_000, 4_001]}}}
+RELEASES = ("weights.safetensors", "score.json", "metrics.json", "fit.json", "best.json")
+
+
+def released(workspace) -> dict[str, bytes]:
+    return {path: data for path, data in workspace.public_bytes().items() if Path(path).name in RELEASES}
+
+
+def test_a_finished_project_has_nothing_to_do_and_says_what_it_guarantees(finished):
+    before = finished.held()
+    ended = finished.finish()
+    assert "Nothing to be done" in ended.stderr + ended.stdout
+    assert finished.held() == before
+    assert {held.status for held in before} == {"DONE"}
+
+
+def test_a_second_clone_restores_every_release_for_nothing(finished, monkeypatch):
+    before = finished.held()
+    clone = dataclasses.replace(finished, folder=finished.folder.with_name("clone"))
+    clone.folder.mkdir()
+    np.savez(clone.folder / "data.npz", **np.load("data.npz"))
+    clone.configure()
+    monkeypatch.chdir(clone.folder)
+    ended = clone.finish(STATEMENT)
+    assert "Lineage tiny: all that was or will ever be released" in ended.stderr
+    assert released(clone) == released(finished)
+    assert clone.held() == before
+
+
+def test_forced_jobs_and_deleted_outputs_come_back_as_they_were(finished):
+    before, bytes_before = finished.held(), released(finished)
+    for lost in (TRIAL, "results/main/final/1/weights.safetensors"):
+        Path(lost).unlink()
+    finished.finish("results/main/final/1/weights.safetensors")
+    finished.finish("--forceall", TRIAL)
+    assert released(finished) == bytes_before
+    assert finished.held() == before
+
+
+def test_changed_data_is_refused_then_undone_for_nothing_or_paid_for(project):
+    project.configure(CHEAP)
+    project.finish(TRIAL)
+    before, score = project.held(), Path(TRIAL).read_bytes()
+    shutil.copy2("data.npz", "kept.npz")
+
+    with np.load("kept.npz") as old:
+        np.savez("data.npz", **{name: array[1:] for name, array in old.items()})
+    assert project.run(TRIAL).returncode == 1
+    assert "respend: true" in project.log("main/rungs/0/trials/0.log")
+    assert project.held() == before
+
+    shutil.copy2("data.npz", "changed.npz")
+    os.replace("kept.npz", "data.npz")
+    project.finish(TRIAL)
+    assert Path(TRIAL).read_bytes() == score
+    assert project.held() == before
+
+    os.replace("changed.npz", "data.npz")
+    project.configure(CHEAP, {"respend": True})
+    project.finish(TRIAL)
+    assert Path(TRIAL).read_bytes() != score
+    assert [held.status for held in project.held()] == ["DONE", "DONE"]
+
+
+def test_paying_again_is_refused_before_anything_runs_where_the_total_has_no_room(finished):
+    before, bytes_before = finished.held(), released(finished)
+    finished.configure({"respend": True})
+    os.utime("data.npz")
+    ended = finished.run(STATEMENT)
+    assert ended.returncode == 1
+    assert "if all that is due were paid again" in ended.stderr
+    assert released(finished) == bytes_before
+    assert finished.held() == before
+
+
+def wait_for_commit(workspace) -> None:
+    """Until a job has begun to read private data."""
+    entries = workspace.home / "ledger" / "tiny"
+    deadline = time.monotonic() + 120
+    while not any('"COMMITTED"' in entry.read_text() for entry in entries.glob("*.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def start(workspace) -> subprocess.Popen:
+    return subprocess.Popen(
+        workspace.command(TRIAL),
+        env=workspace.environment(),
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def job_of(driver: subprocess.Popen) -> int:
+    """The process that runs run_trial for a driver."""
+    group = {
+        int(entry.name): (entry / "cmdline").read_bytes()
+        for entry in Path("/proc").glob("[0-9]*")
+        if (entry / "cmdline").exists() and os.getpgid(int(entry.name)) == driver.pid
+    }
+    return max(pid for pid, command in group.items() if b"run_trial" in command or b"/scripts/" in command)
+
+
+def test_a_killed_driver_loses_no_charge_and_charges_nothing_twice(project):
+    project.configure(LONG)
+    driver = start(project)
+    wait_for_commit(project)
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+    (begun,) = project.held()
+    assert begun.status == "COMMITTED"
+    assert not Path(TRIAL).exists()
+
+    assert "locked" in project.run(TRIAL).stderr
+    project.finish("--unlock")
+    project.finish(TRIAL)
+    (done,) = project.held()
+    assert done.status == "DONE"
+    assert (done.token, done.nonce, done.query) == (begun.token, begun.nonce, begun.query)
+
+
+def test_a_killed_job_fails_the_run_and_is_resumed_by_the_next(project):
+    project.configure(LONG)
+    driver = start(project)
+    wait_for_commit(project)
+    os.kill(job_of(driver), signal.SIGKILL)
+    assert driver.wait(timeout=120) == 1
+    (begun,) = project.held()
+    assert begun.status == "COMMITTED"
+    project.finish(TRIAL)
+    (done,) = project.held()
+    assert (done.status, done.token, done.nonce) == ("DONE", begun.token, begun.nonce)
+
+
+def test_lost_private_files_are_named_with_the_command_that_makes_them_again(finished):
+    shutil.rmtree("private")
+    target = "results/main/final/2/weights.safetensors"
+    finished.configure({"final": {"targets": [1.0, 2.0]}})
+    assert finished.run(target).returncode == 1
+    log = finished.log("main/final/2/train.log")
+    assert "are gone" in log
+    assert "--forcerun prepare_dataset" in log
+    bytes_before = released(finished)
+    finished.finish(target, "--forcerun", "prepare_dataset", "prepare_public")
+    assert bytes_before.items() <= released(finished).items()
+
+
+def test_an_edited_record_fails_the_check_and_the_statement(finished, capsys):
+    assert main(["verify", "results"]) == 0
+    record = Path("results/main/rungs/1/trials/1/privacy.json")
+    document = json.loads(record.read_text())
+    document["spends"][0]["event"]["sigma"] *= 2
+    record.write_text(json.dumps(document))
+    assert main(["verify", "results"]) == 1
+    assert str(record) in capsys.readouterr().err
+    assert finished.run(STATEMENT).returncode == 1
+    assert "disagrees with the ledger" in finished.log("compose_privacy.log")
+    assert not Path(STATEMENT).exists()
+
+
+def test_a_plan_that_forgot_the_score_publishes_no_score(project, tmp_path, monkeypatch):
+    shutil.copytree(SOURCE, tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    plan = tmp_path / "src/dpladder/privacy/plan.py"
+    text, paid = plan.read_text(), "if cost.score is not None:"
+    assert paid in text
+    plan.write_text(text.replace(paid, "if False:"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
+    assert project.run(TRIAL).returncode == 1
+    assert not Path(TRIAL).exists()
+    assert [held.status for held in project.held()] == ["RESERVED"]
