@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
+import platform
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,8 +25,9 @@ def private_folder(path: Path) -> Path:
 def replacing(path: Path) -> Iterator[Path]:
     """A new file of mode 0600 to fill, which takes the name `path` when the block succeeds and vanishes when it fails."""
     private_folder(path.parent)
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    temporary = _beside(path)
     with explained(path):
+        _sweep(path)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
             yield temporary
@@ -43,7 +46,7 @@ def write_private(path: Path, data: bytes) -> None:
 def link(target: Path, name: Path) -> None:
     """Let `name` stand for `target`, in one step, whatever stood there before."""
     private_folder(name.parent)
-    temporary = name.parent / f".{name.name}.{secrets.token_hex(8)}"
+    temporary = _beside(name)
     with explained(name):
         temporary.symlink_to(target.resolve())
         os.replace(temporary, name)
@@ -59,6 +62,28 @@ def explained(path: Path) -> Iterator[None]:
             f"{path} cannot be written: {error.strerror or 'the file system refused'}. "
             "Check free space and permissions there, then run again; what was finished before is kept."
         ) from error
+
+
+def _beside(path: Path) -> Path:
+    """A name for work in progress that tells which process is at it."""
+    return path.parent / f".{path.name}.{platform.node()}.{os.getpid()}.{secrets.token_hex(4)}"
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes of this machine that were killed left beside a file; caches are large."""
+    for left in path.parent.glob(glob.escape(f".{path.name}.{platform.node()}.") + "*.*"):
+        if not _alive(int(left.name.split(".")[-2])):
+            left.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # someone else's, and running
+    return True
 
 
 def _sync(path: Path) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -202,8 +201,7 @@ def _rows(
 def _digests(source: Source, key: bytes, ahead: int = 4096) -> Iterator[bytes]:
     """Content digests in the source's order; files are read by several threads."""
     count = len(source.labels)
-    threads = len(os.sched_getaffinity(0))
-    with ThreadPoolExecutor(threads) as pool, progress("reading records", count) as done:
+    with ThreadPoolExecutor(sealed.cores()) as pool, progress("reading records", count) as done:
         for start in range(0, count, ahead):
             indices = range(start, min(start + ahead, count))
             yield from pool.map(lambda index: content_digest(source.read(index), key), indices)

@@ -100,6 +100,11 @@ def read_attrs(path: Path) -> tuple[dict[str, str | int], bytes]:
     return values, bytes(values.pop(SEAL))
 
 
+def cores() -> int:
+    """The processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _as_blocks(array: NDArray[Any] | Blocks) -> Blocks:
     return array if isinstance(array, Blocks) else Blocks(array.shape, array.dtype, [array])
 
@@ -114,6 +119,7 @@ def _lay_out(path: Path, blocks: Mapping[str, Blocks], attrs: Attrs) -> None:
             creation.set_layout(h5py.h5d.CONTIGUOUS)
             creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
             creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+            creation.set_obj_track_times(False)  # the same content is the same file
             space = h5py.h5s.create_simple(array.shape)
             h5py.h5d.create(
                 file.id, name.encode(), h5py.h5t.py_create(np.dtype(array.dtype)), space, creation
@@ -159,5 +165,5 @@ def _seal(attrs: Attrs, arrays: Mapping[str, NDArray[Any]], key: bytes) -> bytes
 def _tree(array: NDArray[Any]) -> bytes:
     data = memoryview(array.reshape(-1).view(np.uint8).data)
     leaves = (data[start : start + LEAF] for start in range(0, len(data), LEAF))
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # hashing large buffers releases the GIL
+    with ThreadPoolExecutor(cores()) as pool:  # hashing large buffers releases the GIL
         return sha256(b"".join(pool.map(lambda leaf: sha256(leaf).digest(), leaves))).digest()
