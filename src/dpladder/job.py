@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from dpladder import stages
 from dpladder.config.model import Resources, Section
-from dpladder.errors import DpladderError
+from dpladder.errors import DpladderError, Refused
 
 Model = TypeVar("Model", bound=Section)
 
@@ -46,6 +47,7 @@ def run(snakemake: Any, work: Callable[[Task], None]) -> None:
     details = _details(task, log)
     try:
         _redirect(details)
+        _check_code(task)
         work(task)
     except DpladderError as error:
         _fail(task, log, str(error))
@@ -89,6 +91,16 @@ def _details(task: Task, log: Path) -> Path:
     if "places" not in task.cfg:
         return log
     return Path(task.cfg["places"]["diagnostics"]) / f"{'-'.join([task.rule, *task.wildcards.values()])}.txt"
+
+
+def _check_code(task: Task) -> None:
+    """A job that spends does so under a digest of its code. What runs must be that code, also when files are edited, or
+    another node has others, after the workflow was parsed."""
+    if "static" in task.cfg and stages.rule_code(task.rule) != task.code:
+        raise Refused(
+            "the package's code changed after the workflow was started, or this node has another version of it. "
+            "Nothing was read or spent: start the workflow again."
+        )
 
 
 def _redirect(path: Path) -> None:

@@ -129,8 +129,14 @@ def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document:
 def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
     jobs = {stages.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in due}
     home = open_home()
-    for lineage, terms in parsed.plan.terms.items():
-        ledger = ledgers.open_ledger(home, terms)
+    opened = {lineage: ledgers.open_ledger(home, terms) for lineage, terms in parsed.plan.terms.items()}
+    # Another clone may have spent since the parse: what was priced then must still be the price.
+    fresh = make_plan(parsed.project, {lineage: ledger.state for lineage, ledger in opened.items()})
+    if fresh != parsed.plan:
+        raise Refused(
+            "the ledger moved since the plan was made, by another run. Nothing was spent: start again."
+        )
+    for lineage, ledger in opened.items():
         items = [item for item in _of_lineage(parsed.plan, lineage) if item.job in jobs]
         if parsed.project.main.respend:
             _refuse_over_target(parsed.plan, ledger.state, items)

@@ -318,6 +318,12 @@ BETWEEN = {
     "validation part without a fraction": bad(
         "sweep.select.part", "dataset.split.validation above 0", more="sweep: {select: {part: validation}}"
     ),
+    "private data declared public": bad(
+        "dataset.public_test",
+        "given 'digits'",
+        "the private source itself",
+        dataset=a_dataset("public_test: digits"),
+    ),
     "a sampled learner": bad(
         "learner.sampling_rate", "given 0.1", "set it to 1", more="learner: {sampling_rate: 0.1}"
     ),

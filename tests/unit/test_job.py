@@ -122,3 +122,10 @@ def test_every_failure_has_the_same_exit_code(tmp_path: Path) -> None:
     assert {
         job(body, tmp_path).returncode for body in ("sys.exit(7)", "raise ValueError", "raise MemoryError")
     } == {1}
+
+
+def test_a_job_that_spends_runs_only_the_code_that_was_planned(tmp_path: Path) -> None:
+    done = job("print('ran')", tmp_path, cfg=PRIVATE | {"static": "s"})
+    assert done.returncode == 1
+    assert "the package's code changed" in everything_public(tmp_path)
+    assert "ran" not in (tmp_path / DETAILS).read_text()

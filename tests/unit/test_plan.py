@@ -174,6 +174,14 @@ def spent_in_full(made: Plan, home_path: Any) -> Any:
     return load(ledger)
 
 
+def test_parts_as_given_add_because_the_next_version_may_give_others() -> None:
+    made = plan(dataset={"split": {"rule": "given"}})
+    (artifact,) = made.artifacts
+    assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
+    parts = compose(made.of(artifact.jobs), 1e-5).parts
+    assert {figure.epsilon for figure in parts.values()} == {artifact_cost(made, artifact).epsilon}
+
+
 def test_terms_follow_from_the_config() -> None:
     terms = plan().terms["mnist5k"]
     assert dataclasses.asdict(terms) == {

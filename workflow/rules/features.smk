@@ -17,6 +17,8 @@ rule prepare_dataset:
 
 
 rule prepare_public:
+    input:
+        private=output_of("prepare_dataset", DATA),
     output:
         privacy="results/{experiment}/data/{part}/privacy.json",
     log:

@@ -100,6 +100,12 @@ def _sources(config: Config) -> Iterator[Problem]:
         source = getattr(dataset, field)
         if source is not None:
             yield from _source(("dataset", field), source)
+        if source == dataset.source and field != "source":
+            yield (
+                ("dataset", field),
+                f"given {shown(source)}, the private source itself; name another one that is open to everybody, "
+                "or hold out private data by dataset.split",
+            )
     if dataset.source.partition(":")[0] in PATH_SOURCES and dataset.classes is None:
         yield (
             ("dataset", "classes"),

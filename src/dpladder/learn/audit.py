@@ -39,7 +39,10 @@ def mechanisms(only: str | None = None) -> tuple[Mechanism, ...]:
     if only is not None and only not in LEARNERS:
         raise BadInput(f"--learner {only}: not a learner. Choose one of: {', '.join(LEARNERS)}.")
     learners = [
-        mechanism for name in LEARNERS if only in (None, name) for mechanism in of_learner(Learner(name=name))
+        mechanism
+        for name in LEARNERS
+        if only in (None, name)
+        for mechanism in of_learner(Learner.model_validate({"name": name}))
     ]
     return tuple(learners) if only else (*built_in(), right_and_wrong(), *learners)
 

@@ -22,14 +22,15 @@ def predict(weights: Weights, features: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([np.empty(0, np.int64), *chosen])
 
 
-def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float32]:
-    """Layer upon layer, with ReLU between them."""
+def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
+    """Layer upon layer, with ReLU between them. In float64, so that the rounding of a product, which may depend on the
+    other rows of its chunk, can tip no prediction that is not a tie to 15 digits: a count moves by its own unit alone."""
     with np.errstate(over="ignore", invalid="ignore"):  # a wild record is no news for a log
-        x = np.asarray(features, np.float32)
+        x = np.asarray(features, np.float64)
         for depth, layer in enumerate(weights):
             x = np.maximum(x, 0.0) if depth else x
             inputs = x.shape[-1]
-            x = x @ layer[:, :inputs].T
+            x = x @ layer[:, :inputs].T.astype(np.float64)
             if layer.shape[1] > inputs:
                 x = x + layer[:, inputs]
         return x if x.ndim == 2 else x.mean(axis=1)

@@ -139,9 +139,17 @@ def trial_budget(config: Config, rung: int) -> TrialBudget:
 
 
 def partition(config: Config, *parts: str) -> Partition:
+    """A unit's hashed part holds for life. Parts as given may change with the next version of the data, so a unit may
+    have been in two of them: each is a rule of its own, and what reads them adds (contract line 9)."""
     split = config.dataset.split
-    rule = "given" if split.rule == "given" else f"hash test={split.test!r} validation={split.validation!r}"
-    return Partition(rule, parts)
+    if split.rule == "given":
+        return Partition(f"given {' '.join(parts)}".strip(), parts)
+    return Partition(f"hash test={split.test!r} validation={split.validation!r}", parts)
+
+
+def _parallel(config: Config) -> bool:
+    """Whether the test part is paid for beside the training part. A replaced unit may touch both."""
+    return config.dataset.split.rule == "hash" and config.privacy.relation == "add_remove"
 
 
 def _statics(project: Project) -> dict[Job, str]:
@@ -240,15 +248,14 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
 
 
 def _test_mu(config: Config, target: float, before: Sequence[Spend], trained: bool) -> float:
-    """What the noised test count may cost. Under add_remove a unit lies in one part, so the count may cost as much as
-    the final training and the test part still never bears more than the training part (contract line 9). A replaced
-    unit may touch both parts, so there the count takes a share."""
+    """What the noised test count may cost. Where the parts compose in parallel it may cost as much as the final training,
+    and the test part still never bears more than the training part (contract line 9); elsewhere it takes a share."""
     if config.evaluate.epsilon is not None:
         return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
     if trained:
         return budget.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
     left = _final_mu(config, target, before)
-    return left if config.privacy.relation == "add_remove" else left * math.sqrt(TEST_SHARE)
+    return left if _parallel(config) else left * math.sqrt(TEST_SHARE)
 
 
 def _nearest(config: Config, target: float) -> str:

@@ -352,6 +352,11 @@ def first_line(statement: Mapping[str, Any], lineage: str) -> str:
     """The lineage's lifetime comes first (contract line 17)."""
     dataset, delta = statement["datasets"][lineage], statement["delta"]
     spent, limit = up(dataset["lifetime_spent"]), dataset["lifetime_epsilon"]
+    if statement["mode"] == "research":
+        return (
+            f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public and its noise may be seeded, so "
+            f"nothing is guaranteed; a release would have cost epsilon = {up(dataset['epsilon'])} at delta = {delta:g}."
+        )
     if limit is not None:
         return (
             f"Lineage {lineage}: all that was or will ever be released about it is ({limit:g}, {delta:g})-differentially "

@@ -18,8 +18,10 @@ def prepare_dataset(task: Task) -> None:
     keys = keys_of(home)
     manifest = places.manifest(task, "train")
     prepare(dataset_of(task), keys, manifest, places.diagnostics(task, "prepare_dataset"))
-    units = read_manifest(manifest, keys.cache).units
-    register_units(home, task.cfg["dataset.lineage"], {unit.tobytes() for unit in units})
+    made = read_manifest(manifest, keys.cache)
+    # Contents beside units: the same data under other ids, or with another unit, is found as well.
+    known = {row.tobytes() for ids in (made.units, made.contents) for row in ids}
+    register_units(home, task.cfg["dataset.lineage"], known)
     write_record(task, free="the manifest stays in the private folder; nothing about a record leaves it")
 
 
