@@ -100,7 +100,6 @@ def install() -> None:
             "--require-hashes",
             "--python",
             str(PYTHON),
-            "-r",
             str(LOCK),
         ]
         if subprocess.run(sync, check=False, env=os.environ | {"UV_HTTP_TIMEOUT": "180"}).returncode == 0:
