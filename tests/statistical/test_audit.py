@@ -246,7 +246,7 @@ def test_chance_failures_are_no_likelier_than_stated(monkeypatch):
     stated, audits = 0.4, 150
     monkeypatch.setattr(audit, "FAMILY_ERROR", stated)
     monkeypatch.setattr(audit, "ROUNDS", 12)
-    monkeypatch.setattr(audit, "RUNS", 40)
+    monkeypatch.setattr(audit, "FEW_RUNS", 40)
     for honest in (noised_count(), laplace_count()):
         mechanism = replace(honest, tight=False)
         reports = [run_audit([mechanism], bytes([run]) * 32) for run in range(audits)]

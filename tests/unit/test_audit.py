@@ -29,6 +29,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "BLOCK", 64)
     monkeypatch.setattr(audit, "ROUNDS", 60)
     monkeypatch.setattr(audit, "RUNS", 600)
+    monkeypatch.setattr(audit, "FEW_RUNS", 100)
 
 
 def measured(report: Report, check: str) -> Finding:
