@@ -192,6 +192,8 @@ def _public_sources(config: Config) -> dict[str, str | None]:
 
 def parts_read(config: Config, rule: str, wildcards: Wildcards) -> tuple[str, ...]:
     """The parts whose private files a job opens itself."""
+    if rule == "prepare_public":  # which it compares with the private records
+        return (wildcards["part"], "train")
     if "part" in wildcards:
         return (wildcards["part"],)
     return {"run_trial": trial_parts(config), "evaluate": ("test",)}.get(rule, ("train",))
