@@ -51,6 +51,8 @@ MASKS = {
     # Dates, durations, the names of log files. Run time is outside the guarantee, and listed there.
     rb"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d:?\d\d(\.\d+)?|\[\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}\]": b"<time>",
     rb"(Elapsed time: )[\d:.]+|(\"(start|end|run)time\": )[\d.]+": rb"\1\2<time>",
+    # How often Snakemake looked for work while jobs ran.
+    rb"Select jobs to execute\.\.\.\n": b"",
     # Snakemake draws a random id for each run and a random name for each job's script, and notes a job's place in memory.
     rb"(Workflow ID: )[0-9a-f-]{36}|(\"job_hash\": )\d+|(scripts/tmp)\w{8}(?=\.)": rb"\1\2\3<random>",
     # The ledger's newest entry holds a random nonce behind its digest; id and seal of the statement follow from that.
@@ -280,24 +282,24 @@ def other_images(folder: Path) -> None:
         path = folder / "cat" / f"{CANARY}-{number}.tif"
         pixels = np.random.default_rng(number).integers(0, 256, (40, 30, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(path, compression=compression)
-        content = bytearray(path.read_bytes())
-        content[40:60] = b"\xff" * 20
-        path.write_bytes(content)
+        sound = path.read_bytes()
+        path.write_bytes(sound[:40] + b"\xff" * 20 + sound[60:])
+        path.with_stem(f"{CANARY}-{number}-sound").write_bytes(sound)
 
 
 def test_images_that_cannot_be_read_show_nowhere(clone: Path, tmp_path: Path) -> None:
-    features = {"model": "efficientnet_lite0", "weights": "bundled", "image_size": 32}
-    config = config_of("folder:source", features=features)
+    config = config_of("folder:source")
     config["dataset"]["split"] = {"test": 0.001}
-    target = "results/main/features/train/privacy.json"
-    runs = run_both(clone, tmp_path, config, (plain_images, other_images), target)
-    assert [run.exit_code for run in runs] == [0, 0], (runs[1].folder / "stderr").read_text()
-    said = [run.folder / "private/tiny/diagnostics/extract_features-main-train-0-1.txt" for run in runs]
-    assert [path.stat().st_size > 0 for path in said] == [False, True], (
-        "libtiff spoke of the other images alone"
+    config["features"] = {"model": "efficientnet_lite0", "weights": "bundled", "image_size": 32}
+    config["features"]["mean"] = {"epsilon": 0.1, "radius": 10.0}
+    runs = run_both(
+        clone, tmp_path, config, (plain_images, other_images), "results/main/mean/mean.safetensors"
     )
+    assert [run.exit_code for run in runs] == [0, 0], (runs[1].folder / "stderr").read_text()
     assert_same_sight(runs)
     assert_no_canary(runs[1])
+    said = [run.folder / "private/tiny/diagnostics/extract_features-main-train-0-1.txt" for run in runs]
+    assert [path.stat().st_size > 0 for path in said] == [False, True], "libtiff spoke of the other images"
 
 
 def broken_file(records: int, broken: int) -> Write:
@@ -345,6 +347,6 @@ def test_a_failed_run_shows_the_same_whatever_made_it_fail(
 ) -> None:
     runs = run_both(clone, tmp_path, config_of("hdf5:source/data.h5"), sources)
     assert [run.exit_code for run in runs] == [1, 1]
-    assert reason in (runs[0].folder / "logs/main/prepare_dataset.log").read_text()
     assert_same_sight(runs)
     assert_no_canary(runs[1])
+    assert reason in (runs[0].folder / "logs/main/prepare_dataset.log").read_text()
