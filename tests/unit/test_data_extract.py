@@ -319,7 +319,7 @@ def test_of_two_processes_on_one_shard_one_works_and_both_see_its_result(
     real = extraction._finish
 
     def noted(*args: Any) -> Any:
-        time.sleep(0.005)
+        time.sleep(0.03)
         with (tmp_path / "batches").open("a") as file:
             file.write("x")
         return real(*args)
