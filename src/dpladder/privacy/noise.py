@@ -138,7 +138,7 @@ def _fill(
     out = np.empty(math.prod(shape))
     # The key belongs to this draw alone, so the counter may start at zero.
     encryptor = Cipher(algorithms.AES(stream), modes.CTR(bytes(16))).encryptor()
-    width = BLOCK // samples
+    width = (min(BLOCK, out.size) + samples - 1) // samples
     zeros = bytes(8 * uniforms * width)
     for start in range(0, out.size, BLOCK):
         bits = np.frombuffer(encryptor.update(zeros), dtype="<u8").reshape(uniforms, width)
