@@ -32,7 +32,8 @@ RECORDS, BAD = 7919, 1013  # of the second dataset: unlike any number that a run
 CANARY = "canary"
 
 # float64 carries 53 bits: a sum of a few thousand vanishes beside noise of this size. The stream of a draw follows its
-# name alone, neither home's secret key nor the query, whose digest covers the private bytes.
+# name alone, neither home's secret key nor the query, whose digest covers the private bytes. (What one noised step
+# leaves swallows a later step as well: that every step gets its noise is for the engine's own tests to hold.)
 SWALLOW = """
 
 def _stream(self, name, index):
@@ -55,9 +56,12 @@ MASKS = {
     rb"Select jobs to execute\.\.\.\n": b"",
     # Snakemake draws a random id for each run and a random name for each job's script, and notes a job's place in memory.
     rb"(Workflow ID: )[0-9a-f-]{36}|(\"job_hash\": )\d+|(scripts/tmp)\w{8}(?=\.)": rb"\1\2\3<random>",
-    # The ledger's newest entry holds a random nonce behind its digest; id and seal of the statement follow from that.
-    rb"(\"(sha256|id|seal)\": \")[0-9a-f]{64}": rb"\1<anchor>",
 }
+# In the statement alone: the ledger's newest entry holds a random nonce behind its digest, and id and seal follow from it.
+ANCHORS = rb"(\"(sha256|id|seal)\": \")[0-9a-f]{64}"
+
+OUT_OF_SIGHT = ("private", "home", "source")
+Write = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,8 @@ class Run:
         if name.startswith("benchmarks"):  # of rules that read releases alone: times and memory again
             return re.sub(rb"[\d.:-]+", b"<measured>", content)
         masked = self._mask(content)
+        if name == "results/privacy.json":
+            return re.sub(ANCHORS, rb"\1<anchor>", masked)
         if name == "stderr" or name.startswith(".snakemake/log"):
             # Snakemake takes jobs that are equally urgent in the order of their places in memory.
             return b"\n".join(sorted(masked.splitlines()))
@@ -97,10 +103,6 @@ class Run:
         for pattern, instead in MASKS.items():
             content = re.sub(pattern, instead, content)
         return content
-
-
-OUT_OF_SIGHT = ("private", "home", "source")
-Write = Callable[[Path], None]
 
 
 @pytest.fixture(scope="module")
@@ -127,29 +129,18 @@ def run_both(
         for path in (*(own / "source").rglob("*"), own / "source"):
             os.utime(path, (1e9, 1e9))  # when data was written is public: it decides what is due
         (own / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
-        command = [
-            *(
-                sys.executable,
-                "-m",
-                "snakemake",
-                "--snakefile",
-                clone / "Snakefile",
-                "--configfile",
-                "config.yaml",
-            ),
-            *("--workflow-profile", clone / "workflow/profiles/default", "--cores", "1", *args),
-        ]
+        profile = ("--workflow-profile", clone / "workflow/profiles/default")
+        workflow = ("--snakefile", clone / "Snakefile", "--configfile", "config.yaml", *profile)
+        settings = {
+            "DPLADDER_HOME": str(own / "home"),
+            "PYTHONPATH": str(clone / "src"),
+            "PYTHONHASHSEED": "0",  # Snakemake's sets, and with them the report, in the same order
+        }
         with (own / "stdout").open("wb") as out, (own / "stderr").open("wb") as err:
             ended = subprocess.run(
-                command,
+                [sys.executable, "-m", "snakemake", *workflow, "--cores", "1", *args],
                 cwd=own,
-                env=os.environ
-                # equal seeds keep Snakemake's sets, and with them the order of the report, the same
-                | {
-                    "DPLADDER_HOME": str(own / "home"),
-                    "PYTHONPATH": str(clone / "src"),
-                    "PYTHONHASHSEED": "0",
-                },
+                env=os.environ | settings,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,  # no terminal, so no progress bar on it
@@ -162,7 +153,7 @@ def run_both(
         return [*pool.map(run, ("plain", "other"), sources)]
 
 
-def config_of(source: str, **sections: Any) -> dict[str, Any]:
+def config_of(source: str) -> dict[str, Any]:
     return {
         "dataset": {"lineage": "tiny", "source": source, "nominal_size": 240, "classes": CLASSES},
         "features": {"model": "none", "dtype": "float32"},
@@ -172,7 +163,7 @@ def config_of(source: str, **sections: Any) -> dict[str, Any]:
             "search": {"steps": [2, 8]},
         },
         "resources": {"threads": 1},
-    } | sections
+    }
 
 
 def assert_same_sight(runs: list[Run]) -> None:
@@ -264,6 +255,7 @@ def test_private_files_are_closed_to_others(whole: list[Run]) -> None:
         assert modes == {0}
 
 
+# As many folders in both: a digest of their times stands in the job's params.
 COLOURS = {"cat": "red", "dog": "green", "owl": "blue", "more": "white"}
 
 
