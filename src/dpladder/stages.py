@@ -106,13 +106,14 @@ def _version(config: Config, rule: str, part: str) -> str:
 
 
 def fingerprint(source: str) -> str:
-    """Changes when a source's files do. Times only: a size alone would tell how many records there are."""
+    """Changes when a source's files do. One time only, the newest: a size, or a digest over guessable times, would tell
+    how many records or folders there are. Adding or removing a file makes its folder the newest."""
     kind, _, place = source.partition(":")
     path = Path(place)
     if kind not in PATH_SOURCES:
         return ""
     if path.is_dir():
-        return digest(sorted(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path)))[:16]
+        return digest(max(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path)))[:16]
     return digest(path.stat().st_mtime_ns)[:16] if path.is_file() else ""
 
 
