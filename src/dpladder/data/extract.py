@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import hmac
 import os
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -152,7 +151,7 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
             checks.append(np.array([check for _, check in loaded], np.uint8))
             yield np.stack([array for array, _ in loaded])
 
-    with progress("extracting features", len(work.rows)) as advance:
+    with progress("extracting features", len(work.rows)) as advance, _hushed():
         for number, rows in enumerate(work.encoder.encode(images()), done):
             entry = np.zeros((), _entry_type(work))
             entry["features"], entry["checks"] = _finish(rows, checks.popleft(), work.features)
@@ -161,13 +160,28 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
             advance(len(batches[number]))
 
 
+@contextlib.contextmanager
+def _hushed() -> Iterator[None]:
+    """Decoders, in C too, complain on stderr about single records. The operator at a terminal may read that, a log not."""
+    if os.isatty(2):
+        yield
+        return
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def loaded_ahead(
     batches: Iterable[Iterable[Any]], load: Callable[[Any], Loaded], threads: int
 ) -> Iterator[list[Loaded]]:
     """Batches of records, loaded by threads a few batches before they are asked for."""
     waiting: deque[list[Future[Loaded]]] = deque()
-    with ThreadPoolExecutor(threads) as pool, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a decoder's warning tells of one private record
+    with ThreadPoolExecutor(threads) as pool:
         for batch in batches:
             waiting.append([pool.submit(load, record) for record in batch])
             if len(waiting) > AHEAD:
