@@ -92,6 +92,15 @@ def test_neighbours_never_reach_a_row(tmp_path: Path) -> None:
     assert all(first[record] == second[record] for record in shared)
 
 
+def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
+    manifest = pictures(tmp_path, IMAGES)
+    taps = LITE.model_copy(update={"layers": ("blocks.1", "blocks.3")})
+    for features in (LITE, taps):
+        one, three = (run(manifest, features, f"{threads}.h5", threads=threads) for threads in (1, 3))
+        assert one.read_bytes() == three.read_bytes()
+        one.unlink(), three.unlink()
+
+
 def test_a_private_row_is_what_a_batch_of_one_gives_up_to_rounding(tmp_path: Path) -> None:
     manifest = pictures(tmp_path, IMAGES[:5])
     padded = open_cache(run(manifest, LITE), KEYS.cache)

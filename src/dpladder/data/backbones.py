@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,13 +15,14 @@ from numpy.typing import NDArray
 
 from dpladder.config.model import Features
 from dpladder.data.images import decode
+from dpladder.data.parallel import in_order
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput, Refused
 
 Rows = NDArray[Any]
 BUNDLED = {"efficientnet_lite0": "tf_efficientnet_lite0", "tf_efficientnet_lite0": "tf_efficientnet_lite0"}
 
-CPU_BATCH = 32  # larger batches fall out of a CPU's caches: EfficientNet-Lite0 at 96 px is 1.5 x slower at 64, 3 x at 128
+CPU_BATCH = 32  # larger batches fall out of a CPU's caches: EfficientNet-Lite0 at 96 px is 1.5 x slower at 64
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,6 @@ def _network(features: Features, threads: int) -> Encoder:
     import timm.data
     import torch
 
-    torch.set_num_threads(threads)
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -88,7 +89,7 @@ def _network(features: Features, threads: int) -> Encoder:
     if device.type == "cpu":
         fold(model)
     model = model.to(device, memory_format=torch.channels_last).eval().requires_grad_(False)
-    forward = _forward(model, features.layers, settings["mean"], settings["std"], device)
+    forward = _forward(model, features.layers, settings["mean"], settings["std"], device, threads)
     blank = np.zeros((*settings["input_size"][1:], 3), np.uint8)
     width = next(forward([np.stack([blank])])).shape[1]
     batch = min(features.batch_size, CPU_BATCH) if device.type == "cpu" else features.batch_size
@@ -102,8 +103,12 @@ def _network(features: Features, threads: int) -> Encoder:
     return Encoder(width, batch, blank, load, forward, facts)
 
 
-def _forward(model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: Any) -> Any:
-    """From batches of 8-bit images to pooled features, with one batch in flight while the next is loaded."""
+def _forward(model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: Any, threads: int) -> Any:
+    """From batches of 8-bit images to pooled features, in order.
+
+    On a CPU every thread takes whole batches through the network by itself: nobody waits at barriers inside a layer,
+    and rows do not depend on how many threads a job has. On a GPU one batch is in flight while the next is sent.
+    """
     import torch
 
     pooled = _tap(model, layers) if layers else model
@@ -123,7 +128,11 @@ def _forward(model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: A
         ):
             return pooled(images.float().div(255).sub(center).div(spread)).float()
 
-    def forward(batches: Iterable[Rows]) -> Iterator[Rows]:
+    def alone(batch: Rows) -> Rows:
+        torch.set_num_threads(1)  # of the calling thread
+        return start(batch).numpy()
+
+    def overlapped(batches: Iterable[Rows]) -> Iterator[Rows]:
         running = None
         for batch in batches:
             ahead = start(batch)
@@ -133,7 +142,7 @@ def _forward(model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: A
         if running is not None:
             yield running.cpu().numpy()
 
-    return forward
+    return overlapped if device.type == "cuda" else lambda batches: in_order(alone, batches, threads)
 
 
 def _tap(model: Any, layers: tuple[str, ...]) -> Callable[[Any], Any]:
@@ -147,12 +156,12 @@ def _tap(model: Any, layers: tuple[str, ...]) -> Callable[[Any], Any]:
             raise BadInput(
                 f"features.layers: {name!r} is no block of this model. It has {', '.join(blocks)}."
             )
-    seen: dict[str, Any] = {}
+    seen = threading.local()  # several threads may be in the network at once
     channels_last = getattr(model, "output_fmt", "NCHW") == "NHWC"
 
     def keep(name: str) -> Callable[..., None]:
         def hook(module: Any, inputs: Any, output: Any) -> None:
-            seen[name] = output
+            vars(seen)[name] = output
 
         return hook
 
@@ -161,7 +170,7 @@ def _tap(model: Any, layers: tuple[str, ...]) -> Callable[[Any], Any]:
 
     def pooled(images: Any) -> Any:
         model(images)
-        return torch.cat([_pool(seen[name], channels_last) for name in layers], dim=1)
+        return torch.cat([_pool(vars(seen)[name], channels_last) for name in layers], dim=1)
 
     return pooled
 

@@ -12,13 +12,12 @@ import fcntl
 import hmac
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from dpladder.data.backbones import Encoder, encoder
 from dpladder.data.cache import address, claims, open_cache
 from dpladder.data.datasets import open_source
 from dpladder.data.files import explained, link, private_folder
+from dpladder.data.parallel import in_order
 from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
 from dpladder.data.progress import progress
 from dpladder.data.sealed import Attrs
@@ -36,8 +36,6 @@ from dpladder.data.sources import Source
 from dpladder.errors import DpladderError, Refused
 
 Rows = NDArray[Any]
-Loaded = TypeVar("Loaded")
-AHEAD = 4  # batches being loaded while one is in the network
 
 
 class Check(IntEnum):
@@ -146,10 +144,9 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
     checks: deque[NDArray[np.uint8]] = deque()
 
     def images() -> Iterator[Rows]:
-        for loaded in loaded_ahead(batches[done:], lambda row: _load(row, work), threads):
-            loaded += [(work.encoder.blank, Check.UNLABELLED)] * (work.encoder.batch - len(loaded))
-            checks.append(np.array([check for _, check in loaded], np.uint8))
-            yield np.stack([array for array, _ in loaded])
+        for arrays, found in in_order(lambda rows: _load_batch(rows, work), batches[done:], threads):
+            checks.append(found)
+            yield arrays
 
     with progress("extracting features", len(work.rows)) as advance, _hushed():
         for number, rows in enumerate(work.encoder.encode(images()), done):
@@ -176,18 +173,11 @@ def _hushed() -> Iterator[None]:
         os.close(kept)
 
 
-def loaded_ahead(
-    batches: Iterable[Iterable[Any]], load: Callable[[Any], Loaded], threads: int
-) -> Iterator[list[Loaded]]:
-    """Batches of records, loaded by threads a few batches before they are asked for."""
-    waiting: deque[list[Future[Loaded]]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        for batch in batches:
-            waiting.append([pool.submit(load, record) for record in batch])
-            if len(waiting) > AHEAD:
-                yield [future.result() for future in waiting.popleft()]
-        while waiting:
-            yield [future.result() for future in waiting.popleft()]
+def _load_batch(rows: NDArray[np.int64], work: Shard) -> tuple[Rows, NDArray[np.uint8]]:
+    """Records ready for the network, filled up to the fixed size, and what is wrong with each."""
+    loaded = [_load(row, work) for row in rows]
+    loaded += [(work.encoder.blank, Check.UNLABELLED)] * (work.encoder.batch - len(loaded))
+    return np.stack([array for array, _ in loaded]), np.array([check for _, check in loaded], np.uint8)
 
 
 def _load(row: int, work: Shard) -> tuple[Rows, Check]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby, islice
@@ -29,6 +28,7 @@ from dpladder.config.model import Dataset, Split
 from dpladder.data import sealed
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.files import write_private
+from dpladder.data.parallel import cores, in_order
 from dpladder.data.progress import progress
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
@@ -198,14 +198,18 @@ def _rows(
         yield _Row(unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index)
 
 
-def _digests(source: Source, key: bytes, ahead: int = 4096) -> Iterator[bytes]:
+def _digests(source: Source, key: bytes, batch: int = 256) -> Iterator[bytes]:
     """Content digests in the source's order; files are read by several threads."""
     count = len(source.labels)
-    with ThreadPoolExecutor(sealed.cores()) as pool, progress("reading records", count) as done:
-        for start in range(0, count, ahead):
-            indices = range(start, min(start + ahead, count))
-            yield from pool.map(lambda index: content_digest(source.read(index), key), indices)
-            done(len(indices))
+
+    def digests(start: int) -> list[bytes]:
+        indices = range(start, min(start + batch, count))
+        return [content_digest(source.read(index), key) for index in indices]
+
+    with progress("reading records", count) as advance:
+        for found in in_order(digests, range(0, count, batch), cores()):
+            yield from found
+            advance(len(found))
 
 
 def _part_rule(source: Source, split: Split, key: bytes, public: Part | None) -> Callable[[bytes, int], int]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpladder.data.files import replacing
+from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
 
 LEAF = 4 << 20
@@ -98,11 +98,6 @@ def read_attrs(path: Path) -> tuple[dict[str, str | int], bytes]:
             name: value if isinstance(value, str) else value.tolist() for name, value in file.attrs.items()
         }
     return values, bytes(values.pop(SEAL))
-
-
-def cores() -> int:
-    """The processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _as_blocks(array: NDArray[Any] | Blocks) -> Blocks:
