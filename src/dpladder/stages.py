@@ -141,6 +141,7 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     return keys | _ladder_keys(config, rule, wildcards)
 
 
+@cache
 def ancestry(rule: str) -> tuple[str, ...]:
     """A rule and every rule it stands on."""
     return tuple(sorted({rule}.union(*(ancestry(parent) for parent in STAGES[rule].after))))

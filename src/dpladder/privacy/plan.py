@@ -79,7 +79,8 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     artifacts = []
     for name, config in project.experiments.items():
         own = [s for s in superseded if s.job.experiment == name and s.lineage == config.dataset.lineage]
-        ladder = _ladder(project, name, config) | _known(finished, _ladder(project, name, config))
+        ladder = _ladder(project, name, config)
+        ladder |= _known(finished, ladder)
         for target in stages.targets(config):
             with _explained(name, own, config.privacy.delta):
                 final = _final(project, name, config, target, [*_flat(ladder), *own], finished)
