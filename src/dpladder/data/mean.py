@@ -46,4 +46,5 @@ def clip_rows(rows: NDArray[Any], radius: float) -> NDArray[np.float64]:
     """Each row x as x * min(1, radius / ||x||), in float64."""
     rows = np.asarray(rows, np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return rows * np.minimum(1.0, radius / np.maximum(norms, np.finfo(np.float64).tiny))[:, None]
+    factors = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)
+    return rows * factors[:, None]
