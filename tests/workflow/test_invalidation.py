@@ -213,8 +213,8 @@ CODE_EDITS = {
     ),
     "how records are read": (
         "data/extract.py",
-        "AHEAD = 4",
-        "AHEAD = 5",
+        "\nfrom __future__",
+        "\nAHEAD = 5\nfrom __future__",
         {key: value for key, value in EVERYTHING.items() if key != "prepare_dataset"},
     ),
 }
