@@ -112,7 +112,7 @@ def test_named_blocks_are_pooled_and_put_side_by_side(bundled: np.ndarray) -> No
 
 
 class Branching(nn.Module):
-    """A normalised convolution beside one whose output is read twice and one that standardises its own weights."""
+    """Normalised convolutions, one of them read twice, one that standardises its own weights, one that is used twice."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,11 +120,13 @@ class Branching(nn.Module):
         self.conv2, self.bn2 = nn.Conv2d(8, 8, 1, bias=False), timm.layers.BatchNormAct2d(8)
         self.conv3, self.bn3 = nn.Conv2d(8, 8, 1), nn.BatchNorm2d(8)
         self.conv4, self.bn4 = timm.layers.StdConv2d(8, 8, 1), nn.BatchNorm2d(8)
+        self.conv5, self.bn5 = nn.Conv2d(8, 8, 1), nn.BatchNorm2d(8)
 
     def forward(self, images: Any) -> Any:
         images = self.bn2(self.conv2(self.bn1(self.conv1(images))))
         read_twice = self.conv3(images)
-        return self.bn4(self.conv4(self.bn3(read_twice) + read_twice))
+        images = self.bn4(self.conv4(self.bn3(read_twice) + read_twice))
+        return self.bn5(self.conv5(images)) + self.conv5(images)
 
 
 @pytest.mark.parametrize("name", ["Branching", "tf_efficientnet_lite0", "resnet18", "mobilenetv3_small_050"])
@@ -144,7 +146,7 @@ def test_folding_batch_norm_changes_no_output(name: str) -> None:
         backbones.fold(model)
         after = model(images)
     left = [name for name, module in model.named_modules() if isinstance(module, nn.BatchNorm2d)]
-    assert left == (["bn3", "bn4"] if name == "Branching" else [])
+    assert left == (["bn3", "bn4", "bn5"] if name == "Branching" else [])
     assert norms > len(left)
     assert (before - after).abs().max() < 1e-4 * before.abs().max()
 
@@ -182,6 +184,14 @@ def test_a_matrix_passes_through_and_pixels_are_scaled() -> None:
     assert np.array_equal(rows(backbones.encoder(features, source, 1), matrix), matrix)
     pixels = rows(backbones.encoder(features, SOURCE, 1))
     assert np.array_equal(pixels, IMAGES.reshape(3, -1) / 255)
+
+
+def test_a_size_that_a_network_cannot_take_is_one_error(tmp_path: Path) -> None:
+    state = timm.create_model("levit_128s", num_classes=0).state_dict()
+    save_file({name: tensor.contiguous() for name, tensor in state.items()}, tmp_path / "w.safetensors")
+    features = Features(model="levit_128s", weights=str(tmp_path / "w.safetensors"), image_size=96)
+    with pytest.raises(BadInput, match=r"features\.image_size: levit_128s cannot take images of 96 px"):
+        backbones.encoder(features, SOURCE, 1)
 
 
 class Code:

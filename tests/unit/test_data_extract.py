@@ -213,10 +213,12 @@ def test_rows_that_are_not_finite_are_zero_and_rows_beyond_the_type_keep_their_d
 
 def test_data_that_changed_since_its_manifest_is_a_new_version_and_nothing_is_written(tmp_path: Path) -> None:
     manifest = matrix(tmp_path, np.arange(20.0).reshape(10, 2))
-    np.savez(tmp_path / "data.npz", features=np.arange(20.0).reshape(10, 2) + 1, labels=[0] * 10)
-    with pytest.raises(Refused, match="new version of the lineage"):
-        run(manifest, MATRIX)
-    assert not (tmp_path / "train.h5").exists()
+    rows = np.arange(20.0).reshape(10, 2)
+    for changed in (rows + 1, rows[:5]):
+        np.savez(tmp_path / "data.npz", features=changed, labels=[0] * len(changed))
+        with pytest.raises(Refused, match="new version of the lineage"):
+            run(manifest, MATRIX)
+        assert not (tmp_path / "train.h5").exists()
 
 
 def test_a_part_without_records_is_an_empty_cache(tmp_path: Path) -> None:

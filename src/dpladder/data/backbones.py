@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -91,7 +92,13 @@ def _network(features: Features, threads: int) -> Encoder:
     model = model.to(device, memory_format=torch.channels_last).eval().requires_grad_(False)
     forward = _forward(model, features.layers, settings["mean"], settings["std"], device, threads)
     blank = np.zeros((*settings["input_size"][1:], 3), np.uint8)
-    width = next(forward([np.stack([blank])])).shape[1]
+    try:
+        (row,) = forward([blank[None]])
+    except Exception as error:
+        raise BadInput(
+            f"features.image_size: {features.model} cannot take images of {blank.shape[0]} px. Leave it empty for the "
+            f"model's own size, or try a multiple of 32. The network says: {error}"
+        ) from error
     batch = min(features.batch_size, CPU_BATCH) if device.type == "cpu" else features.batch_size
     _check_independence(forward, (batch, *blank.shape), features.model)
     facts: dict[str, str | int] = {
@@ -100,7 +107,7 @@ def _network(features: Features, threads: int) -> Encoder:
         "forward_batch": batch,
         "arithmetic": "float32" if device.type == "cpu" else "bfloat16",
     }
-    return Encoder(width, batch, blank, load, forward, facts)
+    return Encoder(row.shape[1], batch, blank, load, forward, facts)
 
 
 def _forward(model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: Any, threads: int) -> Any:
@@ -111,21 +118,17 @@ def _forward(model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: A
     """
     import torch
 
+    on_cpu = device.type == "cpu"
     pooled = _tap(model, layers) if layers else model
     center = torch.tensor(mean, device=device).view(3, 1, 1)
     spread = torch.tensor(std, device=device).view(3, 1, 1)
 
     def start(batch: Rows) -> Any:
         images = torch.from_numpy(batch)
-        if device.type == "cuda":
+        if not on_cpu:
             images = images.pin_memory()
-        images = images.to(device, non_blocking=True).permute(
-            0, 3, 1, 2
-        )  # pixels last in memory: channels_last
-        with (
-            torch.inference_mode(),
-            torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
-        ):
+        images = images.to(device, non_blocking=True).permute(0, 3, 1, 2)  # channels_last as it is
+        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=not on_cpu):
             return pooled(images.float().div(255).sub(center).div(spread)).float()
 
     def alone(batch: Rows) -> Rows:
@@ -142,7 +145,7 @@ def _forward(model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: A
         if running is not None:
             yield running.cpu().numpy()
 
-    return overlapped if device.type == "cuda" else lambda batches: in_order(alone, batches, threads)
+    return (lambda batches: in_order(alone, batches, threads)) if on_cpu else overlapped
 
 
 def _tap(model: Any, layers: tuple[str, ...]) -> Callable[[Any], Any]:
@@ -296,7 +299,7 @@ def _timm_name(name: str) -> str:
 
 def fold(model: Any) -> None:
     """Work each batch-norm in evaluation mode into the convolution before it, where the traced graph shows that only it
-    reads that convolution. A model that cannot be traced stays as it is.
+    reads that convolution, and that each is used once. A model that cannot be traced stays as it is.
     """
     from timm.layers import BatchNormAct2d, Conv2dSame
     from torch import fx, nn
@@ -311,11 +314,12 @@ def fold(model: Any) -> None:
         nodes = Tracer().trace(model).nodes
     except Exception:  # control flow that follows the data, or whatever else tracing cannot do
         return
-    modules = dict(model.named_modules())
+    calls = Counter(node.target for node in nodes)
+    modules = {name: module for name, module in model.named_modules() if calls[name] == 1}
     for node in nodes:
         norm = _called(node, modules, (nn.BatchNorm2d, BatchNormAct2d))
         conv = _called(node.args[0], modules, (nn.Conv2d, Conv2dSame)) if norm else None
-        if not conv or len(node.args[0].users) > 1:
+        if not conv or norm.running_mean is None or len(node.args[0].users) > 1:
             continue
         conv.weight, conv.bias = fuse_conv_bn_weights(
             conv.weight, conv.bias, norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias

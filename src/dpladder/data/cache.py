@@ -97,7 +97,7 @@ def list_caches(root: Path) -> Iterator[Listed]:
     for path in sorted(root.glob("*.h5")):
         try:
             attrs, _ = sealed.read_attrs(path)
-        except (OSError, KeyError):
+        except Exception:  # damaged, which verify_cache will say
             attrs = {}
         yield Listed(path, path.stat().st_size, attrs)
 

@@ -184,7 +184,8 @@ def _load(row: int, work: Shard) -> tuple[Rows, Check]:
     """One record ready for the network, or a blank and the reason."""
     if work.manifest.labels[row] < 0:
         return work.encoder.blank, Check.UNLABELLED
-    content = work.source.read(int(work.manifest.index[row]))
+    index = int(work.manifest.index[row])
+    content = work.source.read(index) if index < len(work.source.labels) else b""
     if content_digest(content, work.units_key) != work.manifest.contents[row].tobytes():
         raise Refused(
             f"{work.source.name} changed after its manifest was made, so this is a new version of the lineage. "

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
-LARGEST = 2**27  # pixels; a public bound, beyond which a small file could exhaust the memory of the whole job
+# Public bounds, beyond which one small file could exhaust the memory of the whole job: when it is unpacked, or when
+# its short side is stretched to the network's.
+LARGEST = 2**27  # pixels
+LONGEST = 100  # times the short side
 
 
 def decode(content: Any) -> Image.Image:
     """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a bad record."""
     image = Image.open(BytesIO(content)) if isinstance(content, bytes) else _from_pixels(content)
-    if image.width * image.height > LARGEST:
-        raise ValueError("too many pixels")
+    if image.width * image.height > LARGEST or max(image.size) > LONGEST * min(image.size):
+        raise ValueError("too large or too long")
     return _to_eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
 
 
