@@ -148,29 +148,13 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
             checks.append(found)
             yield arrays
 
-    with progress("extracting features", len(work.rows)) as advance, _hushed():
+    with progress("extracting features", len(work.rows)) as advance:
         for number, rows in enumerate(work.encoder.encode(images()), done):
             entry = np.zeros((), _entry_type(work))
             entry["features"], entry["checks"] = _finish(rows, checks.popleft(), work.features)
             entry["seal"] = np.frombuffer(_entry_seal(entry, number, seal), np.uint8)
             journal.write(entry.tobytes())
             advance(len(batches[number]))
-
-
-@contextlib.contextmanager
-def _hushed() -> Iterator[None]:
-    """Decoders, in C too, complain on stderr about single records. The operator at a terminal may read that, a log not."""
-    if os.isatty(2):
-        yield
-        return
-    kept = os.dup(2)
-    with open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def _load_batch(rows: NDArray[np.int64], work: Shard) -> tuple[Rows, NDArray[np.uint8]]:
