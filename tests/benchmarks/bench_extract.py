@@ -124,7 +124,7 @@ def plain_on(images: list[Any], threads: int) -> Any:
     def work() -> NDArray[Any]:
         torch.set_num_threads(threads)
         with torch.no_grad():
-            loader = DataLoader(Images(), batch_size=FEATURES.batch_size, num_workers=0)
+            loader = DataLoader(Images(), batch_size=FEATURES.batch_size, num_workers=threads)
             return np.concatenate([model(batch.to(device)).cpu().numpy() for batch in loader])
 
     return work

@@ -402,3 +402,15 @@ def test_a_poisoned_cache_in_the_root_is_not_used(tmp_path: Path) -> None:
     found: FeatureCache = open_cache(run(manifest, MATRIX), KEYS.cache)
     assert found.digest == reference
     assert not (tmp_path / "train.h5").is_symlink()
+
+
+def test_a_cache_root_that_everybody_can_open_is_refused_before_any_work(tmp_path: Path) -> None:
+    manifest, root = matrix(tmp_path, np.arange(20.0).reshape(10, 2)), tmp_path / "root"
+    root.mkdir()
+    root.chmod(0o755)
+    with pytest.raises(BadInput, match=r"open to everybody \(mode 755\).*chmod o-rwx"):
+        run(manifest, MATRIX)
+    assert not any(root.iterdir())
+    root.chmod(0o750)
+    merge([run(manifest, MATRIX)], root, tmp_path / "merged.h5", KEYS.cache)
+    assert any(root.iterdir())

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.model import Features
 from dpladder.data import sealed
-from dpladder.data.files import link, replacing
+from dpladder.data.files import closed_folder, link, replacing
 from dpladder.data.sealed import Attrs
 from dpladder.errors import BadInput, DpladderError
 
@@ -110,7 +110,7 @@ def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> None:
     """
     opened = sorted((open_cache(path, key) for path in shards), key=_place)
     attrs = opened[0].attrs
-    whole = address(root, attrs, key)
+    whole = address(closed_folder(root), attrs, key)
     if verify_cache(whole, key) is not None:
         for part in opened:
             _compare(shards[0], part.attrs, {name: attrs[name] for name in attrs if name != "shard"})

@@ -27,7 +27,7 @@ from dpladder.data import sealed
 from dpladder.data.backbones import Encoder, encoder
 from dpladder.data.cache import address, claims, open_cache
 from dpladder.data.datasets import open_source
-from dpladder.data.files import explained, link, private_folder
+from dpladder.data.files import closed_folder, explained, link, private_folder
 from dpladder.data.parallel import in_order
 from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
 from dpladder.data.progress import progress
@@ -98,7 +98,7 @@ def extract(
         **{package: version(package) for package in ("dpladder", "timm", "torch")},
         "shard": f"{shard}/{shards}",
     }
-    whole = address(root, attrs, cache_key)
+    whole = address(closed_folder(root), attrs, cache_key)
     if _is_done(whole, cache_key, claimed):
         link(whole, output)
     else:

@@ -21,6 +21,18 @@ def private_folder(path: Path) -> Path:
     return path
 
 
+def closed_folder(path: Path) -> Path:
+    """A private folder that the user chose, so it may be there already: shared with a group, but not with everybody.
+    A file's size alone tells how many records there are."""
+    mode = private_folder(path).stat().st_mode & 0o777
+    if mode & 0o007:
+        raise BadInput(
+            f"paths.cache is {path}, which is open to everybody (mode {mode:o}). "
+            f"Close it with `chmod o-rwx {path}`, or name another folder."
+        )
+    return path
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A new file of mode 0600 to fill, which takes the name `path` when the block succeeds and vanishes when it fails."""
