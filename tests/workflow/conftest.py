@@ -1,55 +1,29 @@
-"""Tiny projects that Snakemake runs for real, and a walk over the jobs it would run without running them."""
+"""Tiny projects, empty and finished, and a walk over the jobs it would run without running them."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import yaml
+from workspace import ROOT, Workspace, enter
 
 from dpladder import code, stages
 from dpladder.config import load
-from dpladder.config.load import overlay
 from dpladder.parse import known_states
 from dpladder.privacy import ledger as ledgers
-from dpladder.privacy.ledger import Held
 from dpladder.privacy.plan import make_plan
 
-ROOT = Path(__file__).parents[2]
-TINY: dict[str, Any] = {
-    "dataset": {"lineage": "tiny", "source": "npz:data.npz", "nominal_size": 240, "classes": 3},
-    "features": {"model": "none", "dtype": "float32"},
-    "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
-    "sweep": {
-        "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 2}],
-        "search": {"steps": [2, 8]},
-    },
-    "fit": {"using": "best"},
-    "resources": {"threads": 1},
-}
 THREE_RUNGS = {
     "sweep": {"rungs": [{"epsilon": epsilon, "trials": 2} for epsilon in (0.1, 0.2, 0.3)]},
     "final": {"targets": [1.0]},
 }
-
-
-def mixture(records: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
-    """Three classes of 16 features each, easy enough for a tiny budget."""
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, 3, records)
-    centres = 2.0 * np.random.default_rng(0).normal(size=(3, 16))
-    features = centres[labels] + rng.normal(size=(records, 16))
-    return {"features": features.astype(np.float32), "labels": labels}
 
 
 @dataclass(frozen=True)
@@ -60,73 +34,11 @@ class Walk:
     charged: Counter[str]
 
 
-@dataclass(frozen=True)
-class Workspace:
-    """A project in a folder of its own, with a home of its own. Its config is `base`, and what a test lays over it."""
-
-    folder: Path
-    home: Path
-    base: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def results(self) -> Path:
-        return self.folder / "results"
-
-    def configure(self, *changes: Mapping[str, Any]) -> None:
-        values = TINY
-        for change in (self.base, *changes):
-            values = overlay(values, change)
-        (self.folder / "config.yaml").write_text(yaml.safe_dump(values), "utf-8")
-
-    def command(self, *arguments: str) -> list[str]:
-        return [
-            *(sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile")),
-            *("--configfile", "config.yaml", "--workflow-profile", str(ROOT / "profiles/default")),
-            *("--cores", "2", *arguments),
-        ]
-
-    def environment(self, **more: str) -> dict[str, str]:
-        return os.environ | {"DPLADDER_HOME": str(self.home)} | more
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments),
-            cwd=self.folder,
-            env=self.environment(),
-            capture_output=True,
-            text=True,
-            timeout=280,
-            check=False,
-        )
-
-    def finish(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """A run that must end well."""
-        ended = self.run(*arguments)
-        logs = "\n".join(log.read_text() for log in (self.folder / "logs").rglob("*.log"))
-        assert ended.returncode == 0, f"{ended.stderr}\n{ended.stdout}\n{logs}"
-        return ended
-
-    def log(self, name: str) -> str:
-        return (self.folder / "logs" / name).read_text("utf-8")
-
-    def held(self) -> list[Held]:
-        """Everything that was ever charged, oldest first."""
-        state = known_states(load([self.folder / "config.yaml"]))["tiny"]
-        return [held for held in state.items.values() if held.status != "REFUNDED"]
-
-    def public_bytes(self) -> dict[str, bytes]:
-        """The released files by their place."""
-        files = (*self.results.rglob("*.safetensors"), *self.results.rglob("*.json"))
-        return {str(path.relative_to(self.results)): path.read_bytes() for path in files}
-
-
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Workspace:
     """An empty tiny project; its folder is the working directory."""
     made = Workspace(tmp_path / "project", tmp_path / "home")
-    made.folder.mkdir()
-    np.savez(made.folder / "data.npz", **mixture())
-    made.configure()
+    made.create()
     enter(made, monkeypatch)
     return made
 
@@ -141,9 +53,7 @@ def finished_run(tmp_path_factory) -> Workspace:
     with open(shared / "finished.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.results.joinpath("privacy.json").is_file():
-            made.folder.mkdir(parents=True, exist_ok=True)
-            np.savez(made.folder / "data.npz", **mixture())
-            made.configure()
+            made.create()
             made.finish()
     return made
 
@@ -156,12 +66,6 @@ def finished(finished_run, tmp_path, monkeypatch) -> Workspace:
     shutil.copytree(finished_run.home, copy.home)
     enter(copy, monkeypatch)
     return copy
-
-
-def enter(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(workspace.folder)
-    monkeypatch.setenv("DPLADDER_HOME", str(workspace.home))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))  # a parse sets it: put it back afterwards
 
 
 @pytest.fixture
