@@ -21,6 +21,23 @@ wildcard_constraints:
     target=r"[0-9.e+-]+",
 
 
+# Seconds of work on released files: not worth a place in a cluster's queue.
+localrules:
+    plan_spend,
+    select_rung,
+    fit_radius,
+    compose_privacy,
+    summarise,
+    plot_ladder,
+    plot_scores,
+    plot_utility,
+    plot_budget,
+    plot_pareto,
+    plot_heatmap,
+    tabulate,
+    tabulate_spends,
+
+
 def config_of(wildcards):
     return PROJECT.experiments[wildcards.experiment]
 
@@ -155,8 +172,8 @@ def mem_mb_of(wildcards, attempt):
     return config_of(wildcards).resources.mem_mb * attempt
 
 
-def runtime_of(wildcards):
-    return config_of(wildcards).resources.runtime
+def runtime_of(wildcards, attempt):
+    return config_of(wildcards).resources.runtime * attempt
 
 
 def gpu_of(wildcards):

@@ -7,7 +7,6 @@ rule plan_spend:
         "logs/plan_spend.log",
     benchmark:
         "benchmarks/plan_spend.tsv"
-    localrule: True
     conda:
         "../../envs/dpladder.yaml"
     params:
@@ -26,7 +25,6 @@ rule compose_privacy:
         page="results/privacy.md",
     log:
         "logs/compose_privacy.log",
-    localrule: True
     conda:
         "../../envs/dpladder.yaml"
     params:
