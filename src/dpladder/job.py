@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dpladder import stages
-from dpladder.config.model import Resources, Section
+from dpladder.config.model import Resources
+from dpladder.config.section import Section
 from dpladder.errors import DpladderError, Refused
 
 Model = TypeVar("Model", bound=Section)

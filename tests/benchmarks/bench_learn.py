@@ -24,7 +24,8 @@ from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.learn import dp_gd, engine
 from dpladder.learn.descent import descend
 from dpladder.learn.interface import Constants, Data, Hyper
@@ -74,7 +75,7 @@ def contenders(count: int, resources: Resources) -> dict[str, tuple[Callable[[],
     x, y = records.features[:, 0], records.labels
 
     def ours(trials: int, steps: int, start: float) -> None:
-        learner, hyper = Learner(), Hyper(1.0, steps, 0.3)
+        learner, hyper = Descent(), Hyper(1.0, steps, 0.3)
         meters = [Meter(dp_gd.declare(learner, hyper, constants).draws, Source()) for _ in range(trials)]
         first = start * torch.eye(CLASSES, DIMENSION, device=device)
         sums = partial(engine.clipped_sum, records, threads=resources.threads)

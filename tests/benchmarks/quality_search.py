@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.model import Features, Fit, Learner, Resources, Rung, Search, Select, Sweep
+from dpladder.config.learners import Descent
+from dpladder.config.model import Features, Fit, Resources, Rung, Search, Select, Sweep
 from dpladder.learn import dp_gd, score
 from dpladder.learn.engine import train_many
 from dpladder.learn.interface import Constants, Data, Hyper
@@ -35,7 +36,7 @@ from dpladder.search.trial import Trial
 EPSILON, DELTA = 1.0, 1e-5
 WIDE = 32  # trainings that share one pass over the features
 GRID, GRID_REPEATS = 13, 12
-LEARNER = Learner()
+LEARNER = Descent()
 LADDER = (Rung(epsilon=0.1, trials=3), Rung(epsilon=0.2, trials=3))
 
 

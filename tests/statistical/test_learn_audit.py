@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpladder.config.model import Learner
+from dpladder.config.learners import Descent
 from dpladder.learn import descent, engine
 from dpladder.learn.audit import mechanisms, training
 from dpladder.privacy.audit import Mechanism, Report, run_audit
@@ -17,11 +17,11 @@ KEY = b"a public key for audits in tests"
 
 
 def one_step() -> Mechanism:
-    return training(Learner(), steps=1, mu=2.0, relation="add_remove", tight=True)
+    return training(Descent(), steps=1, mu=2.0, relation="add_remove", tight=True)
 
 
 def three_steps() -> Mechanism:
-    return training(Learner(), steps=3, mu=2.0, relation="add_remove")
+    return training(Descent(), steps=3, mu=2.0, relation="add_remove")
 
 
 def failed(report: Report) -> set[str]:

@@ -13,7 +13,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import dp_gd
 from dpladder.learn.descent import EMA, SLACK
@@ -22,7 +23,7 @@ from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_s
 from dpladder.learn.records import load
 from dpladder.privacy.meter import Meter
 
-PAPER = Learner()
+PAPER = Descent()
 ONE = Resources(threads=1)
 CPU = torch.device("cpu")
 CLASSES, DIMENSION = 5, 24
@@ -145,7 +146,7 @@ CASES = {
 
 @pytest.mark.parametrize("switches", CASES.values(), ids=CASES)
 def test_it_equals_the_naive_reference(switches):
-    learner = Learner(**switches)
+    learner = Descent(**switches)
     data = records(views=learner.augment if learner.augment > 1 else None)
     constants = constants_of(data)
     expected = naive(data, learner, HYPER, constants, metered(learner, constants))
@@ -155,7 +156,7 @@ def test_it_equals_the_naive_reference(switches):
 
 @pytest.mark.parametrize("more", [{"relation": "replace_one"}, {"cap": 4}], ids=str)
 def test_it_equals_the_naive_reference_under_other_terms(more):
-    data, learner = records(), Learner()
+    data, learner = records(), Descent()
     constants = constants_of(data, **more)
     expected = naive(data, learner, HYPER, constants, metered(learner, constants))
     weights = trained(data, constants=constants)
@@ -165,7 +166,7 @@ def test_it_equals_the_naive_reference_under_other_terms(more):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("switches", [{}, {"bias": True}, {"sampling_rate": 0.3}], ids=str)
 def test_streaming_from_a_file_gives_the_same_bits(tmp_path, dtype, switches):
-    learner = Learner(**switches)
+    learner = Descent(**switches)
     data = records(count=6000, dtype=dtype)
     data.features[7] = np.inf
     data.features.tofile(tmp_path / "features")
@@ -178,7 +179,7 @@ def test_streaming_from_a_file_gives_the_same_bits(tmp_path, dtype, switches):
 
 
 def test_many_trials_over_one_pass_equal_trials_alone():
-    data, learner, constants = records(300), Learner(), constants_of(records())
+    data, learner, constants = records(300), Descent(), constants_of(records())
     hypers = [Hyper(0.1, 3, 1.0), Hyper(2.0, 9, 0.5), Hyper(0.5, 1, 3.0), Hyper(0.3, 9, 2.0)]
     meters = [metered(learner, constants, hyper, seed) for seed, hyper in enumerate(hypers)]
     together = train_many(data, hypers, learner, constants, meters, ONE)
@@ -199,7 +200,7 @@ def test_threads_only_reorder_the_sum():
 
 
 def test_many_sampled_trials_have_samples_of_their_own():
-    data, learner, constants = records(), Learner(sampling_rate=0.3), constants_of(records())
+    data, learner, constants = records(), Descent(sampling_rate=0.3), constants_of(records())
     meters = [metered(learner, constants, seed=seed) for seed in range(2)]
     together = train_many(data, [HYPER, HYPER], learner, constants, meters, ONE)
     for seed in range(2):
@@ -210,7 +211,8 @@ def test_many_sampled_trials_have_samples_of_their_own():
 
 RERUN = """
 import hashlib, numpy as np
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.learn import dp_gd
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.privacy.meter import Meter
@@ -219,7 +221,7 @@ class Source:
         return hashlib.sha256(f"{name} {index}".encode()).digest()
 random = np.random.default_rng(0)
 data = Data(random.normal(size=(3000, 257)).astype("f"), random.integers(0, 10, 3000))
-learner, hyper, constants = Learner(bias=True), Hyper(1.0, 5, 1.0), Constants(3000, 10, 257)
+learner, hyper, constants = Descent(bias=True), Hyper(1.0, 5, 1.0), Constants(3000, 10, 257)
 meter = Meter(dp_gd.declare(learner, hyper, constants).draws, Source())
 (weights,) = dp_gd.train(data, hyper, learner, constants, meter, Resources(threads=2))
 print(hashlib.sha256(weights.tobytes()).hexdigest())
@@ -243,7 +245,7 @@ def nobody():
 
 @pytest.mark.parametrize("switches", [{}, {"momentum": 0.0, "free_step": False}, {"clip": 3.0}], ids=str)
 def test_the_noise_that_enters_is_the_meters_and_nothing_else(switches):
-    learner, data = Learner(**switches), nobody()
+    learner, data = Descent(**switches), nobody()
     constants, steps, momentum = constants_of(data), HYPER.steps, learner.momentum
     meter, scale = metered(learner, constants), noise_scale(learner, HYPER, constants)
     assert scale == pytest.approx(learner.clip * np.sqrt(steps) / HYPER.mu, rel=1e-9)
@@ -259,7 +261,7 @@ def test_the_noise_that_enters_is_the_meters_and_nothing_else(switches):
 
 def test_each_step_draws_afresh_and_everything_declared_is_drawn():
     data = records()
-    meter = metered(Learner(), constants_of(data))
+    meter = metered(Descent(), constants_of(data))
     trained(data, meter=meter)  # closes the meter, which refuses when a draw is missing
     assert len({used.sha256 for used in meter.used}) == HYPER.steps
 
@@ -268,13 +270,13 @@ def test_a_meter_that_declares_another_noise_refuses():
     data = records()
     for wrong in ({"clip": 2.0}, {"bias": True}):
         with pytest.raises(Refused):
-            trained(data, meter=metered(Learner(**wrong), constants_of(data)))
+            trained(data, meter=metered(Descent(**wrong), constants_of(data)))
     with pytest.raises(Refused):
-        trained(data, meter=metered(Learner(), constants_of(data), Hyper(0.7, HYPER.steps - 1, 2.0)))
+        trained(data, meter=metered(Descent(), constants_of(data), Hyper(0.7, HYPER.steps - 1, 2.0)))
 
 
 def test_without_noise_it_is_plain_clipped_descent():
-    data, learner = records(), Learner()
+    data, learner = records(), Descent()
     weights = trained(data, meter=Silent())
     assert np.allclose(
         weights, naive(data, learner, HYPER, constants_of(data), Silent()), rtol=1e-4, atol=1e-6
@@ -283,7 +285,7 @@ def test_without_noise_it_is_plain_clipped_descent():
 
 def test_no_other_generator_is_touched():
     states = torch.get_rng_state(), np.random.get_state()[1].copy()
-    trained(records(), Learner(init="random"))
+    trained(records(), Descent(init="random"))
     assert torch.equal(states[0], torch.get_rng_state())
     assert np.array_equal(states[1], np.random.get_state()[1])
 
@@ -383,7 +385,7 @@ def test_one_class_learns_nothing_but_noise():
 @pytest.mark.parametrize("count", [0, 1, 2])
 @pytest.mark.parametrize("switches", [{}, {"sampling_rate": 0.3}, {"augment": 2}], ids=str)
 def test_fewer_records_than_classes_train(count, switches):
-    learner = Learner(**switches)
+    learner = Descent(**switches)
     data = records(count, views=learner.augment if learner.augment > 1 else None)
     assert np.isfinite(trained(data, learner)).all()
 
@@ -413,7 +415,7 @@ def test_the_order_of_the_records_does_not_matter():
     data = records()
     order = np.random.default_rng(2).permutation(len(data.labels))
     shuffled = Data(data.features[order], data.labels[order], data.units[order])
-    for learner in (Learner(), Learner(sampling_rate=0.3)):
+    for learner in (Descent(), Descent(sampling_rate=0.3)):
         assert np.allclose(trained(shuffled, learner), trained(data, learner), rtol=1e-4, atol=1e-5)
 
 
@@ -424,10 +426,10 @@ def test_the_features_must_have_the_declared_shape():
     with pytest.raises(BadInput, match="one row per record"):
         trained(Data(records().features, records().labels[1:]))
     with pytest.raises(BadInput, match="sampling_rate"):
-        trained(Data(records().features, records().labels), Learner(sampling_rate=0.3))
+        trained(Data(records().features, records().labels), Descent(sampling_rate=0.3))
 
 
 def test_sums_are_divided_by_public_figures():
     constants = Constants(n0=50, classes=2, dimension=3)
-    assert batch_size(Learner(), constants) == 50
-    assert batch_size(Learner(sampling_rate=0.2), constants) == 10
+    assert batch_size(Descent(), constants) == 50
+    assert batch_size(Descent(sampling_rate=0.2), constants) == 10

@@ -13,7 +13,8 @@ from opacus.optimizers import DPOptimizer
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.learn import dp_mlp, engine, perceptron, score
 from dpladder.learn.interface import Constants, Data, Hyper, noise_scale
 from dpladder.learn.records import load
@@ -75,7 +76,7 @@ def test_the_engine_sums_the_gradients_that_opacus_clips(spread, bound):
 
 
 def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time():
-    data, learner = records(), Learner(bias=True, init="random")
+    data, learner = records(), Descent(bias=True, init="random")
     shapes = dp_mlp.layers(learner, CONSTANTS)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
     weights = perceptron.initial(learner, CONSTANTS, shapes)[None]
@@ -97,7 +98,7 @@ def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time():
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e38, 1e10, 0.0])
 def test_no_record_breaks_the_mlp_or_exceeds_the_bound(value):
-    data, learner = records(1), Learner(init="random")
+    data, learner = records(1), Descent(init="random")
     data.features[0, :3] = value
     shapes = dp_mlp.layers(learner, CONSTANTS)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=False), loss_reduction="sum")
@@ -118,7 +119,7 @@ SWITCHES = [{}, {"bias": True, "average": "ema"}, {"sampling_rate": 0.3}, {"free
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_it_trains_alike_twice_and_draws_each_step_afresh(switches):
-    learner = Learner(name="dp_mlp", **switches)
+    learner = Descent(name="dp_mlp", **switches)
     (first, meter), (second, _) = trained(learner, records()), trained(learner, records())
     assert [layer.shape for layer in first] == [*dp_mlp.layers(learner, CONSTANTS)]
     assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
@@ -127,7 +128,7 @@ def test_it_trains_alike_twice_and_draws_each_step_afresh(switches):
 
 
 def test_poisson_batches_hold_the_records_that_the_meter_names(monkeypatch):
-    data, learner = records(), Learner(name="dp_mlp", sampling_rate=0.3)
+    data, learner = records(), Descent(name="dp_mlp", sampling_rate=0.3)
     again = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
     batches, real = [], perceptron.clipped_sum
 
@@ -143,7 +144,7 @@ def test_poisson_batches_hold_the_records_that_the_meter_names(monkeypatch):
 
 
 def test_with_nobody_in_it_the_mlp_walks_along_the_meters_noise():
-    data, learner = records(), Learner(name="dp_mlp", momentum=0.0, free_step=False)
+    data, learner = records(), Descent(name="dp_mlp", momentum=0.0, free_step=False)
     nobody = Data(data.features, np.full_like(data.labels, -1))
     meter = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
     shapes = dp_mlp.layers(learner, CONSTANTS)
@@ -160,7 +161,7 @@ def test_it_learns_what_no_line_can_tell_apart():
     points = random.uniform(-1, 1, (600, 2))
     data = Data(points.astype(np.float32), (points[:, 0] * points[:, 1] > 0).astype(np.int64))
     constants = Constants(n0=600, classes=2, dimension=2)
-    learner, hyper = Learner(name="dp_mlp", bias=True, init="random"), Hyper(1.0, 40, 100.0)
+    learner, hyper = Descent(name="dp_mlp", bias=True, init="random"), Hyper(1.0, 40, 100.0)
     meter = Meter(dp_mlp.declare(learner, hyper, constants).draws, Seeded())
     weights = dp_mlp.train(data, hyper, learner, constants, meter, ONE)
     assert score.correct_count(weights, data.features, data.labels) > 540
@@ -169,4 +170,4 @@ def test_it_learns_what_no_line_can_tell_apart():
 def test_opacus_says_nothing_in_a_job():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        trained(Learner(name="dp_mlp"), records())
+        trained(Descent(name="dp_mlp"), records())

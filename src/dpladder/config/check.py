@@ -7,6 +7,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+from dpladder.config.learners import UNFINISHED, Descent
 from dpladder.config.model import Config
 from dpladder.config.wording import KeyPath, did_you_mean, shown
 
@@ -162,12 +163,6 @@ def _features(config: Config) -> Iterator[Problem]:
 
 
 def _sweep(config: Config) -> Iterator[Problem]:
-    points = len({rung.epsilon for rung in config.sweep.rungs})
-    if points <= config.fit.degree:
-        yield (
-            ("sweep", "rungs"),
-            f"{points} distinct epsilon for a fit of degree {config.fit.degree}; it needs at least {config.fit.degree + 1}",
-        )
     if config.fit.using == "pooled" and config.fit.degree != 1:
         yield (
             ("fit", "degree"),
@@ -185,16 +180,42 @@ def _sweep(config: Config) -> Iterator[Problem]:
         yield ("sweep", "select", "part"), "given 'validation'; it needs dataset.split.validation above 0"
 
 
+def _ladder(config: Config) -> Iterator[Problem]:
+    learner, degree = config.learner, config.fit.degree
+    points = len({rung.epsilon for rung in config.sweep.rungs})
+    if learner.searches is None and points:
+        yield ("sweep", "rungs"), f"learner {learner.name} has nothing to search; write rungs: []"
+    if learner.searches is not None and points == 0:
+        yield ("sweep", "rungs"), f"given []; learner {learner.name} has an r to search, so add at least 1"
+    elif learner.searches is not None and points <= degree:
+        yield (
+            ("sweep", "rungs"),
+            f"{points} distinct epsilon for a fit of degree {degree}; it needs at least {degree + 1}",
+        )
+
+
+def _known_learner(config: Config) -> Iterator[Problem]:
+    learner = config.learner
+    if learner.name in UNFINISHED:
+        yield (
+            ("learner", "name"),
+            f"given {shown(learner.name)}; this learner is not there yet, choose another",
+        )
+
+
 def _learner(config: Config) -> Iterator[Problem]:
-    if config.learner.sampling_rate < 1:
+    learner = config.learner
+    if not isinstance(learner, Descent):
+        return
+    if learner.sampling_rate < 1:
         yield (
             ("learner", "sampling_rate"),
-            f"given {config.learner.sampling_rate!r}; the ladder plans full-batch trainings, whose cost is exact; set it to 1",
+            f"given {learner.sampling_rate!r}; the ladder plans full-batch trainings, whose cost is exact; set it to 1",
         )
-    if config.learner.augment > 1:
+    if learner.augment > 1:
         yield (
             ("learner", "augment"),
-            f"given {config.learner.augment}; feature caches hold one view per image; set it to 1",
+            f"given {learner.augment}; feature caches hold one view per image; set it to 1",
         )
 
 
@@ -229,7 +250,9 @@ _READS = {
     _mode: ("mode", "dataset.declared_public", "research.repeats"),
     _sources: ("dataset.source", "dataset.public_test", "dataset.public_validation", "dataset.classes"),
     _features: ("features.model", "features.weights", "dataset.source"),
+    _ladder: ("sweep.rungs", "fit.degree", "learner.name"),
     _sweep: ("sweep", "fit", "dataset.public_validation", "dataset.split"),
+    _known_learner: ("learner.name",),
     _learner: ("learner.sampling_rate", "learner.augment"),
     _test_part: ("dataset.public_test", "dataset.split"),
     _paths: ("paths",),

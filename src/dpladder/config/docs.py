@@ -17,7 +17,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from dpladder.config.model import NAME_PATTERN, Config
+from dpladder.config.learners import names
+from dpladder.config.model import Config
+from dpladder.config.section import NAME_PATTERN
 
 DEMO = {
     "dataset": {"lineage": "mnist5k", "source": "mnist5k", "nominal_size": 4000},
@@ -99,7 +101,7 @@ def reference() -> str:
     lines = [
         "# Config reference",
         "",
-        f"Generated from `src/dpladder/config/model.py` by `{COMMAND}`. Unknown keys are errors. Every value is public:",
+        f"Generated from `src/dpladder/config/` by `{COMMAND}`. Unknown keys are errors. Every value is public:",
         "choose it before you look at the data, or derive it from releases.",
         "",
         "`experiments:` maps names to overrides of any key below except `mode` and `paths`; experiments share caches and",
@@ -115,20 +117,20 @@ def reference() -> str:
 
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
-        key, inner, listed = prefix + name, *_inner(field.annotation)
+        key, inner = prefix + name, list(_inner(field.annotation))
         yield f"| `{key}` | {_cell(_allowed(field))} | {_default(field)} | {_cell(field.description or '')} |"
-        if inner is not None:
-            yield from _rows(inner, f"{key}[]." if listed else f"{key}.")
+        for section, listed in inner:
+            if len(inner) > 1:
+                yield f"| *{key}: {', '.join(names(section))}* | | | {_cell(section.__doc__ or '')} |"
+            yield from _rows(section, f"{key}[]." if listed else f"{key}.")
 
 
-def _inner(kind: Any) -> tuple[type[BaseModel] | None, bool]:
+def _inner(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:
+    """The sections that may stand in a place, and whether as entries of a list."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return kind, False
+        yield kind, listed
     for argument in get_args(kind):
-        inner, listed = _inner(argument)
-        if inner is not None:
-            return inner, listed or get_origin(kind) is tuple
-    return None, False
+        yield from _inner(argument, listed or get_origin(kind) is tuple)
 
 
 def _allowed(field: FieldInfo) -> str:
@@ -142,7 +144,8 @@ def _kind(kind: Any, metadata: tuple[Any, ...] = ()) -> str:
     if origin is Annotated:
         return _kind(arguments[0], arguments[1:] + metadata)
     if origin in (Union, UnionType):
-        return " or ".join("empty" if item is NoneType else _kind(item, metadata) for item in arguments)
+        kinds = ["empty" if item is NoneType else _kind(item, metadata) for item in arguments]
+        return " or ".join(dict.fromkeys(kinds))
     if origin is Literal:
         return " \\| ".join(f"`{value}`" for value in arguments)
     if origin is tuple:

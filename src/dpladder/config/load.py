@@ -15,7 +15,9 @@ from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
 from dpladder.config.check import Problem, problems_of_experiment, problems_of_project
-from dpladder.config.model import NAME_PATTERN, Config
+from dpladder.config.learners import DEFAULT
+from dpladder.config.model import Config
+from dpladder.config.section import NAME_PATTERN
 from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, shown
 from dpladder.errors import BadInput
 
@@ -122,11 +124,13 @@ def _gives(values: Any, key: KeyPath) -> bool:
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings merge key by key; everything else, lists included, is replaced whole."""
+    """Mappings merge key by key; everything else, lists included, is replaced whole, and so is a learner by another."""
     merged = dict(below)
     for key, value in above.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = overlay(merged[key], value) if both else value
+        merge = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        if merge and key == "learner":
+            merge = value.get("name", name := merged[key].get("name", DEFAULT)) == name
+        merged[key] = overlay(merged[key], value) if merge else value
     return merged
 
 
@@ -254,6 +258,8 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     """JSON mode keeps types strict (no "yes" for 1.0) while lists may fill tuples."""
+    if isinstance(values.get("learner"), Mapping):
+        values = {**values, "learner": {"name": DEFAULT, **values["learner"]}}
     try:
         return Config.model_validate_json(json.dumps(values, default=str)), []
     except ValidationError as error:
@@ -274,7 +280,9 @@ def _without(values: Mapping[str, Any], keys: Collection[KeyPath]) -> dict[str, 
 
 def _meant(key: KeyPath) -> KeyPath:
     """The key itself, or the one it most likely misspells."""
-    return key[:-1] + tuple(closest(str(part), _section(key[:-1]).model_fields) or part for part in key[-1:])
+    _, sections = _place(key[:-1])
+    fields = [field for section in sections for field in section.model_fields]
+    return key[:-1] + tuple(closest(str(part), fields) or part for part in key[-1:])
 
 
 def _explain(error: ValidationError) -> list[Problem]:
@@ -282,7 +290,7 @@ def _explain(error: ValidationError) -> list[Problem]:
     by_key: dict[KeyPath, list[dict[str, Any]]] = {}
     for detail in error.errors(include_url=False):
         about = _about(dict(detail))
-        by_key.setdefault(_key_of(about["loc"]), []).append(about)
+        by_key.setdefault(_place(about["loc"])[0], []).append(about)
     innermost = [
         key for key in by_key if not any(other[: len(key)] == key and other != key for other in by_key)
     ]
@@ -293,7 +301,16 @@ def _explain(error: ValidationError) -> list[Problem]:
 
 
 def _about(detail: dict[str, Any]) -> dict[str, Any]:
-    """A section's own rule begins with the key that it is about: name that key and its value, not the section."""
+    """A section's own rule begins with the key that it is about: name that key and its value, not the section. The same
+    for a section whose name is not among those that it could have."""
+    if detail["type"] == "union_tag_invalid":
+        name, options = detail["input"]["name"], {"expected": detail["ctx"]["expected_tags"]}
+        return detail | {
+            "type": "literal_error",
+            "loc": (*detail["loc"], "name"),
+            "input": name,
+            "ctx": options,
+        }
     if detail["type"] != "value_error" or not isinstance(detail["input"], Mapping):
         return detail
     key, _, rule = detail["msg"].removeprefix("Value error, ").partition(" ")
@@ -309,12 +326,13 @@ def _given(detail: dict[str, Any]) -> str:
 
 def _wanted(detail: dict[str, Any], key: KeyPath) -> str:
     kind, given = detail["type"], detail["input"]
+    _, sections = _place(detail["loc"][:-1])
     if kind == "extra_forbidden":
-        section = _section(key[:-1])
+        (section,) = sections
         allowed = [*section.model_fields, *(["experiments"] if section is Config else [])]
         return f"unknown key; {did_you_mean(str(key[-1]), allowed)}allowed here: {', '.join(allowed)}"
     if kind == "missing" and isinstance(key[-1], str):
-        return f"required, but missing ({_section(key[:-1]).model_fields[key[-1]].description}); add it"
+        return f"required, but missing ({sections[0].model_fields[key[-1]].description}); add it"
     if kind == "literal_error":
         options = [part.strip("'") for part in re.split(r", | or ", detail["ctx"]["expected"])]
         return f"{did_you_mean(str(given), options)}allowed: {', '.join(options)}"
@@ -337,6 +355,7 @@ def _quotes(kind: str, given: object) -> str:
 WANTED = {
     "bool_type": "allowed: true, false",
     "finite_number": "it should be a finite number",
+    "dict_type": "write its keys under it, one per line, or leave it out",
     "float_type": "it should be a number",
     "int_type": "it should be a whole number",
     "json_invalid": "nested too deeply, or text that is not valid Unicode; write it out plainly",
@@ -350,36 +369,39 @@ WANTED = {
 }
 
 
-def _key_of(loc: Iterable[str | int]) -> KeyPath:
-    """The part of a pydantic location that the user wrote, without the names of union branches."""
+def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
+    """The part of a pydantic location that the user wrote, without the names of union branches, and the sections that
+    may stand there."""
     key: list[str | int] = []
-    model: type[BaseModel] | None = Config
+    sections: list[type[BaseModel]] = [Config]
     for part in loc:
-        if isinstance(part, int) or model is not None:
+        named = [section for section in sections if part in _names(section)]
+        if named:
+            sections = named
+            continue
+        if isinstance(part, int) or sections:
             key.append(part)
-        if isinstance(part, str) and model is not None:
-            model = _model_of(model, part)
-    return tuple(key)
-
-
-def _section(key: KeyPath) -> type[BaseModel]:
-    model: type[BaseModel] = Config
-    for part in key:
         if isinstance(part, str):
-            model = _model_of(model, part) or model
-    return model
+            sections = [inner for section in sections for inner in _sections(section, part)]
+    return tuple(key), sections
 
 
-def _model_of(model: type[BaseModel], name: str) -> type[BaseModel] | None:
-    """The section that a field holds, directly, optionally, or as a list of sections."""
+def _names(section: type[BaseModel]) -> tuple[Any, ...]:
+    """The names that choose a section among those which may stand in one place."""
+    return get_args(section.model_fields["name"].annotation) if "name" in section.model_fields else ()
+
+
+def _sections(model: type[BaseModel], name: str) -> list[type[BaseModel]]:
+    """The sections that a field may hold, directly, optionally, or as a list of sections."""
     field = model.model_fields.get(name)
     waiting: list[Any] = [] if field is None else [field.annotation]
+    found = []
     while waiting:
         kind = waiting.pop()
         if isinstance(kind, type) and issubclass(kind, BaseModel):
-            return kind
+            found.append(kind)
         waiting.extend(get_args(kind))
-    return None
+    return found
 
 
 def _problems_of_override(name: object, override: object) -> Iterator[Problem]:

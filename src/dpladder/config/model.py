@@ -7,18 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Fraction = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+from dpladder.config.learners import Descent, Learner
+from dpladder.config.section import Count, Fraction, Name, Positive, Section
 
 
 class Unit(Section):
@@ -202,9 +194,9 @@ class Select(Section):
 class Sweep(Section):
     """The ladder's rungs: cheap private trials."""
 
-    rungs: Annotated[tuple[Rung, ...], Field(min_length=1)] = Field(
+    rungs: tuple[Rung, ...] = Field(
         (Rung(epsilon=0.1, trials=3), Rung(epsilon=0.2, trials=3)),
-        description="one entry per rung, cheapest first",
+        description="one entry per rung, cheapest first; none, [], for a learner that searches nothing",
     )
     search: Search = Field(default_factory=Search, description=Search.__doc__)
     select: Select = Field(default_factory=Select, description=Select.__doc__)
@@ -240,30 +232,6 @@ class Final(Section):
         if self.targets and self.budget != "remaining":
             raise ValueError("targets are totals, so they need budget: remaining")
         return self
-
-
-class Learner(Section):
-    """What one private training is."""
-
-    name: Literal["dp_gd", "dp_mlp"] = Field(
-        "dp_gd",
-        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the same with one hidden layer",
-    )
-    clip: Positive = Field(1.0, description="C, the L2 bound on one unit's gradient")
-    momentum: Fraction = Field(0.9, description="heavy-ball momentum")
-    weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
-    bias: bool = Field(False, description="append a constant feature")
-    init: Literal["zero", "random"] = Field(
-        "zero", description="initial weights; random ones come from the public seed"
-    )
-    sampling_rate: Annotated[float, Field(gt=0, le=1)] = Field(
-        1.0, description="1: full batch, accounted exactly; below 1: Poisson sampling, accounted by PLD"
-    )
-    average: Literal["none", "ema", "swa"] = Field(
-        "none", description="which iterate is released: the last, or an average of released ones"
-    )
-    augment: Count = Field(1, description="views per image, averaged before clipping")
-    free_step: bool = Field(True, description="one last step along the momentum buffer, free post-processing")
 
 
 class Evaluate(Section):
@@ -320,7 +288,7 @@ class Config(Section):
     sweep: Sweep = Field(default_factory=Sweep, description=Sweep.__doc__)
     fit: Fit = Field(default_factory=Fit, description=Fit.__doc__)
     final: Final = Field(default_factory=Final, description=Final.__doc__)
-    learner: Learner = Field(default_factory=Learner, description=Learner.__doc__)
+    learner: Learner = Field(default_factory=Descent, description="What one private training is.")
     evaluate: Evaluate = Field(default_factory=Evaluate, description=Evaluate.__doc__)
     research: Research = Field(default_factory=Research, description=Research.__doc__)
     resources: Resources = Field(default_factory=Resources, description=Resources.__doc__)

@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent, Learner, learner_of
+from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, noise_scale
@@ -42,12 +43,13 @@ def mechanisms(only: str | None = None) -> tuple[Mechanism, ...]:
         mechanism
         for name in LEARNERS
         if only in (None, name)
-        for mechanism in of_learner(Learner.model_validate({"name": name}))
+        if isinstance(learner := learner_of({"name": name}), Descent)
+        for mechanism in of_learner(learner)
     ]
     return tuple(learners) if only else (*built_in(), right_and_wrong(), *learners)
 
 
-def of_learner(learner: Learner) -> tuple[Mechanism, ...]:
+def of_learner(learner: Descent) -> tuple[Mechanism, ...]:
     """One step, which a canary can saturate, and several, whose noise must be fresh in each."""
     linear = learner.name == "dp_gd"
     return (
@@ -57,7 +59,7 @@ def of_learner(learner: Learner) -> tuple[Mechanism, ...]:
     )
 
 
-def training(learner: Learner, steps: int, mu: float, relation: Relation, tight: bool = False) -> Mechanism:
+def training(learner: Descent, steps: int, mu: float, relation: Relation, tight: bool = False) -> Mechanism:
     constants = Constants(N0, CLASSES, len(NOTHING[0]), relation)
     hyper = Hyper(ETA, steps, mu)
     declared = method(learner.name).declare(learner, hyper, constants)
@@ -110,7 +112,7 @@ def _train(
     return np.concatenate([np.ravel(layer).astype(np.float64) for layer in weights])
 
 
-def _reach(learner: Learner, steps: int) -> list[float]:
+def _reach(learner: Descent, steps: int) -> list[float]:
     """By how many learning rates one unit of each step's gradient moves the last weights: momentum carries it on, and
     the free step once more."""
     m = learner.momentum

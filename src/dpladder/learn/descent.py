@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.model import Learner
+from dpladder.config.learners import Descent
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Hyper, batch_size, noise_scale
 from dpladder.learn.records import Records, Rows
@@ -34,7 +34,7 @@ def descend(
     first: Tensor,
     records: Records,
     hypers: Sequence[Hyper],
-    learner: Learner,
+    learner: Descent,
     constants: Constants,
     meters: Sequence[Meter],
     units: NDArray[np.uint8] | None = None,
@@ -81,7 +81,7 @@ def _noise(meters: Sequence[Meter], scales: Sequence[float], like: Tensor) -> Te
     return noise.pin_memory().to(like.device, non_blocking=True) if like.is_cuda else noise
 
 
-def _rows(records: Records, learner: Learner, meter: Meter, units: NDArray[np.uint8] | None) -> list[Rows]:
+def _rows(records: Records, learner: Descent, meter: Meter, units: NDArray[np.uint8] | None) -> list[Rows]:
     """The rows of this step: all of them, or a Poisson sample of the units."""
     if learner.sampling_rate == 1.0:
         return records.chunks()
@@ -90,6 +90,6 @@ def _rows(records: Records, learner: Learner, meter: Meter, units: NDArray[np.ui
     return records.chosen(meter.mask("sample", learner.sampling_rate, units))
 
 
-def _newest(learner: Learner, step: int) -> float:
+def _newest(learner: Descent, step: int) -> float:
     """Weight of this step's iterate in the average that is released. All iterates are as private as the last one."""
     return {"none": 1.0, "swa": 1.0 / (step + 1), "ema": max(EMA, 1.0 / (step + 1))}[learner.average]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights, declaration
 from dpladder.privacy.meter import Meter
 
 
-def declare(learner: Learner, hyper: Hyper, constants: Constants) -> Declaration:
+def declare(learner: Descent, hyper: Hyper, constants: Constants) -> Declaration:
     return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
 
 
 def train(
-    data: Data, hyper: Hyper, learner: Learner, constants: Constants, meter: Meter, resources: Resources
+    data: Data, hyper: Hyper, learner: Descent, constants: Constants, meter: Meter, resources: Resources
 ) -> Weights:
     from dpladder.learn.engine import train_many
 

@@ -6,20 +6,21 @@ import math
 
 import numpy as np
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Shape, Weights, declaration
 from dpladder.privacy.meter import Meter
 
 HIDDEN = 128
 
 
-def declare(learner: Learner, hyper: Hyper, constants: Constants) -> Declaration:
+def declare(learner: Descent, hyper: Hyper, constants: Constants) -> Declaration:
     size = sum(math.prod(shape) for shape in layers(learner, constants))
     return declaration(learner, hyper, constants, (size,))
 
 
 def train(
-    data: Data, hyper: Hyper, learner: Learner, constants: Constants, meter: Meter, resources: Resources
+    data: Data, hyper: Hyper, learner: Descent, constants: Constants, meter: Meter, resources: Resources
 ) -> Weights:
     from dpladder.learn.perceptron import train_flat
 
@@ -29,6 +30,6 @@ def train(
     return tuple(part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True))
 
 
-def layers(learner: Learner, constants: Constants) -> tuple[Shape, Shape]:
+def layers(learner: Descent, constants: Constants) -> tuple[Shape, Shape]:
     """Shapes of the two weight matrices; a bias is a last column."""
     return (HIDDEN, constants.dimension + learner.bias), (constants.classes, HIDDEN + learner.bias)

@@ -19,7 +19,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.learn.descent import SLACK, descend
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import Records, Rows, load, prepare
@@ -35,7 +36,7 @@ TINY = (
 def train_many(
     data: Data,
     hypers: Sequence[Hyper],
-    learner: Learner,
+    learner: Descent,
     constants: Constants,
     meters: Sequence[Meter],
     resources: Resources,
@@ -124,7 +125,7 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
     return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * lengths.sum(2)) / views
 
 
-def initial(learner: Learner, constants: Constants) -> Tensor:
+def initial(learner: Descent, constants: Constants) -> Tensor:
     """Zeros, or what a linear layer starts from by custom, drawn from the public seed."""
     shape = (constants.classes, constants.dimension + learner.bias)
     if learner.init == "zero":

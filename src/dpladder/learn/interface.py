@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
@@ -74,34 +75,35 @@ class Declaration:
 
 
 class Method(Protocol):
-    """A learner: a module with these two functions, and one line in the registry."""
+    """A learner: a module with these two functions, and one line in the registry. `learner` is its own section of the
+    config."""
 
-    def declare(self, learner: Learner, hyper: Hyper, constants: Constants) -> Declaration: ...
+    def declare(self, learner: Any, hyper: Hyper, constants: Constants) -> Declaration: ...
 
     def train(
         self,
         data: Data,
         hyper: Hyper,
-        learner: Learner,
+        learner: Any,
         constants: Constants,
         meter: Meter,
         resources: Resources,
     ) -> Weights: ...
 
 
-def noise_multiplier(learner: Learner, hyper: Hyper, constants: Constants) -> float:
+def noise_multiplier(learner: Descent, hyper: Hyper, constants: Constants) -> float:
     """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe side."""
     if learner.sampling_rate == 1.0:
         return gdp.sigma(hyper.mu, hyper.steps)
     return _sampled_sigma(hyper.mu, hyper.steps, learner.sampling_rate, constants.relation, constants.delta)
 
 
-def noise_scale(learner: Learner, hyper: Hyper, constants: Constants) -> float:
+def noise_scale(learner: Descent, hyper: Hyper, constants: Constants) -> float:
     """The noise sd on a sum of clipped gradients."""
     return noise_multiplier(learner, hyper, constants) * learner.clip * constants.doubling
 
 
-def declaration(learner: Learner, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
+def declaration(learner: Descent, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
     """A run's `steps` noised sums of gradients of this shape, each over a Poisson sample where the learner samples."""
     gaussian = Gaussian(noise_multiplier(learner, hyper, constants))
     noise = Draw("noise", "gaussian", noise_scale(learner, hyper, constants), shape, hyper.steps)
@@ -111,7 +113,7 @@ def declaration(learner: Learner, hyper: Hyper, constants: Constants, shape: Sha
     return Declaration((Counted(Sampled(learner.sampling_rate, gaussian), hyper.steps),), (noise, sample))
 
 
-def batch_size(learner: Learner, constants: Constants) -> float:
+def batch_size(learner: Descent, constants: Constants) -> float:
     """What a sum is divided by: the units expected in it, from public figures alone (DESIGN, contract line 12)."""
     return constants.n0 * learner.sampling_rate
 

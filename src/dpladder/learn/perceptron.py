@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from dpladder.config.model import Learner, Resources
+from dpladder.config.learners import Descent
+from dpladder.config.model import Resources
 from dpladder.learn.descent import descend
 from dpladder.learn.interface import Constants, Data, Hyper, Shape
 from dpladder.learn.records import Records, Rows, load, prepare
@@ -39,7 +40,7 @@ class Perceptron(nn.Module):
 def train_flat(
     data: Data,
     hyper: Hyper,
-    learner: Learner,
+    learner: Descent,
     constants: Constants,
     layers: Sequence[Shape],
     meter: Meter,
@@ -86,7 +87,7 @@ def clipped_sum(
     return total
 
 
-def initial(learner: Learner, constants: Constants, layers: Sequence[Shape]) -> Tensor:
+def initial(learner: Descent, constants: Constants, layers: Sequence[Shape]) -> Tensor:
     """Drawn from the public seed. `zero` holds for the outer layer alone: with both at zero no gradient would pass."""
     random = np.random.default_rng(constants.seed)
     inner, outer = (random.uniform(-1.0, 1.0, shape) * shape[1] ** -0.5 for shape in layers)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from dpladder.config.model import Learner, Search
+from dpladder.config.learners import learner_of
+from dpladder.config.model import Search
 from dpladder.job import Task, read_json, section, write_json
 from dpladder.learn import score, weights
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
@@ -30,7 +31,7 @@ def run_trial(task: Task) -> None:
     held, search, learner = (
         reserved(task),
         section(task, "sweep.search", Search),
-        section(task, "learner", Learner),
+        learner_of(task.cfg["learner"]),
     )
     train, scored = part_of(task, "train"), part_of(task, task.cfg["scored"]["part"])
     constants = constants_of(task, train)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpladder.config.model import Learner
-from dpladder.job import Task, read_json, section
+from dpladder.config.learners import learner_of
+from dpladder.job import Task, read_json
 from dpladder.learn import weights
 from dpladder.learn.interface import Hyper
 from dpladder.learn.registry import method
@@ -14,7 +14,7 @@ from dpladder.rules.private import constants_of, file_digest, part_of, read, rel
 
 
 def train_final(task: Task) -> None:
-    held, learner, train = reserved(task), section(task, "learner", Learner), part_of(task, "train")
+    held, learner, train = reserved(task), learner_of(task.cfg["learner"]), part_of(task, "train")
     constants = constants_of(task, train)
     fit = read_json(task.input["fit"])
     hyper = Hyper(fit["eta"], fit["steps"], held.mu("weights"))

@@ -1,0 +1,197 @@
+"""The learners' sections: one class for each method, with the options that it reads and no others.
+
+`searches` says what the ladder's r stands for. `rate`: r is the total step size eta * steps. `ridge`: r is 1/lambda,
+because ridge regression at lambda is close to gradient flow stopped at time 1/lambda (Ali, Kolter & Tibshirani 2019).
+None: there is nothing to search, so there is no ladder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+from pydantic import Field, TypeAdapter
+
+from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
+
+Searched = Literal["rate", "ridge"] | None
+
+Clip = Annotated[Positive, Field(description="C, the L2 bound on one unit's gradient")]
+Radius = Annotated[Positive, Field(description="records are scaled into a ball of this public radius first")]
+
+
+class Descent(Section):
+    """Full-batch gradient descent with momentum (Panda et al.), on a linear head or with one hidden layer."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_gd", "dp_mlp"] = Field(
+        "dp_gd",
+        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the same with one hidden layer",
+    )
+    clip: Clip = 1.0
+    momentum: Fraction = Field(0.9, description="heavy-ball momentum")
+    weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
+    bias: bool = Field(False, description="append a constant feature")
+    init: Literal["zero", "random"] = Field(
+        "zero", description="initial weights; random ones come from the public seed"
+    )
+    sampling_rate: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0, description="1: full batch, accounted exactly; below 1: Poisson sampling, accounted by PLD"
+    )
+    average: Literal["none", "ema", "swa"] = Field(
+        "none", description="which iterate is released: the last, or an average of released ones"
+    )
+    augment: Count = Field(1, description="views per image, averaged before clipping")
+    free_step: bool = Field(True, description="one last step along the momentum buffer, free post-processing")
+
+
+class Adam(Section):
+    """Full-batch DP-Adam on a linear head."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_adam"] = "dp_adam"
+    clip: Clip = 1.0
+    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="decay of the two moments")
+    stability: Positive = Field(1e-8, description="added to the root of the second moment")
+
+
+class AdamNoSecondMoment(Section):
+    """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM)."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_adam_wosm"] = "dp_adam_wosm"
+    clip: Clip = 1.0
+    beta: Fraction = Field(0.9, description="decay of the first moment")
+    stability: Positive = Field(1e-8, description="added to the noise level")
+
+
+class Covariance(Section):
+    """A noised feature covariance, released once and shared by every training with equal keys."""
+
+    epsilon: Positive = Field(description="epsilon of the noised covariance alone, at the lineage's delta")
+
+
+class LeastSquares(Section):
+    """DP-LS: ridge regression on the labels, weighted by class, from noised second moments (Mehta et al.)."""
+
+    searches: ClassVar[Searched] = "ridge"
+    steps: ClassVar[int] = 1
+    name: Literal["dp_ls"] = "dp_ls"
+    radius: Radius = 1.0
+    alpha: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.1, description="weight of all records beside a class's own, free post-processing"
+    )
+    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
+
+
+class Newton(Section):
+    """DP-Newton: noised gradients and Hessians of logistic regression, class by class (Mehta et al.)."""
+
+    searches: ClassVar[Searched] = "ridge"
+    name: Literal["dp_newton"] = "dp_newton"
+    radius: Radius = 1.0
+    steps: Count = Field(10, description="Newton steps")
+    link: Literal["softmax", "sigmoid"] = Field(
+        "softmax",
+        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, as published",
+    )
+
+
+class FeatureCovariance(Section):
+    """DP-FC: gradient descent preconditioned by the noised feature covariance (Mehta et al.)."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_fc"] = "dp_fc"
+    clip: Clip = 1.0
+    radius: Radius = 1.0
+    damping: Positive = Field(0.1, description="added to every eigenvalue of the mean covariance")
+    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
+
+
+class HyperparameterFree(Section):
+    """HyFreeDP: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
+
+    searches: ClassVar[Searched] = None
+    name: Literal["hyfree_dp"] = "hyfree_dp"
+    steps: Count = Field(50, description="training steps")
+    eta: Positive = Field(1.0, description="first learning rate")
+    every: Count = Field(5, description="steps between two looks at the loss")
+    gamma: Annotated[float, Field(gt=1, allow_inf_nan=False)] = Field(
+        1.01, description="noise on gradients over what it would be without losses to pay for"
+    )
+
+
+class ZerothOrder(Section):
+    """DP-ZO: steps along public random directions, by noised differences of the loss (Tang et al.)."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_zo"] = "dp_zo"
+    clip: Annotated[Positive, Field(description="C, the bound on one unit's difference of losses")] = 1.0
+    smoothing: Positive = Field(1e-3, description="phi, how far along a direction the loss is looked at")
+    noise: Literal["gaussian", "laplace"] = Field(
+        "gaussian", description="of the noised difference; laplace is pure DP at each step"
+    )
+
+
+class OneStep(Section):
+    """A single noised gradient step at a public rate."""
+
+    searches: ClassVar[Searched] = None
+    steps: ClassVar[int] = 1
+    name: Literal["one_step"] = "one_step"
+    clip: Clip = 1.0
+    eta: Positive = Field(1.0, description="the learning rate")
+
+
+class StepSizeFree(Section):
+    """Gradient descent whose step size grows with what the released gradients show (Prodigy)."""
+
+    searches: ClassVar[Searched] = None
+    name: Literal["dp_prodigy"] = "dp_prodigy"
+    clip: Clip = 1.0
+    steps: Count = Field(50, description="training steps")
+    eta: Positive = Field(1e-3, description="first estimate of the distance to the optimum")
+
+
+Learner = Annotated[
+    Descent
+    | Adam
+    | AdamNoSecondMoment
+    | LeastSquares
+    | Newton
+    | FeatureCovariance
+    | HyperparameterFree
+    | ZerothOrder
+    | OneStep
+    | StepSizeFree,
+    Field(discriminator="name"),
+]
+DEFAULT = "dp_gd"
+UNFINISHED = frozenset(
+    {
+        "dp_adam",
+        "dp_adam_wosm",
+        "dp_fc",
+        "dp_ls",
+        "dp_newton",
+        "dp_prodigy",
+        "dp_zo",
+        "hyfree_dp",
+        "one_step",
+    }
+)
+"""Sections whose method is not in learn/registry.py yet; the config refuses them. A name leaves when its module comes."""
+
+
+def learner_of(values: Mapping[str, Any]) -> Learner:
+    """A learner's section from plain values."""
+    return _ADAPTER.validate_json(json.dumps(values))
+
+
+def names(section: Any) -> tuple[str, ...]:
+    """The learners that a section is for."""
+    return get_args(section.model_fields["name"].annotation)
+
+
+_ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
