@@ -220,7 +220,10 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
             and file != results / "privacy.json"
             and "free" not in json.loads(file.read_text("utf-8"))
         ):
-            problems.append(f"{file.relative_to(results.parent)}: a cost that the statement does not count")
+            problems.append(
+                f"{file.relative_to(results.parent)}: a cost that the statement does not count. If a run under another "
+                "config left it, move or delete what lies beside it; the ledger keeps its charge"
+            )
     return problems
 
 
