@@ -231,6 +231,12 @@ BETWEEN = {
     "research on private data": bad(
         "mode (", "declared public", "set dataset.declared_public: true", more="mode: research"
     ),
+    "the name of a repeat": bad(
+        "experiments.main-2",
+        "what a repeat of main is called",
+        dataset=a_dataset("declared_public: true"),
+        more="mode: research\nresearch: {repeats: 2}\nexperiments: {main-2: {}}",
+    ),
     "repeats in a release": bad(
         "research.repeats", "given 3", "need mode: research", more="research: {repeats: 3}"
     ),

@@ -68,6 +68,21 @@ def test_an_experiment_without_overrides_is_the_base_under_another_name(small):
     assert project.experiments["again"] == project.main
 
 
+def test_repeats_are_experiments_with_seeds_of_their_own(small):
+    over = {"mode": "research", "dataset": {"declared_public": True}, "research": {"seed": 5, "repeats": 3}}
+    project = load([small], overlay(over, {"experiments": {"once": {"research": {"repeats": 1}}}}))
+    assert {"main", "main-2", "main-3", "once"} <= set(project.experiments)
+    assert "once-2" not in project.experiments
+    seeds = [
+        (c.research.seed, c.sweep.search.seed)
+        for c in map(project.experiments.get, ("main", "main-2", "main-3"))
+    ]
+    assert seeds == [(5, 0), (6, 1), (7, 2)]
+    # How many repeats there are changes none of them.
+    more = load([small], overlay(over, {"research": {"repeats": 4}}))
+    assert more.experiments["main-3"] == project.experiments["main-3"]
+
+
 def test_experiments_on_two_lineages_may_differ_in_their_terms(small):
     other = {"dataset": {"lineage": "other"}, "privacy": {"delta": 1e-6, "relation": "replace_one"}}
     assert load([small], {"experiments": {"other": other}}).experiments["other"].privacy.delta == 1e-6

@@ -103,15 +103,27 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
                 "public_test": "npz:test.npz",
                 "public_validation": "npz:validation.npz",
             },
+            "research": {"repeats": 2},
             "sweep": {"select": {"by": "public"}},
             "experiments": {"flat": {"fit": {"against": "mu"}}},
         }
     )
-    project.finish("results/flat/summary.json")
+    project.finish("results/flat/summary.json", "results/flat-2/summary.json", "results/figures/heatmap.svg")
     assert main(["verify", "results"]) == 0
     assert not Path("results/flat/rungs").exists()
     jobs = Counter((held.job.experiment, held.job.rule) for held in project.held())
-    assert jobs == {("main", "run_trial"): 4, ("main", "train_final"): 1, ("flat", "train_final"): 1}
+    assert jobs == {
+        ("main", "run_trial"): 4,
+        ("main", "train_final"): 1,
+        ("flat", "train_final"): 1,
+        ("main-2", "run_trial"): 4,
+        ("main-2", "train_final"): 1,
+        ("flat-2", "train_final"): 1,
+    }
+    trials = {
+        name: [t["r"] for t in summary(name)["rungs"][0]["trials"]] for name in ("main", "main-2", "flat-2")
+    }
+    assert trials["main"] != trials["main-2"] == trials["flat-2"]
     trial = json.loads(Path(TRIAL).read_text())["trial"]
     assert (trial["sd"], trial["counted"]) == (0.0, 60)
     assert summary("flat")["targets"][0]["test"]["noised"] is False

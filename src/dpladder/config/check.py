@@ -49,7 +49,17 @@ def problems_of_project(experiments: Mapping[str, Config]) -> list[Problem]:
             for key in terms
             if terms[key] != agreed[key]
         ]
+        problems += [
+            (("experiments", taken), f"this is what a repeat of {name} is called; choose another name")
+            for taken in repeat_names(name, config)[1:]
+            if taken in experiments
+        ]
     return problems
+
+
+def repeat_names(name: str, config: Config) -> list[str]:
+    """What the repeats of an experiment are called; the first one is the experiment itself."""
+    return [name, *(f"{name}-{repeat}" for repeat in range(2, config.research.repeats + 1))]
 
 
 def lineage_terms(config: Config) -> dict[str, object]:

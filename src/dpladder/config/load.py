@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
-from dpladder.config.check import Problem, problems_of_experiment, problems_of_project
+from dpladder.config.check import Problem, problems_of_experiment, problems_of_project, repeat_names
 from dpladder.config.learners import DEFAULT
 from dpladder.config.model import Config
 from dpladder.config.section import NAME_PATTERN
@@ -105,7 +105,22 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         located = [f"  - {_located(key, message, lines)}" for key, message in problems]
         raise BadInput("\n".join([f"config: {count}", *located]))
-    return Project(experiments)
+    return Project(_repeated(experiments))
+
+
+def _repeated(experiments: Mapping[str, Config]) -> dict[str, Config]:
+    """Every repeat of an experiment as an experiment of its own, with seeds of its own for draws and noise."""
+    expanded = {}
+    for name, config in experiments.items():
+        for repeat, own_name in enumerate(repeat_names(name, config)):
+            research = {"seed": config.research.seed + repeat, "repeats": 1}
+            search = config.sweep.search.model_copy(update={"seed": config.sweep.search.seed + repeat})
+            update = {
+                "research": config.research.model_copy(update=research),
+                "sweep": config.sweep.model_copy(update={"search": search}),
+            }
+            expanded[own_name] = config.model_copy(update=update)
+    return expanded
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
