@@ -27,7 +27,7 @@ from torch.nn.functional import cross_entropy
 from dpladder.config.learners import Descent
 from dpladder.config.model import Resources
 from dpladder.learn import dp_gd, engine
-from dpladder.learn.descent import descend
+from dpladder.learn.descent import descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import load, prepare
 from dpladder.privacy.meter import Meter
@@ -81,7 +81,7 @@ def contenders(count: int, resources: Resources) -> dict[str, tuple[Callable[[],
         sums = partial(engine.clipped_sum, records, threads=resources.threads)
         torch.set_num_threads(1)  # as train_many does
         with torch.inference_mode():
-            descend(sums, first, records, [hyper] * trials, learner, constants, meters)
+            descend(sums, first, records, [hyper] * trials, learner, constants, meters, momentum(learner))
         torch.set_num_threads(resources.threads)
 
     return {

@@ -34,33 +34,33 @@ def test_every_learner_passes(name: str) -> None:
 
 
 def patched_noise(change: Callable[[Any], Any]) -> Callable[..., Any]:
-    honest = descent._noise
+    honest = descent.noise
     return lambda meters, scales, like: change(honest(meters, scales, like))
 
 
 def test_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descent, "_noise", patched_noise(lambda noise: noise / 2))
+    monkeypatch.setattr(descent, "noise", patched_noise(lambda noise: noise / 2))
     assert "scale of noise over its claim" in failed(run_audit([one_step()], KEY))
 
 
 def test_one_noise_vector_for_all_classes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descent, "_noise", patched_noise(lambda noise: noise[:, :1].expand_as(noise)))
+    monkeypatch.setattr(descent, "noise", patched_noise(lambda noise: noise[:, :1].expand_as(noise)))
     assert "largest correlation of noise" in failed(run_audit([one_step()], KEY))
 
 
 def test_one_noise_vector_for_all_steps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest, first = descent._noise, {}
+    honest, first = descent.noise, {}
 
     def stuck(meters: Any, scales: Any, like: Any) -> Any:
         drawn = honest(meters, scales, like)
         return first.setdefault(id(meters[0]), drawn)
 
-    monkeypatch.setattr(descent, "_noise", stuck)
+    monkeypatch.setattr(descent, "noise", stuck)
     assert failed(run_audit([three_steps()], KEY))
 
 
 def test_noise_on_the_mean_instead_of_the_sum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descent, "_noise", patched_noise(lambda noise: noise / 50))
+    monkeypatch.setattr(descent, "noise", patched_noise(lambda noise: noise / 50))
     assert "scale of noise over its claim" in failed(run_audit([one_step()], KEY))
 
 
@@ -76,5 +76,5 @@ def test_a_forgotten_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_noise_of_its_own_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
-    monkeypatch.setattr(descent, "_noise", patched_noise(lambda noise: noise + float(random.normal())))
+    monkeypatch.setattr(descent, "noise", patched_noise(lambda noise: noise + float(random.normal())))
     assert "randomness outside the meter" in failed(run_audit([one_step()], KEY))

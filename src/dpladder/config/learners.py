@@ -21,16 +21,11 @@ Clip = Annotated[Positive, Field(description="C, the L2 bound on one unit's grad
 Radius = Annotated[Positive, Field(description="records are scaled into a ball of this public radius first")]
 
 
-class Descent(Section):
-    """Full-batch gradient descent with momentum (Panda et al.), on a linear head or with one hidden layer."""
+class Descending(Section):
+    """What every descent along noised, clipped gradients reads."""
 
-    searches: ClassVar[Searched] = "rate"
-    name: Literal["dp_gd", "dp_mlp"] = Field(
-        "dp_gd",
-        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the same with one hidden layer",
-    )
+    name: str
     clip: Clip = 1.0
-    momentum: Fraction = Field(0.9, description="heavy-ball momentum")
     weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
     bias: bool = Field(False, description="append a constant feature")
     init: Literal["zero", "random"] = Field(
@@ -43,25 +38,37 @@ class Descent(Section):
         "none", description="which iterate is released: the last, or an average of released ones"
     )
     augment: Count = Field(1, description="views per image, averaged before clipping")
+    free_step: bool = Field(False, description="one last step along the last direction, free post-processing")
+
+
+class Descent(Descending):
+    """Full-batch gradient descent with momentum (Panda et al.), on a linear head or with one hidden layer."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_gd", "dp_mlp"] = Field(
+        "dp_gd",
+        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the same with one hidden layer",
+    )
+    momentum: Fraction = Field(0.9, description="heavy-ball momentum")
     free_step: bool = Field(True, description="one last step along the momentum buffer, free post-processing")
 
 
-class Adam(Section):
-    """Full-batch DP-Adam on a linear head."""
+class Adam(Descending):
+    """DP-Adam on a linear head (Mehta et al.). A step moves each weight by about eta, whatever the gradient's scale: let
+    sweep.search.eta reach down to 0.001."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_adam"] = "dp_adam"
-    clip: Clip = 1.0
     betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="decay of the two moments")
     stability: Positive = Field(1e-8, description="added to the root of the second moment")
 
 
-class AdamNoSecondMoment(Section):
-    """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM)."""
+class AdamNoSecondMoment(Descending):
+    """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM). sweep.search.eta as for
+    dp_adam."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_adam_wosm"] = "dp_adam_wosm"
-    clip: Clip = 1.0
     beta: Fraction = Field(0.9, description="decay of the first moment")
     stability: Positive = Field(1e-8, description="added to the noise level")
 
@@ -110,48 +117,56 @@ class FeatureCovariance(Section):
 
 
 class HyperparameterFree(Section):
-    """HyFreeDP: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
+    """HyFreeDP on a linear head: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
 
     searches: ClassVar[Searched] = None
     name: Literal["hyfree_dp"] = "hyfree_dp"
     steps: Count = Field(50, description="training steps")
-    eta: Positive = Field(1.0, description="first learning rate")
-    every: Count = Field(5, description="steps between two looks at the loss")
+    eta: Positive = Field(1.0, description="first learning rate; private losses move it")
+    every: Count = Field(5, description="K, steps from one look at the losses to the next")
     gamma: Annotated[float, Field(gt=1, allow_inf_nan=False)] = Field(
         1.01, description="noise on gradients over what it would be without losses to pay for"
     )
+    bias: bool = Field(False, description="append a constant feature")
 
 
 class ZerothOrder(Section):
-    """DP-ZO: steps along public random directions, by noised differences of the loss (Tang et al.)."""
+    """DP-ZO on a linear head: steps along public random directions, by noised differences of the loss (Tang et al.).
+    Directions have length 1, so that eta means what it means elsewhere; many more steps than elsewhere pay."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_zo"] = "dp_zo"
     clip: Annotated[Positive, Field(description="C, the bound on one unit's difference of losses")] = 1.0
-    smoothing: Positive = Field(1e-3, description="phi, how far along a direction the loss is looked at")
+    smoothing: Positive = Field(1.0, description="phi, how far along a direction the loss is looked at")
     noise: Literal["gaussian", "laplace"] = Field(
-        "gaussian", description="of the noised difference; laplace is pure DP at each step"
+        "gaussian",
+        description="of the noised difference; laplace makes each step pure DP, and is charged as its Gaussian bound",
     )
+    bias: bool = Field(False, description="append a constant feature")
 
 
 class OneStep(Section):
-    """A single noised gradient step at a public rate."""
+    """A single step of DP-Adam from zero on a linear head. The rate scales the weights and changes no prediction."""
 
     searches: ClassVar[Searched] = None
     steps: ClassVar[int] = 1
     name: Literal["one_step"] = "one_step"
     clip: Clip = 1.0
-    eta: Positive = Field(1.0, description="the learning rate")
+    eta: Positive = Field(0.01, description="the learning rate")
+    stability: Positive = Field(
+        1e-8, description="added to the gradient's size; a large one keeps its direction"
+    )
+    bias: bool = Field(False, description="append a constant feature")
 
 
-class StepSizeFree(Section):
-    """Gradient descent whose step size grows with what the released gradients show (Prodigy)."""
+class StepSizeFree(Descending):
+    """Gradient descent on a linear head whose step sizes grow with what the released gradients show (Prodigy)."""
 
     searches: ClassVar[Searched] = None
     name: Literal["dp_prodigy"] = "dp_prodigy"
-    clip: Clip = 1.0
     steps: Count = Field(50, description="training steps")
-    eta: Positive = Field(1e-3, description="first estimate of the distance to the optimum")
+    eta: Positive = Field(1.0, description="d0, a first estimate of how far the optimum is; it only grows")
+    gradient_bound: NonNegative = Field(0.0, description="G, added under the root of the squared gradients")
 
 
 Learner = Annotated[

@@ -1,7 +1,7 @@
 """Private gradient descent, Algorithm 1 of Panda et al., on whatever sums clipped gradients.
 
 All noise comes from the meters and is added to the sum, in float64. Everything after that (division by a public size,
-momentum, weight decay, averages, the free step) is post-processing.
+weight decay, the update, averages, the free step) is post-processing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learners import Descent
+from dpladder.config.learners import Descending, Descent
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Hyper, batch_size, noise_scale
 from dpladder.learn.records import Records, Rows
@@ -25,8 +25,32 @@ EMA = 0.1  # weight of the newest iterate in the moving average
 # and that of the other records' sum, which moves when a neighbour enters their chunk.
 SLACK = 2.0**-10
 
+LARGEST = 1e30  # of a released weight: what diverges ends here, and still has finite logits
+
 ClippedSum = Callable[[Tensor, float, list[Rows]], Tensor]
 """Sum of gradients, each clipped to a bound, over some rows, for each of several trials' weights."""
+
+Update = Callable[[Tensor, Tensor], Tensor]
+"""From the trials' noised mean gradients, and their weights, to what each subtracts at learning rate 1. Trials stop at
+different times, and those still running are always the first ones."""
+
+Begin = Callable[[Tensor, Tensor], Update]
+"""From all trials' first weights, and the sd of the noise in each one's mean gradient, to an update that remembers
+nothing yet."""
+
+
+def momentum(learner: Descent) -> Begin:
+    """The heavy-ball buffer of Algorithm 1."""
+
+    def begin(first: Tensor, _: Tensor) -> Update:
+        velocity = torch.zeros_like(first)
+
+        def update(gradient: Tensor, _: Tensor) -> Tensor:
+            return velocity[: len(gradient)].mul_(learner.momentum).add_(gradient)
+
+        return update
+
+    return begin
 
 
 def descend(
@@ -34,16 +58,17 @@ def descend(
     first: Tensor,
     records: Records,
     hypers: Sequence[Hyper],
-    learner: Descent,
+    learner: Descending,
     constants: Constants,
     meters: Sequence[Meter],
+    begin: Begin,
     units: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.float32]:
     """Independent trials from the weights `first`, one meter each: released weights of shape (trials, *first)."""
     if learner.sampling_rate < 1.0 and len(hypers) > 1:
         # Each trial has samples of its own, so they share no pass.
         alone = [
-            descend(clipped_sum, first, records, [hyper], learner, constants, [meter], units)
+            descend(clipped_sum, first, records, [hyper], learner, constants, [meter], begin, units)
             for hyper, meter in zip(hypers, meters, strict=True)
         ]
         return np.concatenate(alone)
@@ -51,37 +76,48 @@ def descend(
     order = sorted(range(len(hypers)), key=lambda trial: -hypers[trial].steps)
     hypers, meters = [hypers[trial] for trial in order], [meters[trial] for trial in order]
     scales = [noise_scale(learner, hyper, constants) for hyper in hypers]
-    eta = torch.tensor([hyper.eta for hyper in hypers], dtype=torch.float64, device=first.device)
-    eta = eta.view(-1, *[1] * first.ndim)
+    size = batch_size(learner, constants)
+    eta = per_trial([hyper.eta for hyper in hypers], first)
     # A unit of `cap` records contributes `clip` at most when each of them contributes clip / cap.
     bound = learner.clip / constants.cap * (1.0 - SLACK)
     weights = first.double().expand(len(hypers), *first.shape).clone()
-    velocity, average = torch.zeros_like(weights), torch.zeros_like(weights)
+    direction, average = torch.zeros_like(weights), torch.zeros_like(weights)
+    update = begin(weights, per_trial(scales, first) / size)
 
     for step in range(hypers[0].steps):
         on = slice(sum(hyper.steps > step for hyper in hypers))
         total = clipped_sum(weights[on], bound, _rows(records, learner, meters[0], units))
-        total += _noise(meters[on], scales[on], first)
-        gradient = total / batch_size(learner, constants) + learner.weight_decay * weights[on]
-        velocity[on] = learner.momentum * velocity[on] + gradient
-        weights[on] -= eta[on] * velocity[on]
+        total += noise(meters[on], scales[on], first)
+        gradient = total / size + learner.weight_decay * weights[on]
+        direction[on] = update(gradient, weights[on])
+        weights[on] -= eta[on] * direction[on]
         average[on] = torch.lerp(average[on], weights[on], _newest(learner, step))
     if learner.free_step:
-        weights -= eta * velocity
+        weights -= eta * direction
         for trial, hyper in enumerate(hypers):
             average[trial] = torch.lerp(average[trial], weights[trial], _newest(learner, hyper.steps))
-    return average[np.argsort(order)].float().cpu().numpy()
+    return released(average[np.argsort(order)])
 
 
-def _noise(meters: Sequence[Meter], scales: Sequence[float], like: Tensor) -> Tensor:
+def released(weights: Tensor) -> NDArray[np.float32]:
+    """Weights as they are published: finite, whatever became of the training."""
+    return weights.nan_to_num(0.0, LARGEST, -LARGEST).clamp_(-LARGEST, LARGEST).float().cpu().numpy()
+
+
+def per_trial(values: Sequence[float], like: Tensor) -> Tensor:
+    """One number for each trial, shaped to meet each trial's weights, which are like `like`."""
+    return torch.tensor(values, dtype=torch.float64, device=like.device).view(-1, *[1] * like.ndim)
+
+
+def noise(meters: Sequence[Meter], scales: Sequence[float], like: Tensor) -> Tensor:
     shape = tuple(like.shape)
     drawn = [meter.gaussian("noise", scale, shape) for meter, scale in zip(meters, scales, strict=True)]
-    noise = torch.from_numpy(np.stack(drawn))
+    stacked = torch.from_numpy(np.stack(drawn))
     # From pinned memory the copy runs beside the step's work.
-    return noise.pin_memory().to(like.device, non_blocking=True) if like.is_cuda else noise
+    return stacked.pin_memory().to(like.device, non_blocking=True) if like.is_cuda else stacked
 
 
-def _rows(records: Records, learner: Descent, meter: Meter, units: NDArray[np.uint8] | None) -> list[Rows]:
+def _rows(records: Records, learner: Descending, meter: Meter, units: NDArray[np.uint8] | None) -> list[Rows]:
     """The rows of this step: all of them, or a Poisson sample of the units."""
     if learner.sampling_rate == 1.0:
         return records.chunks()
@@ -90,6 +126,6 @@ def _rows(records: Records, learner: Descent, meter: Meter, units: NDArray[np.ui
     return records.chosen(meter.mask("sample", learner.sampling_rate, units))
 
 
-def _newest(learner: Descent, step: int) -> float:
+def _newest(learner: Descending, step: int) -> float:
     """Weight of this step's iterate in the average that is released. All iterates are as private as the last one."""
     return {"none": 1.0, "swa": 1.0 / (step + 1), "ema": max(EMA, 1.0 / (step + 1))}[learner.average]

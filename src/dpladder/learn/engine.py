@@ -10,7 +10,7 @@ chunks, the thread that takes each, their order and their shapes do not change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -19,9 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learners import Descent
+from dpladder.config.learners import Descending, Descent
 from dpladder.config.model import Resources
-from dpladder.learn.descent import SLACK, descend
+from dpladder.learn.descent import SLACK, Begin, descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.privacy.meter import Meter
@@ -32,7 +32,14 @@ TINY = (
 )  # probabilities below are zero: denormals, which slow many CPUs down, stay out of every thread
 
 
-@torch.inference_mode()
+Scale = Callable[[Tensor, float], Tensor]
+"""From gradients' norms and a bound to factors that keep each gradient within the bound."""
+
+
+def clip(norms: Tensor, bound: float) -> Tensor:
+    return (bound / norms).clamp_(max=1.0)
+
+
 def train_many(
     data: Data,
     hypers: Sequence[Hyper],
@@ -41,42 +48,77 @@ def train_many(
     meters: Sequence[Meter],
     resources: Resources,
 ) -> NDArray[np.float32]:
-    """Independent trials, one meter each: weights of shape (trials, classes, width)."""
+    """Independent trials of DP-GD, one meter each: weights of shape (trials, classes, width)."""
+    return descend_heads(data, hypers, learner, constants, meters, resources, momentum(learner))
+
+
+@torch.inference_mode()
+def descend_heads(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: Descending,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+    begin: Begin,
+) -> NDArray[np.float32]:
+    """The same with any update."""
+    records, threads = resident(data, constants, resources, learner.augment, learner.bias)
+    first = initial(learner, constants).to(records.device)
+    sums = partial(clipped_sum, records, threads=threads)
+    return descend(sums, first, records, hypers, learner, constants, meters, begin, data.units)
+
+
+def resident(
+    data: Data, constants: Constants, resources: Resources, views: int = 1, bias: bool = False
+) -> tuple[Records, int]:
+    """The records, ready, and by how many threads their chunks are shared out."""
     device = prepare(resources)
-    records = load(
-        data,
-        constants,
-        device,
-        chunk=CHUNK[device.type],
-        memory_mb=resources.mem_mb,
-        views=learner.augment,
-        bias=learner.bias,
-    )
-    first = initial(learner, constants).to(device)
-    torch.set_num_threads(
-        1
-    )  # from here on threads share out chunks, and no two of them meet inside an operation
-    sums = partial(clipped_sum, records, threads=1 if first.is_cuda else resources.threads)
-    return descend(sums, first, records, hypers, learner, constants, meters, data.units)
+    chunk = CHUNK[device.type]
+    records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias)
+    torch.set_num_threads(1)  # from here on threads share out chunks, and no two meet inside an operation
+    return records, 1 if device.type == "cuda" else resources.threads
 
 
 def clipped_sum(
-    records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], threads: int = 1
+    records: Records,
+    weights: Tensor,
+    bound: float,
+    rows: Sequence[Rows],
+    threads: int = 1,
+    scale: Scale = clip,
 ) -> Tensor:
-    """Sum of the records' gradients, each clipped to `bound`, for heads of shape (trials, classes, width).
+    """Sum of the records' gradients, each kept within `bound`, for heads of shape (trials, classes, width)."""
+    return _shared_out(lambda own: _sum(records, weights, bound, own, scale), rows, threads)
 
-    Threads take every so many-th chunk each, which leaves the order of every addition fixed.
+
+def summed_losses(
+    records: Records,
+    weights: Tensor,
+    bounded: Callable[[Tensor], Tensor],
+    rows: Sequence[Rows],
+    threads: int = 1,
+) -> Tensor:
+    """Sum over the records of what `bounded` makes of a record's losses under several heads, (heads, records) to
+    (sums, records).
+
+    In float64 from the features on, so that the rounding of the other records' losses, which may change when a
+    neighbour enters their chunk, is nothing to a bound.
     """
+    return _shared_out(lambda own: _losses(records, weights, bounded, own), rows, threads)
+
+
+def _shared_out(work: Callable[[Sequence[Rows]], Tensor], rows: Sequence[Rows], threads: int) -> Tensor:
+    """Threads take every so many-th chunk each, which leaves the order of every addition fixed."""
     threads = max(1, min(threads, len(rows)))
     if threads == 1:
-        return _sum(records, weights, bound, rows)
+        return work(rows)
     with ThreadPoolExecutor(threads) as pool:
-        parts = pool.map(lambda first: _sum(records, weights, bound, rows[first::threads]), range(threads))
-        return torch.stack([*parts]).sum(0)
+        return torch.stack([*pool.map(work, [rows[first::threads] for first in range(threads)])]).sum(0)
 
 
 @torch.inference_mode()  # a thread does not inherit it
-def _sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]) -> Tensor:
+def _sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], scale: Scale) -> Tensor:
     trials, classes, width = weights.shape
     flat = weights.float().view(trials * classes, width)
     total = torch.zeros(trials * classes, width, dtype=torch.float64, device=weights.device)
@@ -90,12 +132,30 @@ def _sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]) 
         labels = records.labels[chunk].view(1, 1, count, 1).expand(trials, 1, count, views)
         residual.scatter_add_(1, labels, residual.new_full(labels.shape, -1.0))
         norms = gradient_norms(residual, records.gram[chunk])
-        factor = (bound / norms).clamp_(max=1.0) * records.counted[chunk] / views
+        factor = scale(norms, bound) * records.counted[chunk] / views
         residual *= factor.float()[:, None, :, None]
         # A record whose logits overflow has no gradient: a rule that looks at this record alone.
         residual.nan_to_num_(nan=0.0)
         total += product(residual.view(trials * classes, count * views), x.T)
     return total.view(trials, classes, width)
+
+
+@torch.inference_mode()
+def _losses(
+    records: Records, weights: Tensor, bounded: Callable[[Tensor], Tensor], rows: Sequence[Rows]
+) -> Tensor:
+    heads, classes, width = weights.shape
+    parts = []
+    for chunk in rows:
+        x = records.block(chunk).double()
+        count, views, _ = x.shape
+        logits = (x.view(count * views, width) @ weights.view(heads * classes, width).T).view(
+            count, views, heads, classes
+        )
+        labels = records.labels[chunk].view(count, 1, 1, 1).expand(count, views, heads, 1)
+        losses = (logits.logsumexp(dim=3) - logits.gather(3, labels)[..., 0]).mean(dim=1).T
+        parts.append((bounded(losses) * records.counted[chunk]).sum(dim=1))
+    return torch.stack(parts).sum(0)
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
@@ -125,7 +185,7 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
     return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * lengths.sum(2)) / views
 
 
-def initial(learner: Descent, constants: Constants) -> Tensor:
+def initial(learner: Descending, constants: Constants) -> Tensor:
     """Zeros, or what a linear layer starts from by custom, drawn from the public seed."""
     shape = (constants.classes, constants.dimension + learner.bias)
     if learner.init == "zero":

@@ -16,7 +16,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from dpladder.config.learners import Descent
 from dpladder.config.model import Resources
-from dpladder.learn.descent import descend
+from dpladder.learn.descent import descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper, Shape
 from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.privacy.meter import Meter
@@ -63,7 +63,9 @@ def train_flat(
     with warnings.catch_warnings():
         # Opacus hooks the first layer too, whose inputs need no gradient.
         warnings.filterwarnings("ignore", "Full backward hook is firing", UserWarning)
-        return descend(sums, first, records, [hyper], learner, constants, [meter], data.units)[0]
+        return descend(
+            sums, first, records, [hyper], learner, constants, [meter], momentum(learner), data.units
+        )[0]
 
 
 def clipped_sum(
