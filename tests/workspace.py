@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,3 +113,10 @@ def enter(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workspace.folder)
     monkeypatch.setenv("DPLADDER_HOME", str(workspace.home))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))  # a parse sets it: put it back afterwards
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain"
+        time.sleep(0.1)

@@ -1,0 +1,160 @@
+"""A real SLURM cluster of one node, from the distribution's packages, for as long as the tests of this folder run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from workspace import wait_until
+
+CONFIG = Path("/etc/slurm/slurm.conf")  # jobs unset SLURM_CONF, so it must lie where SLURM looks by itself
+GPUS = Path("/etc/slurm/gres.conf")
+MARK = "# written by dpladder's tests"
+PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged")
+CLUSTER = """{mark}
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+MailProg=/bin/true
+SlurmctldPort=16817
+SlurmdPort=16818
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+SlurmdParameters=config_overrides
+GresTypes=gpu
+EnforcePartLimits=ALL
+ReturnToService=2
+MinJobAge=300
+KillWait=3
+SlurmdTimeout=30
+PropagateResourceLimits=NONE
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+JobAcctGatherParams=OverMemoryKill,UsePss
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/filetxt
+JobCompLoc={folder}/jobcomp.txt
+NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=16000 Gres=gpu:4 State=UNKNOWN
+PartitionName=main Nodes={host} Default=YES MaxTime=01:00:00 State=UP
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What SLURM remembers of a job that is over."""
+
+    number: str
+    state: str
+    resources: str  # as cpu=1,mem=1000M,node=1,billing=1
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Daemons are children of this process, and die with it however that ends."""
+
+    folder: Path
+    node: str
+    daemons: dict[str, subprocess.Popen] = field(default_factory=dict)
+
+    def start(self, name: str, *arguments: str) -> None:
+        with (self.folder / f"{name}.out").open("ab") as out:
+            started = ["setpriv", "--pdeathsig", "TERM", *arguments]
+            self.daemons[name] = subprocess.Popen(started, stdout=out, stderr=out, start_new_session=True)
+
+    def stop(self, name: str, how: int = signal.SIGTERM) -> None:
+        daemon = self.daemons.pop(name)
+        daemon.send_signal(how)
+        try:
+            daemon.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            daemon.kill()
+
+    def tell(self, *words: str) -> str:
+        """Run one of SLURM's commands."""
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=30).stdout
+
+    def ended(self) -> list[Ended]:
+        """The completion log: one line for each time a job ended, oldest first."""
+        log = self.folder / "jobcomp.txt"
+        lines = log.read_text("utf-8").splitlines() if log.is_file() else []
+        said = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
+        return [Ended(line["JobId"], line["JobState"], line["Tres"]) for line in said]
+
+    def jobs(self) -> dict[str, str]:
+        """Numbers of the jobs that wait or run, by what they are about."""
+        listed = self.tell("squeue", "--noheader", "--states=PD,R", "--format=%i %k").splitlines()
+        return {about: number for number, about in (line.split(maxsplit=1) for line in listed)}
+
+    def is_idle(self) -> bool:
+        return self.tell("sinfo", "--noheader", "--format=%t").strip() == "idle"
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory) -> Iterator[Cluster]:
+    if reason := unfit():
+        pytest.skip(reason)
+    made = Cluster(tmp_path_factory.mktemp("cluster"), socket.gethostname().partition(".")[0])
+    try:
+        configure(made)
+        if not answers("munge", "--no-input"):
+            Path("/run/munge").mkdir(exist_ok=True)
+            shutil.chown("/run/munge", "munge", "munge")
+            made.start("munged", "--reuid=munge", "--regid=munge", "--clear-groups", "munged", "-F")
+            wait_until(lambda: answers("munge", "--no-input"))
+        made.start("slurmctld", "slurmctld", "-D")
+        made.start("slurmd", "slurmd", "-D")
+        wait_until(made.is_idle)
+        yield made
+        made.tell("scancel", "--user=root")
+        wait_until(made.is_idle)
+    finally:
+        for name in reversed(list(made.daemons)):
+            made.stop(name)
+        for path in (CONFIG, GPUS):
+            path.unlink(missing_ok=True)
+
+
+def unfit() -> str | None:
+    """Why no cluster can be started here."""
+    if os.geteuid() != 0:
+        return "SLURM's daemons must be started by root"
+    if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
+        return f"SLURM is not installed ({', '.join(missing)} missing): apt-get install slurm-wlm munge"
+    if CONFIG.exists() and (not CONFIG.read_text("utf-8").startswith(MARK) or answers("scontrol", "ping")):
+        return f"{CONFIG} belongs to another cluster"
+    return None
+
+
+def configure(cluster: Cluster) -> None:
+    for name in ("state", "spool"):
+        (cluster.folder / name).mkdir()
+    CONFIG.parent.mkdir(exist_ok=True)
+    CONFIG.write_text(CLUSTER.format(mark=MARK, host=cluster.node, folder=cluster.folder), "utf-8")
+    # Devices that every machine has: they are counted and handed out, and nobody opens them.
+    GPUS.write_text("".join(f"Name=gpu File=/dev/{name}\n" for name in ("null", "zero", "full", "random")))
+
+
+def answers(*words: str) -> bool:
+    return subprocess.run(words, capture_output=True, check=False, timeout=30).returncode == 0
