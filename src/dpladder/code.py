@@ -29,6 +29,7 @@ INERT = frozenset(
         "dpladder.config.wording",
         "dpladder.errors",
         "dpladder.job",
+        "dpladder.learn.registry",
         "dpladder.privacy",
         "dpladder.privacy.home",
         "dpladder.privacy.journal",
@@ -42,7 +43,8 @@ INERT = frozenset(
         "dpladder.stages",
     }
 )
-"""They move bytes, parse config (whose values are part of every query) or stop with an error; none computes a release."""
+"""They move bytes, parse config (whose values are part of every query), look a learner up (whose own module is part of
+every query) or stop with an error; none computes a release."""
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,8 @@ def _details(task: Task, log: Path) -> Path:
 def _check_code(task: Task) -> None:
     """A job that spends does so under a digest of its code. What runs must be that code, also when files are edited, or
     another node has others, after the workflow was parsed."""
-    if "static" in task.cfg and stages.rule_code(task.rule) != task.code:
+    learner = task.cfg.get("learner", {}).get("name")
+    if "static" in task.cfg and stages.rule_code(task.rule, learner) != task.code:
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another version of it. "
             "Nothing was read or spent: start the workflow again."

@@ -109,9 +109,10 @@ def _changed(parsed: Parsed) -> list[str]:
 def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     rule, wildcards = record["rule"], record["wildcards"]
     config = parsed.project.experiments.get(wildcards["experiment"])
-    if config is None or not stages.has(config, wildcards):  # no job of this DAG
+    if config is None or not stages.has(config, rule, wildcards):  # no job of this DAG
         return False
-    return bool(record["basis"] != stages.digest(parsed.params(rule, wildcards), stages.rule_code(rule)))
+    basis = stages.digest(parsed.params(rule, wildcards), stages.code_of(config, rule))
+    return bool(record["basis"] != basis)
 
 
 def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document: Mapping[str, Any]) -> None:

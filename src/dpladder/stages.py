@@ -18,6 +18,7 @@ from typing import Any
 from dpladder.code import digest_of
 from dpladder.config import Config, Project
 from dpladder.config.check import PATH_SOURCES
+from dpladder.config.learners import Covariance
 from dpladder.privacy.spend import Job
 
 Keys = dict[str, Any]
@@ -48,12 +49,14 @@ RELEASE = (
     "privacy.relation",
 )
 TRAIN = (*RELEASE, "learner")
+TRAINERS = ("run_trial", "train_final")
 STAGES: dict[str, Stage] = {
     "prepare_dataset": Stage(DATA),
     "prepare_public": Stage(DATA),
     "extract_features": Stage(FEATURES, ("prepare_dataset",)),
     "merge_features": Stage((), ("extract_features",)),
     "estimate_mean": Stage(RELEASE, ("merge_features",)),
+    "estimate_covariance": Stage((*RELEASE, "learner.radius", "learner.covariance"), ("merge_features",)),
     "run_trial": Stage((*TRAIN, "sweep.search", "sweep.select"), ("merge_features",)),
     "select_rung": Stage(("sweep.select",), ("run_trial",), private=False),
     "fit_radius": Stage(("fit", "sweep.search", "privacy.delta"), ("select_rung",), private=False),
@@ -119,7 +122,7 @@ def fingerprint(source: str) -> str:
 
 def summary_params(config: Config) -> Keys:
     """What a summary says beside its inputs."""
-    names = ("mode", "dataset.lineage", "dataset.nominal_size", "privacy", "sweep.search")
+    names = ("mode", "dataset.lineage", "dataset.nominal_size", "privacy", "sweep.search", "learner")
     return {name: _at(_values(config), name) for name in names}
 
 
@@ -130,21 +133,26 @@ def static(config: Config, rule: str, wildcards: Wildcards) -> str:
     """
     return digest(
         identity(config, rule, wildcards),
-        [rule_code(name) for name in ancestry(rule) if name not in DATA_RULES],
+        [code_of(config, name) for name in _ancestry(config, rule) if name not in DATA_RULES],
     )
 
 
 def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     """Everything in the config that a job's output depends on, its ancestors' keys included."""
     values = _values(config)
-    keys = {key: _at(values, key) for name in ancestry(rule) for key in STAGES[name].keys}
+    keys = {key: _at(values, key) for name in _ancestry(config, rule) for key in STAGES[name].keys}
     return keys | _ladder_keys(config, rule, wildcards)
 
 
+def _ancestry(config: Config, rule: str) -> tuple[str, ...]:
+    return ancestry(rule, bool(config.sweep.rungs))
+
+
 @cache
-def ancestry(rule: str) -> tuple[str, ...]:
-    """A rule and every rule it stands on."""
-    return tuple(sorted({rule}.union(*(ancestry(parent) for parent in STAGES[rule].after))))
+def ancestry(rule: str, ladder: bool = True) -> tuple[str, ...]:
+    """A rule and every rule it stands on. Without a ladder there is no fit below the final training."""
+    after = [parent for parent in STAGES[rule].after if ladder or parent != "fit_radius"]
+    return tuple(sorted({rule}.union(*(ancestry(parent, ladder) for parent in after))))
 
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
@@ -155,7 +163,7 @@ def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) ->
 
     wanted = known(project.experiments[experiment])
     for name, config in project.experiments.items():
-        if name == experiment or (has(config, wildcards) and known(config) == wanted):
+        if name == experiment or (has(config, rule, wildcards) and known(config) == wanted):
             return name
     raise AssertionError("an experiment owns its own job at the latest")
 
@@ -163,7 +171,7 @@ def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) ->
 def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]:
     """The sources whose records reach a job. One that moves changes no release, so they are no part of its identity;
     experiments that read different ones share nothing."""
-    swept = trial_parts(config) if "run_trial" in ancestry(rule) else ()
+    swept = trial_parts(config) if "run_trial" in _ancestry(config, rule) else ()
     return [source_of(config, part) for part in (*swept, *parts_read(config, rule, wildcards))]
 
 
@@ -219,7 +227,13 @@ def nominal_size(config: Config, part: str) -> int:
 
 
 def parts(config: Config) -> tuple[str, ...]:
-    return (*trial_parts(config), "test")
+    """The parts whose features the experiment needs."""
+    return (*(trial_parts(config) if config.sweep.rungs else ("train",)), "test")
+
+
+def covariance(config: Config) -> Covariance | None:
+    """The covariance that all trainings share, where the learner uses one and does not pay for its own each time."""
+    return getattr(config.learner, "covariance", None)
 
 
 def looks_back(config: Config) -> bool:
@@ -237,11 +251,18 @@ def target_name(target: float) -> str:
     return short if float(short) == target else repr(target)
 
 
+def code_of(config: Config, rule: str) -> str:
+    """Digest of the code behind a job."""
+    return rule_code(rule, config.learner.name if rule in TRAINERS else None)
+
+
 @cache
-def rule_code(rule: str) -> str:
-    """Digest of the package code behind a rule. The statement is what compose_privacy makes, and inert for all others."""
+def rule_code(rule: str, learner: str | None = None) -> str:
+    """Digest of the package code behind a rule: of all learners the one that it trains. The statement is what
+    compose_privacy makes, and inert for all others."""
     own = ("dpladder.privacy.statement",) if rule == "compose_privacy" else ()
-    return digest_of(f"dpladder.rules.{rule}", *own)
+    trained = () if learner is None else (f"dpladder.learn.{learner}",)
+    return digest_of(f"dpladder.rules.{rule}", *own, *trained)
 
 
 def digest(*parts: object) -> str:
@@ -262,10 +283,15 @@ def _ladder_keys(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     return {}
 
 
-def has(config: Config, wildcards: Wildcards) -> bool:
-    """Whether a config has the rung, trial and target that a job is about."""
-    rung = int(wildcards.get("rung", 0))
-    if rung >= len(config.sweep.rungs) or int(wildcards.get("trial", 0)) >= config.sweep.rungs[rung].trials:
+def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
+    """Whether a config has this job: its rule at all, and the rung, trial and target that it is about."""
+    rungs = config.sweep.rungs
+    if rule == "estimate_covariance":
+        return covariance(config) is not None
+    if "rung" in wildcards:
+        rung = int(wildcards["rung"])
+        return rung < len(rungs) and int(wildcards.get("trial", 0)) < rungs[rung].trials
+    if rule == "fit_radius" and not rungs:
         return False
     return "target" not in wildcards or float(wildcards["target"]) in targets(config)
 

@@ -11,14 +11,19 @@ from pathlib import Path
 import pytest
 
 from dpladder.code import INERT, PACKAGE, digest_of
+from dpladder.stages import rule_code
 
 SRC = PACKAGE.parent
 
 
-def digest_in(tree: Path, entry: str) -> str:
-    """The digest as a fresh process sees it in a copy of the package."""
+def trial_in(tree: Path) -> str:
+    """The digest of a DP-GD trial as a fresh process sees it in a copy of the package."""
     run = subprocess.run(
-        [sys.executable, "-c", f"from dpladder.code import digest_of; print(digest_of({entry!r}))"],
+        [
+            sys.executable,
+            "-c",
+            "from dpladder.stages import rule_code; print(rule_code('run_trial', 'dp_gd'))",
+        ],
         env={"PYTHONPATH": str(tree)},
         capture_output=True,
         text=True,
@@ -33,9 +38,6 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-TRIAL = "dpladder.rules.run_trial"
-
-
 @pytest.mark.parametrize(
     ("file", "edit"),
     [
@@ -45,14 +47,25 @@ TRIAL = "dpladder.rules.run_trial"
         ("privacy/ledger.py", lambda text: text + "\nUNUSED = 1\n"),
         ("privacy/statement.py", lambda text: text + "\nUNUSED = 1\n"),
         ("report/ladder.py", lambda text: text + "\nUNUSED = 1\n"),
+        ("learn/dp_newton.py", lambda text: text + "\nUNUSED = 1\n"),
+        ("learn/registry.py", lambda text: text + "\nUNUSED = 1\n"),
     ],
-    ids=["comment", "docstring", "blank lines", "ledger", "statement", "report"],
+    ids=[
+        "comment",
+        "docstring",
+        "blank lines",
+        "ledger",
+        "statement",
+        "report",
+        "another learner",
+        "registry",
+    ],
 )
 def test_what_cannot_change_a_trial_leaves_its_digest(copy: Path, file: str, edit) -> None:
-    before = digest_in(copy, TRIAL)
+    before = trial_in(copy)
     path = copy / "dpladder" / file
     path.write_text(edit(path.read_text()))
-    assert digest_in(copy, TRIAL) == before
+    assert trial_in(copy) == before
 
 
 @pytest.mark.parametrize(
@@ -61,24 +74,26 @@ def test_what_cannot_change_a_trial_leaves_its_digest(copy: Path, file: str, edi
         "privacy/gdp.py",
         "privacy/noise.py",
         "privacy/meter.py",
+        "learn/dp_gd.py",
         "learn/engine.py",
         "learn/descent.py",
         "search/space.py",
     ],
 )
 def test_what_computes_a_trial_changes_its_digest(copy: Path, file: str) -> None:
-    before = digest_in(copy, TRIAL)
+    before = trial_in(copy)
     path = copy / "dpladder" / file
     path.write_text(path.read_text() + "\nUNUSED = 1\n")
-    assert digest_in(copy, TRIAL) != before
+    assert trial_in(copy) != before
 
 
 def test_the_fit_does_not_depend_on_the_engine() -> None:
-    assert digest_of("dpladder.rules.fit_radius") != digest_of(TRIAL)
+    engine = "dpladder.learn.engine"
+    assert digest_of("dpladder.rules.fit_radius", engine) != digest_of("dpladder.rules.fit_radius")
 
 
 def test_a_digest_does_not_depend_on_where_the_clone_lies(copy: Path) -> None:
-    assert digest_in(copy, TRIAL) == digest_of(TRIAL)
+    assert trial_in(copy) == rule_code("run_trial", "dp_gd")
 
 
 @pytest.mark.parametrize("name", sorted(INERT))

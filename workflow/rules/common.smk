@@ -8,7 +8,6 @@ PARSED = open_project(workflow)
 PROJECT = PARSED.project
 CODE = {rule: stages.rule_code(rule) for rule in stages.RULES}
 SHARD_UNITS = 20_000
-FIGURES = ("ladder", "scores", "utility")
 
 
 wildcard_constraints:
@@ -36,6 +35,7 @@ localrules:
     plot_heatmap,
     tabulate,
     tabulate_spends,
+    tabulate_trials,
 
 
 def config_of(wildcards):
@@ -49,6 +49,15 @@ def cfg_of(rule):
         return PARSED.params(rule, dict(wildcards.items()))
 
     return cfg
+
+
+def code_of(rule):
+    """The digest of the code behind a rule that trains: its learner's is a part of it."""
+
+    def code(wildcards):
+        return stages.code_of(config_of(wildcards), rule)
+
+    return code
 
 
 def path_of(rule, path, experiment, **values):
@@ -73,6 +82,8 @@ PUBLIC_DATA = "results/{experiment}/data/{part}/privacy.json"
 FEATURES = "results/{experiment}/features/{part}/privacy.json"
 MEAN = "results/{experiment}/mean/mean.safetensors"
 MEAN_RECORD = "results/{experiment}/mean/privacy.json"
+COVARIANCE = "results/{experiment}/covariance/covariance.safetensors"
+COVARIANCE_RECORD = "results/{experiment}/covariance/privacy.json"
 SCORE = "results/{experiment}/rungs/{rung}/trials/{trial}/score.json"
 TRIAL_RECORD = "results/{experiment}/rungs/{rung}/trials/{trial}/privacy.json"
 BEST = "results/{experiment}/rungs/{rung}/best.json"
@@ -131,6 +142,12 @@ def mean_of(wildcards):
     return path_of("estimate_mean", MEAN, wildcards.experiment)
 
 
+def covariance_of(wildcards):
+    if stages.covariance(config_of(wildcards)) is None:
+        return []
+    return path_of("estimate_covariance", COVARIANCE, wildcards.experiment)
+
+
 # --- the ladder ---
 
 
@@ -149,6 +166,17 @@ def scores_of(wildcards):
 def rungs_of(wildcards):
     rungs = range(len(config_of(wildcards).sweep.rungs))
     return [path_of("select_rung", BEST, wildcards.experiment, rung=str(rung)) for rung in rungs]
+
+
+def fit_of(wildcards):
+    """Nothing where there is no ladder."""
+    if not config_of(wildcards).sweep.rungs:
+        return []
+    return path_of("fit_radius", FIT, **dict(wildcards.items()))
+
+
+def fits_of(wildcards):
+    return per_target("fit_radius", FIT)(wildcards) if config_of(wildcards).sweep.rungs else []
 
 
 def per_target(rule, path):
@@ -199,12 +227,15 @@ def records_of(name):
         ]
     if config.features.mean is not None:
         yield path_of("estimate_mean", MEAN_RECORD, name)
+    if stages.covariance(config) is not None:
+        yield path_of("estimate_covariance", COVARIANCE_RECORD, name)
     for rung, trials in ((str(rung), entry.trials) for rung, entry in enumerate(config.sweep.rungs)):
         for trial in map(str, range(trials)):
             yield path_of("run_trial", TRIAL_RECORD, name, rung=rung, trial=trial)
         yield path_of("select_rung", RUNG_RECORD, name, rung=rung)
     for target in map(stages.target_name, stages.targets(config)):
-        yield path_of("fit_radius", FIT_RECORD, name, target=target)
+        if config.sweep.rungs:
+            yield path_of("fit_radius", FIT_RECORD, name, target=target)
         yield path_of("train_final", FINAL_RECORD, name, target=target)
         yield path_of("evaluate", METRICS_RECORD, name, target=target)
 
@@ -214,13 +245,30 @@ def summaries(wildcards):
 
 
 def pictures(wildcards):
-    """Every figure and table of the report. The heatmap needs the repeats of research mode to say anything."""
-    each = [f"results/{name}/figures/{figure}.svg" for name in PROJECT.experiments for figure in FIGURES]
-    shared = ["budget", "pareto"] + (["heatmap"] if PROJECT.main.mode == "research" else [])
-    tables = [f"results/{name}/tables/finals.html" for name in PROJECT.experiments] + [
-        "results/tables/spends.html"
+    """Every figure and table of the report."""
+    own = [f"results/{name}/{picture}" for name in PROJECT.experiments for picture in pictures_of(name)]
+    shared = ["results/figures/budget.svg", "results/figures/pareto.svg", "results/tables/spends.html"]
+    return own + shared + (["results/figures/heatmap.svg"] if descents() else [])
+
+
+def pictures_of(name):
+    """An experiment's own; those of its ladder where it has one."""
+    ladder = ["figures/ladder.svg", "figures/scores.svg", "tables/trials.html"]
+    return [
+        "figures/utility.svg",
+        "tables/finals.html",
+        *(ladder if PROJECT.experiments[name].sweep.rungs else []),
     ]
-    return each + [f"results/figures/{figure}.svg" for figure in shared] + tables
+
+
+def descents():
+    """The summaries that a heatmap is about, learning rates against steps. It needs the repeats of research mode to say
+    anything."""
+    return [
+        f"results/{name}/summary.json"
+        for name, config in PROJECT.experiments.items()
+        if config.mode == "research" and config.learner.searches == "rate"
+    ]
 
 
 def plan_of(wildcards):

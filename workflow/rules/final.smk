@@ -1,8 +1,9 @@
 rule train_final:
     input:
-        fit=output_of("fit_radius", FIT),
+        fit=fit_of,
         features=features_of("train"),
         mean=mean_of,
+        covariance=covariance_of,
     output:
         weights="results/{experiment}/final/{target}/weights.safetensors",
         privacy="results/{experiment}/final/{target}/privacy.json",
@@ -17,6 +18,6 @@ rule train_final:
         gpu=gpu_of,
     params:
         cfg=cfg_of("train_final"),
-        code=CODE["train_final"],
+        code=code_of("train_final"),
     script:
         "../scripts/train_final.py"

@@ -2,7 +2,7 @@ rule summarise:
     input:
         statement="results/privacy.json",
         rungs=rungs_of,
-        fits=per_target("fit_radius", FIT),
+        fits=fits_of,
         finals=per_target("train_final", WEIGHTS),
         metrics=per_target("evaluate", METRICS),
     output:
@@ -142,7 +142,7 @@ rule plot_pareto:
 
 rule plot_heatmap:
     input:
-        summaries=summaries,
+        summaries=descents(),
     output:
         figure=report(
             "results/figures/heatmap.svg",
@@ -167,23 +167,17 @@ rule tabulate:
     input:
         summary="results/{experiment}/summary.json",
     output:
-        finals=report(
+        table=report(
             "results/{experiment}/tables/finals.html",
             caption="../report/summary.rst",
             category="Final models",
             labels={"experiment": "{experiment}"},
         ),
-        trials=report(
-            "results/{experiment}/tables/trials.html",
-            caption="../report/trials.rst",
-            category="Ladder",
-            labels={"experiment": "{experiment}"},
-        ),
-        privacy="results/{experiment}/tables/privacy.json",
+        privacy="results/{experiment}/tables/finals.privacy.json",
     log:
-        "logs/{experiment}/tables.log",
+        "logs/{experiment}/tables/finals.log",
     benchmark:
-        "benchmarks/{experiment}/tables.tsv"
+        "benchmarks/{experiment}/tables/finals.tsv"
     conda:
         "../../envs/dpladder.yaml"
     params:
@@ -191,6 +185,30 @@ rule tabulate:
         code=CODE["plots"],
     script:
         "../scripts/tabulate.py"
+
+
+rule tabulate_trials:
+    input:
+        summary="results/{experiment}/summary.json",
+    output:
+        table=report(
+            "results/{experiment}/tables/trials.html",
+            caption="../report/trials.rst",
+            category="Ladder",
+            labels={"experiment": "{experiment}"},
+        ),
+        privacy="results/{experiment}/tables/trials.privacy.json",
+    log:
+        "logs/{experiment}/tables/trials.log",
+    benchmark:
+        "benchmarks/{experiment}/tables/trials.tsv"
+    conda:
+        "../../envs/dpladder.yaml"
+    params:
+        cfg={},
+        code=CODE["plots"],
+    script:
+        "../scripts/tabulate_trials.py"
 
 
 rule tabulate_spends:

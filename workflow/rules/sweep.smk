@@ -19,10 +19,33 @@ rule estimate_mean:
         "../scripts/estimate_mean.py"
 
 
+rule estimate_covariance:
+    input:
+        features=features_of("train"),
+        mean=mean_of,
+    output:
+        covariance="results/{experiment}/covariance/covariance.safetensors",
+        privacy="results/{experiment}/covariance/privacy.json",
+    log:
+        "logs/{experiment}/estimate_covariance.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("estimate_covariance"),
+        code=CODE["estimate_covariance"],
+    script:
+        "../scripts/estimate_covariance.py"
+
+
 rule run_trial:
     input:
         features=trial_features,
         mean=mean_of,
+        covariance=covariance_of,
         below=rungs_below,
     output:
         weights="results/{experiment}/rungs/{rung}/trials/{trial}/weights.safetensors",
@@ -39,7 +62,7 @@ rule run_trial:
         gpu=gpu_of,
     params:
         cfg=cfg_of("run_trial"),
-        code=CODE["run_trial"],
+        code=code_of("run_trial"),
     script:
         "../scripts/run_trial.py"
 

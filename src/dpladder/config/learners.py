@@ -187,9 +187,6 @@ UNFINISHED = frozenset(
     {
         "dp_adam",
         "dp_adam_wosm",
-        "dp_fc",
-        "dp_ls",
-        "dp_newton",
         "dp_prodigy",
         "dp_zo",
         "hyfree_dp",

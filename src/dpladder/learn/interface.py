@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learners import Descent
+from dpladder.config.learners import Descending
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.privacy import gdp
@@ -46,7 +46,8 @@ class Constants:
 
 @dataclass(frozen=True)
 class Hyper:
-    """One trial: learning rate, steps, and the mu that all its steps together may spend."""
+    """One training: learning rate, steps, and the mu that all its steps together may spend. The ladder's r is
+    eta * steps."""
 
     eta: float
     steps: int
@@ -56,6 +57,11 @@ class Hyper:
         if not 0.0 < self.eta < math.inf:
             raise BadInput(f"eta is {self.eta}. It must be positive and finite.")
 
+    @property
+    def ridge(self) -> float:
+        """lambda, for learners that solve instead of descending: 1/r (config/learners.py)."""
+        return 1.0 / (self.eta * self.steps)
+
 
 @dataclass(frozen=True)
 class Data:
@@ -64,6 +70,7 @@ class Data:
     features: NDArray[Any]  # (records, dimension) or (records, views, dimension), often a memory map
     labels: NDArray[np.int64]
     units: NDArray[np.uint8] | None = None  # (records, 16): whose record it is; Poisson sampling needs it
+    covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
 
 
 @dataclass(frozen=True)
@@ -91,19 +98,19 @@ class Method(Protocol):
     ) -> Weights: ...
 
 
-def noise_multiplier(learner: Descent, hyper: Hyper, constants: Constants) -> float:
+def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) -> float:
     """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe side."""
     if learner.sampling_rate == 1.0:
         return gdp.sigma(hyper.mu, hyper.steps)
     return _sampled_sigma(hyper.mu, hyper.steps, learner.sampling_rate, constants.relation, constants.delta)
 
 
-def noise_scale(learner: Descent, hyper: Hyper, constants: Constants) -> float:
+def noise_scale(learner: Descending, hyper: Hyper, constants: Constants) -> float:
     """The noise sd on a sum of clipped gradients."""
     return noise_multiplier(learner, hyper, constants) * learner.clip * constants.doubling
 
 
-def declaration(learner: Descent, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
+def declaration(learner: Descending, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
     """A run's `steps` noised sums of gradients of this shape, each over a Poisson sample where the learner samples."""
     gaussian = Gaussian(noise_multiplier(learner, hyper, constants))
     noise = Draw("noise", "gaussian", noise_scale(learner, hyper, constants), shape, hyper.steps)
@@ -113,7 +120,7 @@ def declaration(learner: Descent, hyper: Hyper, constants: Constants, shape: Sha
     return Declaration((Counted(Sampled(learner.sampling_rate, gaussian), hyper.steps),), (noise, sample))
 
 
-def batch_size(learner: Descent, constants: Constants) -> float:
+def batch_size(learner: Descending, constants: Constants) -> float:
     """What a sum is divided by: the units expected in it, from public figures alone (DESIGN, contract line 12)."""
     return constants.n0 * learner.sampling_rate
 

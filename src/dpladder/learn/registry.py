@@ -1,14 +1,17 @@
-"""The learners by the name that the config uses. A new one is a module and a line here."""
+"""The learners by the name that the config uses, which is their module's. A new one is a module and a line here."""
 
 from __future__ import annotations
 
 from dpladder.errors import BadInput
-from dpladder.learn import dp_gd, dp_mlp
+from dpladder.learn import dp_fc, dp_gd, dp_ls, dp_mlp, dp_newton
 from dpladder.learn.interface import Method
 
 LEARNERS: dict[str, Method] = {
     "dp_gd": dp_gd,
     "dp_mlp": dp_mlp,
+    "dp_ls": dp_ls,
+    "dp_newton": dp_newton,
+    "dp_fc": dp_fc,
 }
 
 

@@ -188,12 +188,18 @@ def _flat(spends: Spends) -> list[Spend]:
 
 
 def _ladder(project: Project, name: str, config: Config) -> Spends:
-    """The spends that every target of an experiment stands on: the noised mean and the sweep."""
+    """The spends that every target of an experiment stands on: the noised mean and covariance, and the sweep."""
     jobs: Spends = {}
     if config.features.mean is not None:
         job = stages.owned_job(project, name, "estimate_mean")
         jobs[job] = (
             _spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),
+        )
+    covariance = stages.covariance(config)
+    if covariance is not None:
+        job = stages.owned_job(project, name, "estimate_covariance")
+        jobs[job] = (
+            _spend(config, job, TRAIN, gdp.mu(covariance.epsilon, config.privacy.delta), "covariance"),
         )
     for index, rung in enumerate(config.sweep.rungs):
         cost = trial_budget(config, index)

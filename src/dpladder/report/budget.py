@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 
 from dpladder.privacy import gdp
 from dpladder.report.style import (
+    BLUE,
     GREEN,
     GREY,
     INK,
@@ -32,6 +33,7 @@ EVERY_PART = "all"
 SEARCH = ("rung", "trial")  # how the names of what the search costs begin
 COLOURS = {
     "feature mean": SKY,
+    "feature covariance": BLUE,
     "trial scores": GREEN,
     "final training": ORANGE,
     "test count": PURPLE,
@@ -117,17 +119,20 @@ def _name(line: Document) -> str:
         return "earlier versions"
     if line["rule"] == "run_trial":
         return "trial scores" if line["label"] == "score" else f"rung {int(line['wildcards']['rung']) + 1}"
-    return {"estimate_mean": "feature mean", "train_final": "final training", "evaluate": "test count"}[
-        line["rule"]
-    ]
+    return {
+        "estimate_mean": "feature mean",
+        "estimate_covariance": "feature covariance",
+        "train_final": "final training",
+        "evaluate": "test count",
+    }[line["rule"]]
 
 
 def _order(name: str) -> tuple[int, int]:
-    """The feature mean first, then the rungs as they are climbed, then the rest as COLOURS has it."""
+    """The features' mean and covariance first, then the rungs as they are climbed, then the rest as COLOURS has it."""
     if name not in COLOURS:
         return 1, int(name.removeprefix("rung "))
     place = list(COLOURS).index(name)
-    return (2 if place else 0), place
+    return (0 if name.startswith("feature") else 2), place
 
 
 def _colours(names: Sequence[str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ from dpladder.report.style import (
     log_limits,
     noised,
     plain,
+    r_label,
     score_bar,
     share,
 )
@@ -41,7 +42,7 @@ def plot_ladder(summary: Document, path: Path) -> None:
     with canvas(path) as figure:
         axes = figure.subplots()
         axes.set_xlabel(AXIS[against].format(plain(summary["delta"])))
-        axes.set_ylabel("total step size r = η·T")
+        axes.set_ylabel(r_label(summary))
         axes.set_title(_title(summary))
         axes.set_xlim(log_limits(places, margin=0.15))
         axes.set_ylim(log_limits(summary["r_range"]))

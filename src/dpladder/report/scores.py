@@ -18,6 +18,7 @@ from dpladder.report.style import (
     panels,
     percent_axis,
     plain,
+    r_label,
     share,
 )
 
@@ -31,7 +32,7 @@ def plot_scores(summary: Document, path: Path) -> None:
         percent_axis(grid[0].yaxis)
         for number, (axes, rung) in enumerate(zip(grid, rungs, strict=True)):
             _draw_rung(axes, rung, number)
-        figure.supxlabel("total step size r = η·T", fontsize="medium")
+        figure.supxlabel(r_label(summary), fontsize="medium")
         figure.supylabel(
             f"score: correct predictions{', noised (± 1 sd)' if noised(summary) else ''}", fontsize="medium"
         )

@@ -118,6 +118,11 @@ def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: s
     bar.outline.set_visible(False)
 
 
+def r_label(summary: Document) -> str:
+    """What the ladder's r stands for."""
+    return "1/λ, r of the ladder" if summary.get("searches") == "ridge" else "total step size r = η·T"
+
+
 def share(trial: Document) -> float | None:
     """A trial's score as a share of the nominal number of records it was counted on; noise may leave [0, 1]."""
     return None if trial["score"] is None else trial["score"] / trial["counted"]

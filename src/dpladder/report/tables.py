@@ -18,9 +18,10 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "total_epsilon": ("total ε", "{:g}".format),
     "epsilon": ("ε", up),
     "mu": ("μ", lambda mu: up(mu, 6)),
-    "r": ("r = η·T", plain),
+    "r": ("r", plain),
     "r_star": ("r*", plain),
     "eta": ("η", plain),
+    "ridge": ("λ", plain),
     "steps": ("T", str),
     "sigma": ("σ", plain),
     "score": ("noised score", lambda score: f"{score:.1f}"),
@@ -41,7 +42,8 @@ def summary_table(summary: Document) -> pd.DataFrame:
                 "total_epsilon": target["target_epsilon"],
                 "epsilon": target["epsilon"],
                 "r_star": target["r_star"],
-                "eta": target["eta"],
+                "eta": target.get("eta"),
+                "ridge": target.get("ridge"),
                 "steps": target["steps"],
                 "sigma": target["sigma"],
                 "test_accuracy": test.get("accuracy"),
@@ -63,7 +65,8 @@ def trials_table(summary: Document) -> pd.DataFrame:
                 "epsilon": rung["epsilon"],
                 "trial": trial["trial"],
                 "r": trial["r"],
-                "eta": trial["eta"],
+                "eta": trial.get("eta"),
+                "ridge": trial.get("ridge"),
                 "steps": trial["steps"],
                 "score": trial["score"],
                 "score_sd": trial["score_sd"],
@@ -112,9 +115,9 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def _readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Headings and values as text; what is not known is empty."""
+    """Headings and values as text; what is not known is empty, and a column of nothing else left out."""
     columns = {}
-    for name, values in table.items():
+    for name, values in table.dropna(axis="columns", how="all").items():
         heading, show = SHOWN.get(str(name), (str(name), str))
         columns[heading] = ["" if pd.isna(value) else show(value) for value in values]
     return pd.DataFrame(columns)

@@ -14,7 +14,7 @@ from dpladder.learn.interface import Data, Weights
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.spend import Counted, Gaussian
-from dpladder.rules.private import constants_of, file_digest, part_of, read, release_once, reserved
+from dpladder.rules.private import constants_of, file_digest, part_of, read, release_once, reserved, shared
 from dpladder.rules.record import write_record
 
 
@@ -40,7 +40,7 @@ def evaluate(task: Task) -> None:
     spends = held.concrete("test score", [Counted(Gaussian(sigma))])
     inputs = {
         "test": test.seal,
-        "mean": file_digest(task.input["mean"]),
+        **shared(task),
         "weights": file_digest(task.input["weights"]),
     }
     release_once(task, held, spends, [Draw("counts", "gaussian", sd, (2,))], inputs, ("metrics",), produce)

@@ -18,8 +18,7 @@ def fit_radius(task: Task) -> None:
     epsilon = gdp.epsilon(mu, task.cfg["privacy.delta"])
     settings = section(task, "fit", Fit)
     found = fit(trials, epsilon, mu, section(task, "sweep.search", Search), settings)
-    write_json(
-        task.output["fit"],
-        dataclasses.asdict(found) | settings.model_dump(mode="json") | {"epsilon": epsilon, "mu": mu},
-    )
+    facts = dataclasses.asdict(found) | settings.model_dump(mode="json") | {"epsilon": epsilon, "mu": mu}
+    # What r* stands for is the learner's to say, when it trains.
+    write_json(task.output["fit"], {name: facts[name] for name in facts if name not in ("eta", "steps")})
     write_record(task, free="computed from released scores alone")

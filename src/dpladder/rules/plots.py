@@ -40,9 +40,12 @@ def plot_heatmap(task: Task) -> None:
 
 
 def tabulate(task: Task) -> None:
-    summary = read_json(task.input["summary"])
-    tables.write_table(tables.summary_table(summary), task.output["finals"])
-    tables.write_table(tables.trials_table(summary), task.output["trials"])
+    tables.write_table(tables.summary_table(read_json(task.input["summary"])), task.output["table"])
+    write_record(task, free=FREE)
+
+
+def tabulate_trials(task: Task) -> None:
+    tables.write_table(tables.trials_table(read_json(task.input["summary"])), task.output["table"])
     write_record(task, free=FREE)
 
 

@@ -80,12 +80,20 @@ def part_of(task: Task, part: str) -> Part:
 
 
 def read(task: Task, part: Part) -> Data:
-    """The features as a training sees them: with the released mean taken away, where there is one."""
+    """The features as a training sees them: with the released mean taken away, and the released covariance beside them,
+    where there are any."""
     data = read_raw(part)
-    if not task.input["mean"]:
-        return data
-    mean = load_file(task.input["mean"])["mean"]
-    return replace(data, features=apply_mean(data.features, mean, task.cfg["features.mean"]["radius"]))
+    if task.input["mean"]:
+        mean = load_file(task.input["mean"])["mean"]
+        data = replace(data, features=apply_mean(data.features, mean, task.cfg["features.mean"]["radius"]))
+    if task.input.get("covariance"):
+        data = replace(data, covariance=load_file(task.input["covariance"])["covariance"])
+    return data
+
+
+def shared(task: Task) -> dict[str, str]:
+    """The releases that `read` uses, by their bytes."""
+    return {name: file_digest(task.input.get(name, [])) for name in ("mean", "covariance")}
 
 
 def read_raw(part: Part) -> Data:

@@ -5,34 +5,21 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from dpladder.config.learners import learner_of
 from dpladder.config.model import Search
 from dpladder.job import Task, read_json, section, write_json
 from dpladder.learn import score, weights
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
-from dpladder.learn.registry import method
+from dpladder.learn.interface import Constants, Data, Declaration, Weights
 from dpladder.privacy.meter import Meter
-from dpladder.rules.private import (
-    Reserved,
-    constants_of,
-    file_digest,
-    part_of,
-    read,
-    release_once,
-    reserved,
-)
-from dpladder.search.space import decompose, draw
+from dpladder.rules.private import Reserved, constants_of, part_of, read, release_once, reserved, shared
+from dpladder.rules.training import chosen, training_of
+from dpladder.search.space import draw
 from dpladder.search.trial import Trial
 
 PUBLIC = Declaration((), ())  # counting on a source declared public
 
 
 def run_trial(task: Task) -> None:
-    held, search, learner = (
-        reserved(task),
-        section(task, "sweep.search", Search),
-        learner_of(task.cfg["learner"]),
-    )
+    held, search = reserved(task), section(task, "sweep.search", Search)
     train, scored = part_of(task, "train"), part_of(task, task.cfg["scored"]["part"])
     constants = constants_of(task, train)
 
@@ -41,9 +28,8 @@ def run_trial(task: Task) -> None:
     below = task.input["below"]
     before = Trial(**read_json(below[-1])["best"]) if below else None
     r = draw(search, epsilon, rung, number, before)
-    eta, steps = decompose(r, search)
-    hyper = Hyper(eta, steps, held.mu("weights"))
-    training = method(learner.name).declare(learner, hyper, constants)
+    training = training_of(task, r, held.mu("weights"), constants)
+    choice = chosen(training.learner, training.hyper)
     public = (
         task.cfg["sweep.select"]["by"] == "public"
     )  # from the config: a plan that forgot the score must fail
@@ -51,7 +37,7 @@ def run_trial(task: Task) -> None:
 
     def produce(meter: Meter, folder: Path) -> None:
         data = read(task, train)
-        found = method(learner.name).train(data, hyper, learner, constants, meter, task.resources)
+        found = training.run(data, meter, task)
         counted = data if scored == train else read(task, scored)
         if counting is PUBLIC:
             released, sd = float(score.correct_count(found, counted.features, counted.labels)), 0.0
@@ -62,18 +48,17 @@ def run_trial(task: Task) -> None:
         weights.save(
             folder / "weights.safetensors",
             found,
-            {"eta": eta, "steps": steps, "learner": task.cfg["learner"]},
+            choice | {"learner": task.cfg["learner"]},
         )
         trial = Trial(rung, number, epsilon, held.mu("weights"), r, released, sd, size)
-        write_json(folder / "score.json", {"trial": dataclasses.asdict(trial), "eta": eta, "steps": steps})
+        write_json(folder / "score.json", {"trial": dataclasses.asdict(trial), **choice})
 
-    spends = held.concrete("weights", training.events)
+    spends = held.concrete("weights", training.declared.events)
     if counting is not PUBLIC:
         spends += held.concrete("score", counting.events)
-    inputs = {"train": train.seal, "scored": scored.seal, "mean": file_digest(task.input["mean"]), "r": r}
-    release_once(
-        task, held, spends, (*training.draws, *counting.draws), inputs, ("weights", "score"), produce
-    )
+    inputs = {"train": train.seal, "scored": scored.seal, **shared(task), "r": r}
+    draws = (*training.declared.draws, *counting.draws)
+    release_once(task, held, spends, draws, inputs, ("weights", "score"), produce)
 
 
 def _noised(

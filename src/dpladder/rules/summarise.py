@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from dpladder.config.learners import Learner, learner_of
 from dpladder.config.model import Search
 from dpladder.job import Task, read_json, section, write_json
+from dpladder.learn import weights
+from dpladder.privacy import gdp
 from dpladder.report.tables import summary_table, write_table
 from dpladder.rules.record import write_record
-from dpladder.search.space import bounds, decompose
+from dpladder.rules.training import chosen, hyper_of
+from dpladder.search.space import bounds
 
 
 def summarise(task: Task) -> None:
     cfg, search = task.cfg, section(task, "sweep.search", Search)
+    learner = learner_of(cfg["learner"])
     summary = {
         "experiment": task.experiment,
         "mode": cfg["mode"],
@@ -20,8 +26,10 @@ def summarise(task: Task) -> None:
         "relation": cfg["privacy"]["relation"],
         "delta": cfg["privacy"]["delta"],
         "nominal_size": cfg["dataset.nominal_size"],
+        "learner": learner.name,
+        "searches": learner.searches,
         "r_range": bounds(search),
-        "rungs": [_rung(read_json(path), search) for path in task.input["rungs"]],
+        "rungs": [_rung(read_json(path), learner, search) for path in task.input["rungs"]],
         "targets": _targets(task),
     }
     write_json(task.output["summary"], summary)
@@ -29,12 +37,12 @@ def summarise(task: Task) -> None:
     write_record(task, free="computed from releases alone")
 
 
-def _rung(found: dict[str, Any], search: Search) -> dict[str, Any]:
+def _rung(found: dict[str, Any], learner: Learner, search: Search) -> dict[str, Any]:
     trials = []
     for trial in found["trials"]:
-        eta, steps = decompose(trial["r"], search)
+        choice = chosen(learner, hyper_of(learner, search, trial["r"], trial["mu"]))
         facts = {key: trial[key] for key in ("trial", "r", "score", "counted")}
-        trials.append(facts | {"eta": eta, "steps": steps, "score_sd": trial["sd"]})
+        trials.append(facts | choice | {"score_sd": trial["sd"]})
     first, best = found["trials"][0], found["best"]
     return {
         "epsilon": first["epsilon"],
@@ -48,22 +56,25 @@ def _targets(task: Task) -> list[dict[str, Any]]:
     statement = read_json(task.input["statement"])
     artifacts = statement["datasets"][task.cfg["dataset.lineage"]]["artifacts"]
     own = [artifact for artifact in artifacts.values() if artifact["experiment"] == task.experiment]
+    fits = [read_json(path) for path in task.input["fits"]] or [None] * len(own)
     targets = []
-    for artifact, fit_path, metrics_path in zip(own, task.input["fits"], task.input["metrics"], strict=True):
-        fit, metrics = read_json(fit_path), read_json(metrics_path)
+    for artifact, fit, final, metrics in zip(
+        own, fits, task.input["finals"], task.input["metrics"], strict=True
+    ):
+        _, facts = weights.load(Path(final))
+        choice: dict[str, Any] = {name: facts[name] for name in ("eta", "ridge", "steps") if name in facts}
         targets.append(
             {
                 "target_epsilon": artifact["target_epsilon"],
                 "epsilon": artifact["epsilon"],
                 "mu": artifact["mu"],
-                "mu_final": fit["mu"],
-                "epsilon_final": fit["epsilon"],
+                "mu_final": facts["mu"],
+                "epsilon_final": gdp.epsilon(facts["mu"], task.cfg["privacy"]["delta"]),
                 "fit": fit,
-                "r_star": fit["r_star"],
-                "eta": fit["eta"],
-                "steps": fit["steps"],
-                "sigma": fit["steps"] ** 0.5 / fit["mu"],
-                "test": metrics,
+                "r_star": None if fit is None else fit["r_star"],
+                **choice,
+                "sigma": facts["sigma"],
+                "test": read_json(metrics),
                 "search_share": artifact["search_share"],
             }
         )

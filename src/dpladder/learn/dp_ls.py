@@ -1,0 +1,44 @@
+"""DP-LS: every class's ridge regression from noised second moments, each summed once (Mehta et al.).
+
+theta_j = (A_j + alpha G + lambda I)^-1 b_j, where A_j and b_j sum x x^T and x over the class's own records and G sums
+x x^T over all. A record enters G and its own class alone, so each of the three costs what one record moves it by.
+"""
+
+from __future__ import annotations
+
+from dpladder.config.learners import LeastSquares
+from dpladder.config.model import Resources
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
+from dpladder.learn.second_order import (
+    coordinates,
+    covariance_draw,
+    moment_sensitivity,
+    vector_sensitivity,
+)
+from dpladder.privacy import gdp
+from dpladder.privacy.meter import Draw, Meter
+from dpladder.privacy.spend import Counted, Gaussian
+
+
+def declare(learner: LeastSquares, hyper: Hyper, constants: Constants) -> Declaration:
+    own = learner.covariance is None
+    sigma = gdp.sigma(hyper.mu, 2 + own)
+    radius, classes, dimension = learner.radius, constants.classes, constants.dimension
+    moments = sigma * moment_sensitivity(radius**2, constants)
+    targets = sigma * vector_sensitivity(radius, constants)
+    draws = (
+        *((covariance_draw(sigma, radius, constants),) if own else ()),
+        Draw("moments", "gaussian", moments, (coordinates(dimension),), classes),
+        Draw("targets", "gaussian", targets, (dimension,), classes),
+    )
+    return Declaration((Counted(Gaussian(sigma), 2 + own),), draws)
+
+
+def train(
+    data: Data, hyper: Hyper, learner: LeastSquares, constants: Constants, meter: Meter, resources: Resources
+) -> Weights:
+    from dpladder.learn.least_squares import fit
+    from dpladder.learn.moments import releasing
+
+    release = releasing(meter, declare(learner, hyper, constants).draws)
+    return fit(data, hyper, learner, constants, release, resources)

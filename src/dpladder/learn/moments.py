@@ -1,0 +1,114 @@
+"""Sums of private second moments, and solving with noised ones.
+
+Records are scaled into a ball and multiplied in float32 chunks; sums over chunks, noise and solutions are float64. All
+that happens after a release, projections and eigenvalue floors included, is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dpladder.config.model import Resources
+from dpladder.learn.descent import SLACK
+from dpladder.learn.interface import Constants, Data, Weights
+from dpladder.learn.records import Records, Rows, load, prepare
+from dpladder.privacy.meter import Draw, Meter
+
+CHUNK = 1024
+FLOOR = 1e-12  # of the largest eigenvalue: what keeps a solution finite where ridge and curvature vanish
+LARGEST = 1e30  # of a weight: beyond it a diverged training stops making sense, and float32 comes to its end
+
+Release = Callable[[str, Tensor], Tensor]
+"""The one way a sum leaves a training: under its declared name, with the noise declared for it."""
+
+
+def releasing(meter: Meter, draws: Iterable[Draw]) -> Release:
+    scales = {draw.name: draw.scale for draw in draws}
+
+    def release(name: str, total: Tensor) -> Tensor:
+        noise = meter.gaussian(name, scales[name], tuple(total.shape))
+        return total + torch.from_numpy(np.asarray(noise)).to(total.device)
+
+    return release
+
+
+def load_records(data: Data, constants: Constants, resources: Resources) -> Records:
+    return load(data, constants, prepare(resources), chunk=CHUNK, memory_mb=resources.mem_mb)
+
+
+def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:
+    """Some records scaled into the ball, as (rows, dimension); zero where they contribute nothing."""
+    factors = (radius * (1.0 - SLACK) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)
+    scaled: Tensor = records.block(rows)[:, 0] * (factors * records.counted[rows]).float()[:, None]
+    return scaled
+
+
+def second_moment(
+    records: Records,
+    radius: float,
+    rows: Sequence[Rows],
+    weigh: Callable[[Rows, Tensor], Tensor] | None = None,
+) -> Tensor:
+    """Coordinates of the sum of w x x^T over some records in the ball; without `weigh` every w is 1."""
+    dimension = records.features.shape[2]
+    total = torch.zeros(dimension, dimension, dtype=torch.float64, device=records.device)
+    for chunk in rows:
+        x = in_ball(records, chunk, radius)
+        total += x.T @ (x if weigh is None else x * weigh(chunk, x)[:, None])
+    return to_coordinates(total)
+
+
+def noised_covariance(
+    data: Data, radius: float, constants: Constants, release: Release, resources: Resources
+) -> NDArray[np.float64]:
+    """Coordinates of the noised sum of x x^T over all records."""
+    records = load_records(data, constants, resources)
+    total = second_moment(records, radius, records.chunks())
+    return release("covariance", total).cpu().numpy()
+
+
+def to_coordinates(matrix: Tensor) -> Tensor:
+    """A symmetric matrix in the orthonormal basis that second_order.py speaks of."""
+    row, column = torch.triu_indices(len(matrix), len(matrix), device=matrix.device)
+    return matrix[row, column] * _lengths(row, column)
+
+
+def to_matrix(coordinates: Tensor) -> Tensor:
+    dimension = round(((8 * len(coordinates) + 1) ** 0.5 - 1) / 2)
+    row, column = torch.triu_indices(dimension, dimension, device=coordinates.device)
+    matrix = coordinates.new_zeros(dimension, dimension)
+    matrix[row, column] = matrix[column, row] = coordinates / _lengths(row, column)
+    return matrix
+
+
+def _lengths(row: Tensor, column: Tensor) -> Tensor:
+    """Of the basis before it is made orthonormal: an entry off the diagonal stands twice."""
+    return torch.where(row == column, 1.0, 2.0**0.5).double()
+
+
+def eigen(matrix: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
+    """Eigenvalues and vectors of P + ridge I, where P is the nearest positive semidefinite matrix: noise makes sums
+    indefinite. Never quite singular."""
+    values, vectors = torch.linalg.eigh(matrix)
+    values = values.clamp(min=0.0) + ridge
+    return values.clamp(min=FLOOR * float(values.max())), vectors
+
+
+def solve(matrix: Tensor, ridge: float, right: Tensor) -> Tensor:
+    """(P + ridge I)^-1 right."""
+    values, vectors = eigen(matrix, ridge)
+    return vectors @ ((vectors.T @ right) / values)
+
+
+def finite(weights: Tensor) -> Tensor:
+    """Weights that every later step, and float32, can hold. Looks at releases alone."""
+    return weights.nan_to_num(nan=0.0).clamp(-LARGEST, LARGEST)
+
+
+def as_weights(weights: Tensor) -> Weights:
+    return (finite(weights).float().cpu().numpy(),)
