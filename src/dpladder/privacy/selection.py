@@ -1,0 +1,300 @@
+"""What it costs to publish the best of a random number of runs, and nothing else (Liu & Talwar 2019; Papernot & Steinke 2022).
+
+A run puts out y (weights and score) with law Q, which is mu-GDP in the data: for neighbours Q and Q',
+Q'(S) <= g(Q(S)) with g(u) = Phi(Phi^-1(u) + mu). Runs are ordered by score, ties by a random rank. K runs are made, K
+drawn from public law with generating function f(x) = E[x^K], and the best is put out. It has the law
+
+    A(dy) = Q(dy) f'(Q(<= y)),                                                           (1)
+
+because k runs put out y with k Q(dy) Q(<= y)^(k-1). Two facts bound A by A':
+
+  The weight moves little. With u = Q(> y) and u' = Q'(> y) <= g(u),
+      f'(Q(<= y)) / f'(Q'(<= y)) <= e^e2,  e2 = sup over u of log f'(1 - u) - log f'(1 - g(u)).     (2)
+  The weight is at most f'(1) = E[K], so for every e1 and S, with delta the profile of mu-GDP,
+      integral over S of f'(Q(<= y)) (Q - e^e1 Q')(dy) <= E[K] delta(e1).                          (3)
+
+Together A(S) <= e^(e1 + e2) A'(S) + E[K] delta(e1): the selection is (e1 + e2, E[K] delta(e1))-DP for every e1. With
+(2) under an integral of powers it has the Renyi curve e(a) + e2 + log E[K] / (a - 1), where e is that of a run.
+
+For a truncated negative binomial K, f'(x) is proportional to (1 - (1 - gamma) x)^(-1-eta); for a Poisson K to e^(mx).
+
+None of this holds when somebody learns K, a loser, or how long the job took to make them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
+
+from dpladder.errors import BadInput
+from dpladder.privacy import gdp
+
+TAIL = 1e-3  # of delta, that pays for cutting the law of K off
+SAFE = 1 + 1e-9  # above what bisection leaves open
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The law of K. `shape` is eta: 0 is logarithmic, 1 geometric (stop with probability gamma after each run), inf
+    Poisson, which may make no run at all."""
+
+    mean: float
+    shape: float
+
+    def __post_init__(self) -> None:
+        least = 0.0 if self.shape == math.inf else 1.0
+        if not (least < self.mean < math.inf and self.shape >= 0):
+            raise BadInput(
+                f"runs have mean {self.mean} and shape {self.shape}. Their mean must exceed {least:g}; the shape is 0 "
+                "(logarithmic), 1 (geometric), another positive number, or inf (Poisson)."
+            )
+
+
+@dataclass(frozen=True)
+class Lean:
+    """How far an adaptive proposal may lean away from its prior: its density over the prior's lies in [low, high]."""
+
+    low: float = 1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= 1 <= self.high < math.inf:
+            raise BadInput(
+                f"a proposal leans from {self.low} to {self.high}. It needs 0 < low <= 1 <= high, finite."
+            )
+
+
+STRAIGHT = Lean()
+
+
+def epsilon(mu: float, runs: Runs, delta: float, lean: Lean = STRAIGHT) -> float:
+    """Epsilon at delta of the best of K runs that are mu-GDP each, score included.
+
+    Where proposals adapt to earlier runs (DP-HyPO: Wang et al. 2023, Algorithm 1), each run's law lies in
+    [low Q, high Q] whatever came before, which bounds (1) by low Q(dy) f'(1 - high u) and high Q(dy) f'(1 - low u).
+    Then (2) compares high u' with low u, and the step from Q to Q' costs log(high/low) and high E[K] delta(e1).
+    """
+    outer = gdp.epsilon(mu, delta / (lean.high * runs.mean))
+    return (outer + math.log(lean.high / lean.low) + rank_loss(mu, runs, lean)) * SAFE
+
+
+def epsilon_of_profile(
+    profile: Callable[[float], float], inner: float, runs: Runs, delta: float, lean: Lean = STRAIGHT
+) -> float:
+    """The same for runs of which only a profile delta(epsilon) is known, the larger of both directions, and K is a
+    truncated negative binomial (Koskela, Redberg & Wang 2024). In (2), g(u) <= e^inner u + profile(inner) for every
+    `inner`: any will do, and the caller looks for a good one. The smallest e1 is bisected."""
+    after = (1 - stopping(runs)) / stopping(runs)
+    moved = math.exp(inner) * lean.high / lean.low + after * lean.high * profile(inner)
+
+    def enough(outer: float) -> bool:
+        return lean.high * runs.mean * profile(outer) <= delta
+
+    low, high = 0.0, 1.0
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return (high + math.log(lean.high / lean.low) + (1 + runs.shape) * math.log(moved)) * SAFE
+
+
+def renyi(order: float, mu: float, runs: Runs) -> float:
+    """The Renyi divergence of the best of K runs, each mu-GDP; as Papernot & Steinke 2022, Theorem 2, with the tighter
+    e2 of (2) in place of theirs."""
+    return order * mu * mu / 2 + rank_loss(mu, runs) + math.log(_weight(runs)) / (order - 1)
+
+
+@cache
+def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
+    """e2 of (2): how much the weight of a rank may move.
+
+    Poisson: f'(1 - low u) / f'(1 - high g(u)) = exp(m (high g(u) - low u)), and where nothing leans the largest
+    g(u) - u is the total variation distance 2 Phi(mu/2) - 1.
+    Truncated negative binomial: (1 + eta) log of (a + high g(u)) / (a + low u), a = gamma / (1 - gamma). That is
+    concave over linear, so it has one peak, where high g'(u) (a + low u) = low (a + high g(u)), which is bisected.
+    """
+    if runs.shape == math.inf:
+        # high g(u) - low u is concave: its peak is where g'(u) = exp(-z mu - mu^2/2) = low/high.
+        z = -mu / 2 + math.log(lean.high / lean.low) / mu
+        return runs.mean * (lean.high * _NORMAL.cdf(z + mu) - lean.low * _NORMAL.cdf(z)) * SAFE
+    gamma = stopping(runs)
+    a = gamma / (1 - gamma)
+
+    def ratio(z: float) -> float:
+        return (a + lean.high * _NORMAL.cdf(z + mu)) / (a + lean.low * _NORMAL.cdf(z))
+
+    left, right = -40.0 - mu, 40.0
+    while right - left > 1e-12:
+        z = (left + right) / 2
+        rises = math.log(lean.high / lean.low) - z * mu - mu * mu / 2 > math.log(ratio(z))
+        left, right = (z, right) if rises else (left, z)
+    return (1 + runs.shape) * math.log(ratio(left)) * SAFE
+
+
+def subset_epsilon(tuning: float, final: float, share: float, runs: Runs, delta: float, apart: bool) -> float:
+    """Epsilon at delta of tuning on a Poisson subset and training on the rest, or on everything (Koskela & Kulkarni 2023).
+
+    `tuning` and `final` are the mus of one run of the selection and of the final training. With probability `share` the
+    unit that neighbours differ in lies in the subset. If so, the tuning's likelihood ratio is P; if not, the final
+    training's is F: the released pair has the ratio share P + (1 - share) F (their variant 1, `apart`). Where the final
+    training sees everything (variant 2) F is 1, and its own curve is added. Both directions of Theorem 6, for whole
+    orders: powers of that sum by the binomial theorem, its inverse bounded by share / P + (1 - share) / F.
+    """
+    orders = (*range(2, 64), *(round(64 * 1.25**k) for k in range(12)))
+    return min(
+        _from_renyi(order, max(_subset_renyi(order, tuning, final, share, runs, apart)), delta)
+        for order in orders
+    )
+
+
+def _subset_renyi(
+    order: int, tuning: float, final: float, share: float, runs: Runs, apart: bool
+) -> tuple[float, float]:
+    """The divergences of more from less data, and of less from more."""
+
+    def tuned(j: int) -> float:
+        """The log of the j-th moment of the tuning's likelihood ratio: j - 1 times its Renyi divergence."""
+        return (j - 1) * renyi(j, tuning, runs) if j > 1 else 0.0
+
+    def trained(j: int) -> float:
+        return (j - 1) * j * final * final / 2 if apart else 0.0
+
+    odds = math.log(share), math.log1p(-share)
+    more = _log_sum(
+        _log_binomial(order, j) + j * odds[0] + (order - j) * odds[1] + tuned(j) + trained(order - j)
+        for j in range(order + 1)
+    )
+    less = _log_sum(
+        _log_binomial(order - 1, j)
+        + j * odds[0]
+        + (order - 1 - j) * odds[1]
+        + tuned(j + 1)
+        + trained(order - j)
+        for j in range(order)
+    )
+    beside = 0.0 if apart else order * final * final / 2
+    return more / (order - 1) + beside, less / (order - 1) + beside
+
+
+def tested_epsilon(mu: float, epsilon0: float, rounds: int, delta: float) -> float:
+    """Epsilon at delta of `rounds` mechanisms of pure epsilon0-DP beside one of mu-GDP.
+
+    The worst pure mechanism is randomised response, whose loss is epsilon0 or -epsilon0 (Kairouz, Oh & Viswanath 2015):
+    of `rounds`, i turn out against the unit with a binomial probability, and the Gaussian's profile does the rest.
+    """
+    likely = -math.log1p(math.exp(-epsilon0))
+    losses = [
+        (
+            (rounds - 2 * i) * epsilon0,
+            math.exp(_log_binomial(rounds, i) + rounds * likely - i * epsilon0),
+        )
+        for i in range(rounds + 1)
+    ]
+
+    def profile(epsilon: float) -> float:
+        return math.fsum(p * _profile(epsilon - loss, mu) for loss, p in losses)
+
+    low, high = 0.0, rounds * epsilon0 + gdp.epsilon(mu, delta)
+    if profile(low) <= delta:
+        return low
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if profile(middle) <= delta else (middle, high)
+    return high * SAFE
+
+
+def largest(cost: Callable[[float], float], epsilon: float, high: float) -> float:
+    """The largest mu, at most `high`, whose cost does not exceed epsilon; `cost` grows with mu."""
+    low = 0.0
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if cost(middle) <= epsilon else (low, middle)
+    if not low:
+        raise BadInput(f"no training is cheap enough for epsilon {epsilon:g}. Raise it, or ask for less.")
+    return low
+
+
+@cache
+def stopping(runs: Runs) -> float:
+    """gamma of a truncated negative binomial of this mean (Papernot & Steinke 2022, Definition 1)."""
+
+    def mean(gamma: float) -> float:
+        eta = runs.shape
+        scale = -math.log(gamma) if eta == 0 else (1 - gamma**eta) / eta
+        return (1 - gamma) / (gamma * scale)
+
+    low, high = 0.0, 1.0
+    while True:
+        gamma = (low + high) / 2
+        if not low < gamma < high:
+            return high
+        low, high = (gamma, high) if mean(gamma) > runs.mean else (low, gamma)
+
+
+def _weight(runs: Runs) -> float:
+    """E[K], and what no run at all adds to a moment."""
+    return runs.mean + (math.exp(-runs.mean) if runs.shape == math.inf else 0.0)
+
+
+def most(runs: Runs, epsilon: float, delta: float) -> int:
+    """Where K may be cut off, at what TAIL of delta pays for: moving mass p of the law adds (1 + e^epsilon) p to delta."""
+    allowed = TAIL * delta / (1 + math.exp(epsilon))
+    after = 1 - stopping(runs) if runs.shape < math.inf else 0.0  # what the ratio of neighbours tends to
+    before = math.nan
+    for k, probability in _law(runs):
+        ratio = max(probability / before, after)
+        if ratio < 1 and probability * ratio / (1 - ratio) <= allowed:
+            return k
+        before = probability
+    raise AssertionError("the law has no end")
+
+
+def number(uniform: float, runs: Runs, limit: int) -> int:
+    """K for a secret uniform, by inversion of its law, at most `limit`."""
+    total = 0.0
+    for k, probability in _law(runs):
+        total += probability
+        if total >= uniform or k == limit:
+            return k
+    raise AssertionError("the law has no end")
+
+
+def _law(runs: Runs) -> Iterator[tuple[int, float]]:
+    """Each k with its probability. P(k+1)/P(k) is (1 - gamma)(k + eta)/(k + 1), and m/(k + 1) for Poisson."""
+    if runs.shape == math.inf:
+        k, probability = 0, math.exp(-runs.mean)
+    else:
+        gamma, eta = stopping(runs), runs.shape
+        scale = -math.log(gamma) if eta == 0 else (gamma**-eta - 1) / eta
+        k, probability = 1, (1 - gamma) / scale
+    while True:
+        yield k, probability
+        ratio = runs.mean if runs.shape == math.inf else (1 - gamma) * (k + eta)
+        k, probability = k + 1, probability * ratio / (k + 1)
+
+
+def _from_renyi(order: float, divergence: float, delta: float) -> float:
+    """Epsilon at delta of an (order, divergence)-RDP mechanism (Canonne, Kamath & Steinke 2020, Proposition 12)."""
+    return divergence + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+
+
+def _profile(epsilon: float, mu: float) -> float:
+    """delta of mu-GDP at any epsilon. Below 0 by symmetry: delta(-e) = 1 - e^-e (1 - delta(e))."""
+    if epsilon >= 0:
+        return gdp.delta(epsilon, mu)
+    return 1 - math.exp(epsilon) * (1 - gdp.delta(-epsilon, mu))
+
+
+def _log_binomial(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _log_sum(logs: Iterator[float]) -> float:
+    values = list(logs)
+    top = max(values)
+    return top + math.log(math.fsum(math.exp(value - top) for value in values))

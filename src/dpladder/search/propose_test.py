@@ -1,0 +1,112 @@
+"""Propose, test, and double the step (Ding & Wu 2022): AboveThreshold over models of disjoint parts of the data.
+
+Every candidate trains on each of `parts` random parts, and its utility is the mean accuracy over parts on records set
+aside. One record moves one part's model, or one record of those set aside: the utility moves by 1/parts. A round asks by
+AboveThreshold (Dwork & Roth 2014, Algorithm 1) for a candidate that beats the level by the step. A hit raises the level
+and doubles the step, a miss resets the step, a miss of the smallest step ends. The published bound counts the rounds
+that were used, which depends on the data; here the most that can be is charged, and a cap enforces it.
+
+A round's noise on the mean is about 4 / (parts * epsilon0): unless parts * epsilon0 is some 100, it drowns the utilities
+and the choice is a guess.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.learn.interface import Constants
+from dpladder.privacy import gdp, selection
+from dpladder.privacy.meter import Draw, Meter
+from dpladder.search.hpo import Ask, Asking, Declared, Found, Mask, Setting, Units
+from dpladder.search.space import draw
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ProposeTest:
+    parts: int = 10
+    candidates: int = 6
+    step: float = 0.1  # g, the least gain worth a round
+    aside: float = 0.2  # of the units, on which models of parts are tested
+    final: float = 0.8  # of mu^2, for the final training
+
+    def declare(self, setting: Setting) -> Declared:
+        mu, epsilon0 = _budget(self, setting.epsilon, setting.constants)
+        rounds, moves = self.rounds(setting.constants.classes), self._sensitivity(setting)
+        shares = [self.aside, *(1 / (self.parts - part) for part in range(self.parts - 1))]
+        masks = tuple(Draw(f"part {index}", "mask", share) for index, share in enumerate(shares))
+        level = Draw("level", "laplace", 2 * moves / epsilon0, (rounds,))
+        utility = Draw("utility", "laplace", 4 * moves / epsilon0, (rounds, self.candidates))
+        return Declared(
+            selection.tested_epsilon(mu, epsilon0, rounds, setting.delta), (*masks, level, utility)
+        )
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        *masks, level, utility = self.declare(setting).draws
+        mu, _ = _budget(self, setting.epsilon, setting.constants)
+        aside, *parts = _deal([meter.mask(mask.name, mask.scale, units) for mask in masks])
+        search = setting.search.model_copy(update={"draw": "stratified"})
+        candidates = [draw(search, setting.epsilon, 0, number) for number in range(self.candidates)]
+        share = (1 - self.aside) / self.parts
+        # A part's sums are as noisy, for their size, as those of the final training will be.
+        asks = [Ask(r, mu / share, part, aside, share) for part in parts for r in candidates]
+        answers = yield asks
+        correct = np.reshape([answer.correct for answer in answers], (self.parts, self.candidates))
+        utilities = np.minimum(correct / (self.aside * setting.constants.n0), 1.0).mean(axis=0)
+        levels = meter.laplace("level", level.scale, level.shape)
+        noised = utilities + meter.laplace("utility", utility.scale, utility.shape)
+        r = candidates[climb(noised, levels, 1 / setting.constants.classes, self.step)]
+        [answer] = yield [Ask(r, mu)]
+        return Found(r, mu, answer.weights)
+
+    def rounds(self, classes: int) -> int:
+        """The most there can be: every hit gains a step, and between two hits one miss at most (Ding & Wu, section 4)."""
+        return 2 * math.ceil((1 - 1 / classes) / self.step) - 1
+
+    def _sensitivity(self, setting: Setting) -> float:
+        """One unit: its part's model, or its records among those set aside, whichever moves the mean more."""
+        constants = setting.constants
+        return constants.doubling * max(1 / self.parts, constants.cap / (self.aside * constants.n0))
+
+
+def climb(noised: Floats, levels: Floats, start: float, step: float) -> int:
+    """The last candidate that beat its threshold; the first one if none did."""
+    chosen, level, ahead = 0, start, step
+    for utilities, noise in zip(noised, levels, strict=True):
+        above = np.flatnonzero(utilities > level + ahead + noise)
+        if len(above):
+            chosen, level, ahead = int(above[0]), level + ahead, 2 * ahead
+        elif ahead > step:
+            ahead = step
+        else:
+            break
+    return chosen
+
+
+def _deal(masks: Sequence[Mask]) -> list[Mask]:
+    """Disjoint parts: each mask takes from what those before it left, and the last part is what is left over."""
+    left = np.ones_like(masks[0])
+    dealt = []
+    for mask in masks:
+        dealt.append(left & mask)
+        left = left & ~mask
+    return [*dealt, left]
+
+
+@cache
+def _budget(method: ProposeTest, epsilon: float, constants: Constants) -> tuple[float, float]:
+    """mu of the final training, and the largest epsilon0 of a round beside it."""
+    total = gdp.mu(epsilon, constants.delta)
+    mu, rounds = math.sqrt(method.final) * total, method.rounds(constants.classes)
+
+    def cost(epsilon0: float) -> float:
+        return selection.tested_epsilon(mu, epsilon0, rounds, constants.delta)
+
+    return mu, selection.largest(cost, epsilon, epsilon)

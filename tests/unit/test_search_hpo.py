@@ -1,0 +1,240 @@
+"""Every way to search: what it declares, that it draws and spends just that, and what its theorem needs to be secret."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpladder.config.model import Fit, Search
+from dpladder.errors import BadInput, Refused
+from dpladder.learn.interface import Constants
+from dpladder.privacy import gdp
+from dpladder.privacy.ledger import Terms
+from dpladder.privacy.meter import Meter
+from dpladder.privacy.noise import ResearchNoise
+from dpladder.privacy.selection import Lean, Runs
+from dpladder.privacy.spend import Job
+from dpladder.search.adaptive import CELLS, AdaptiveRuns, proposal
+from dpladder.search.hpo import Answer, Setting, alone
+from dpladder.search.ladder import Ladder
+from dpladder.search.propose_test import ProposeTest, climb
+from dpladder.search.registry import METHODS, method
+from dpladder.search.repeat import RandomRuns
+from dpladder.search.single import NaiveComposition
+from dpladder.search.space import bounds
+from dpladder.search.subset import SubsetRuns
+
+CONSTANTS = Constants(n0=1000, classes=10, dimension=4)
+UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 16)
+BEST = 8.0  # the toy's best r
+
+
+def setting(epsilon=1.0, constants=CONSTANTS):
+    return Setting(epsilon, Search(), constants)
+
+
+def search(found_by, where, seed=0, asked=None):
+    """One search on a toy whose score is a hump around r = BEST; `asked` collects what it asks for."""
+    terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
+    source = ResearchNoise(terms, Job("toy", "private_search"), seed)
+    meter = Meter(found_by.declare(where).draws, source)
+
+    def train(ask):
+        if asked is not None:
+            asked.append(ask)
+        counted = ask.trained if ask.counted is None else ask.counted
+        records = 1000 if counted is None else int(counted.sum())
+        share = 0.9 * math.exp(-(math.log(ask.r / BEST) ** 2) / 8)
+        return Answer((np.full((10, 4), ask.r, np.float32),), int(records * share))
+
+    found = alone(found_by.run(where, meter, UNITS), train)
+    meter.close()  # refuses unless what was declared was drawn, and nothing else
+    return found
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+def test_the_whole_method_costs_the_total_and_no_more(name, epsilon):
+    cost = METHODS[name].declare(setting(epsilon)).epsilon
+    assert 0.99999 * epsilon < cost <= epsilon
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_draws_what_it_declares_and_puts_out_a_training_it_asked_for(name):
+    for seed in range(5):
+        asked = []
+        found = search(METHODS[name], setting(), seed, asked)
+        low, high = bounds(Search())
+        assert low <= found.r <= high
+        if found.weights is not None:
+            assert any(ask.r == found.r and ask.mu == found.mu for ask in asked) or "koskela" in name
+            assert found.weights[0][0, 0] == pytest.approx(found.r, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_larger_total_trains_with_less_noise(name):
+    mus = [search(METHODS[name], setting(epsilon), 3).mu for epsilon in (0.5, 1.0, 2.0, 4.0)]
+    assert all(low < high for low, high in pairwise(mus))
+    assert mus[-1] <= gdp.mu(4.0, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(METHODS) - {"random_search", "random_search_uniform", "linear_scaling_line"})
+)
+def test_a_method_that_looks_comes_near_the_hump(name):
+    """A guess is a factor 12 away in the median; uniform draws with a line hardly look below r = 100."""
+    ratios = [abs(math.log(search(METHODS[name], setting(8.0), seed).r / BEST)) for seed in range(12)]
+    assert np.median(ratios) < math.log(9)
+
+
+def test_unknown_methods_are_refused_by_name():
+    with pytest.raises(BadInput, match="Choose one of: random_search, "):
+        method("hyperband")
+
+
+def test_naive_composition_pays_for_every_run_and_score():
+    asked = []
+    search(NaiveComposition(4), setting(), asked=asked)
+    draw = NaiveComposition(4).declare(setting()).draws[0]
+    spent = [ask.mu for ask in asked] + [1 / draw.scale] * 4
+    assert gdp.compose(spent) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
+
+
+def test_a_ladder_pays_for_every_trial_and_score():
+    asked = []
+    ladder = Ladder(((0.1, 3), (0.2, 2)))
+    search(ladder, setting(), asked=asked)
+    scores = [1 / draw.scale for draw in ladder.declare(setting()).draws for _ in range(draw.shape[0])]
+    assert len(asked) == 6
+    assert gdp.compose([*scores, *(ask.mu for ask in asked)]) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
+
+
+def test_a_ladder_whose_draws_look_back_uses_the_rung_below():
+    centred = Ladder(draw="stratified", prior="proportional", fit=Fit(using="best"))
+    asked = []
+    search(centred, setting(8.0), asked=asked)
+    first = max(asked[:3], key=lambda ask: math.exp(-(math.log(ask.r / BEST) ** 2)))
+    assert all(0.1 <= ask.r / (2 * first.r) <= 10 for ask in asked[3:6])
+
+
+def test_how_many_runs_and_where_is_secret_and_random():
+    """K follows its law over the meter's streams; nothing of it hangs on the public seed."""
+    runs = Runs(4.0, 1.0)
+    counts, places = [], set()
+    for seed in range(300):
+        asked = []
+        search(RandomRuns(runs), setting(), seed, asked)
+        counts.append(len(asked))
+        places.add(asked[0].r)
+    assert np.mean(counts) == pytest.approx(4.0, abs=4 * math.sqrt(12 / 300))  # sd of a geometric of mean 4
+    assert np.mean(np.array(counts) == 1) == pytest.approx(0.25, abs=0.1)
+    assert len(places) == 300
+
+
+def test_no_run_at_all_puts_out_no_weights():
+    found = [search(RandomRuns(Runs(0.5, math.inf)), setting(), seed) for seed in range(20)]
+    assert {None, True} == {one.weights if one.weights is None else True for one in found}
+
+
+def test_equal_scores_are_ranked_at_random():
+    from dpladder.search.hpo import Ask
+    from dpladder.search.repeat import Chance, best
+
+    asks = [Ask(r, 0.1) for r in (1.0, 2.0, 3.0)]
+    answers = [Answer((np.zeros((1, 1), np.float32),), 5)] * 3
+    won = {
+        best(asks, answers, Chance(np.zeros(3), np.zeros(3), np.roll([0.9, 0.1, 0.2], by)), setting()).r
+        for by in range(3)
+    }
+    assert won == {1.0, 2.0, 3.0}
+
+
+@given(st.lists(st.floats(-4, 4), min_size=CELLS, max_size=CELLS), st.floats(1.0001, 3.0))
+@settings(max_examples=50, deadline=None)
+def test_a_proposal_stays_within_its_bounds(wished, ratio):
+    lean = Lean(1 / ratio, ratio)
+    density = proposal(np.array(wished), lean)
+    assert density.mean() == pytest.approx(1.0, abs=1e-9)
+    assert lean.low <= density.min() <= density.max() <= lean.high
+    order = np.argsort(wished)
+    assert (np.diff(density[order]) >= 0).all()
+
+
+def test_an_adaptive_search_looks_more_often_where_scores_were_high():
+    adaptive, plain = AdaptiveRuns(Runs(12.0, 0.0), adapting=0.6), RandomRuns(Runs(12.0, 0.0))
+
+    def nearby(found_by):
+        asked = []
+        for seed in range(60):
+            search(found_by, setting(8.0), seed, asked)
+        return np.mean([abs(math.log(ask.r / BEST)) < math.log(4) for ask in asked])
+
+    assert nearby(adaptive) > nearby(plain) + 0.05
+
+
+def test_tuning_on_a_subset_keeps_the_final_training_apart():
+    asked = []
+    search(SubsetRuns(Runs(5.0, 1.0), apart=True), setting(), asked=asked)
+    *tuning, final = asked
+    assert all((ask.trained == tuning[0].trained).all() for ask in tuning)
+    assert not (tuning[0].trained & final.trained).any()
+    assert (tuning[0].trained | final.trained).all()
+    assert 0.1 < tuning[0].trained.mean() < 0.3  # Poisson, with probability 0.2
+    asked.clear()
+    search(SubsetRuns(Runs(5.0, 1.0), apart=False), setting(), asked=asked)
+    assert asked[-1].trained is None
+
+
+def test_tuning_on_a_subset_scales_r_with_the_number_of_records():
+    asked = []
+    found = search(SubsetRuns(Runs(5.0, 1.0), share=0.2), setting(), 1, asked)
+    assert any(ask.r == pytest.approx(found.r / 4) for ask in asked[:-1])
+
+
+def test_tuning_on_a_subset_is_refused_where_its_theorem_does_not_hold():
+    with pytest.raises(Refused, match="replace_one"):
+        METHODS["koskela_kulkarni"].declare(setting(constants=Constants(1000, 10, 4, relation="replace_one")))
+
+
+def test_parts_are_disjoint_and_tested_on_records_set_aside():
+    asked = []
+    search(ProposeTest(parts=4, candidates=2), setting(), asked=asked)
+    *tested, final = asked
+    parts = [ask.trained for ask in tested[::2]]
+    aside = tested[0].counted
+    assert np.sum([*parts, aside], axis=0).tolist() == [1] * 1000
+    assert all((ask.counted == aside).all() for ask in tested)
+    assert final.trained is None
+    assert all(150 < part.sum() < 250 for part in parts)
+
+
+def test_rounds_are_capped_at_what_was_paid_for():
+    test = ProposeTest(step=0.1)
+    assert test.rounds(10) == 17
+    level, utility = test.declare(setting()).draws[-2:]
+    assert level.shape == (17,)
+    assert utility.shape == (17, test.candidates)
+
+
+def test_a_climb_doubles_on_a_hit_and_resets_on_a_miss():
+    def noised(*tops):
+        return np.array([[0.0, top] for top in tops])
+
+    quiet = np.zeros(9)
+    assert climb(noised(0.05, 9.0), quiet[:2], 0.0, 0.1) == 0  # a miss of the smallest step ends it
+    assert climb(noised(0.15, 0.25, 9.0), quiet[:3], 0.0, 0.1) == 1  # 0.1, then 0.3 missed, then 0.2
+    utilities = np.array([[0.15, 0.0], [0.0, 0.31], [0.0, 0.0], [0.0, 0.0]])
+    assert climb(utilities, quiet[:4], 0.0, 0.1) == 1  # 0.1, 0.3, then misses of 0.7 and 0.4
+
+
+def test_replacing_a_unit_doubles_what_a_part_may_move():
+    scales = [
+        ProposeTest().declare(setting(constants=Constants(1000, 10, 4, relation=relation))).draws[-1].scale
+        for relation in ("add_remove", "replace_one")
+    ]
+    assert scales[1] == pytest.approx(2 * scales[0])

@@ -1,0 +1,260 @@
+"""Private selection against the exact law of its output, published figures, and dp_accounting."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from dpladder.errors import BadInput
+from dpladder.privacy import gdp, selection
+from dpladder.privacy.selection import Lean, Runs
+
+DELTA = 1e-5
+BASE = gdp.mu(1.0, DELTA)
+SHAPES = (0.0, 0.5, 1.0, 3.0, math.inf)
+
+
+def weight(runs, x):
+    """f'(x), written out anew: the derivative of E[x^K]."""
+    if runs.shape == math.inf:
+        return runs.mean * np.exp(runs.mean * (x - 1))
+    gamma, eta = selection.stopping(runs), runs.shape
+    return runs.mean * (gamma / (1 - (1 - gamma) * x)) ** (1 + eta)
+
+
+def exact_delta(epsilon, mu, runs, seen=1.0):
+    """The selection's own profile at epsilon, by quadrature over the score. A run puts out two Gaussians, and a share
+    `seen` of its mu^2 is in the score; the highest or the lowest wins; the larger of both directions."""
+    scored, rest = math.sqrt(seen) * mu, math.sqrt(1 - seen) * mu
+    y = np.linspace(-12, 12 + mu, 40_001)
+    largest = 0.0
+    for rank in (stats.norm.cdf, stats.norm.sf):
+        laws = [stats.norm.pdf(y, c) * weight(runs, rank(y, c)) for c in (0.0, scored)]
+        for one, other in (laws, laws[::-1]):
+            left = epsilon - np.log(one / other)
+            gap = profile(left, rest) if rest else np.clip(1 - np.exp(left), 0.0, None)
+            largest = max(largest, float(integrate.trapezoid(one * gap, y)))
+    return largest
+
+
+def profile(epsilon, mu):
+    below, above = stats.norm.cdf(mu / 2 - epsilon / mu), stats.norm.logcdf(-mu / 2 - epsilon / mu)
+    return below - np.exp(epsilon + above)
+
+
+@pytest.mark.parametrize(("shape", "expected"), [(1.0, 1.6255), (0.0, 1.5128), (math.inf, 2.210)])
+def test_gaussian_runs_cost_what_the_bound_says(shape, expected):
+    assert selection.epsilon(BASE, Runs(10, shape), DELTA) == pytest.approx(expected, abs=3e-4)
+
+
+@pytest.mark.parametrize(("shape", "expected"), [(1.0, 1.999), (0.0, 1.729)])
+def test_runs_of_a_known_profile_cost_what_the_bound_says(shape, expected):
+    def cost(inner):
+        return selection.epsilon_of_profile(lambda e: gdp.delta(e, BASE), inner, Runs(10, shape), DELTA)
+
+    assert min(cost(inner / 50) for inner in range(1, 60)) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seen", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize(("mu", "mean"), [(0.27, 10.0), (1.0, 4.0), (0.1, 50.0)])
+def test_the_exact_law_of_the_winner_respects_the_bound(mu, mean, seen, shape):
+    runs = Runs(mean, shape)
+    for delta in (1e-5, 1e-2):
+        assert exact_delta(selection.epsilon(mu, runs, delta), mu, runs, seen) <= delta
+
+
+def test_neither_part_of_the_bound_may_be_left_out():
+    runs = Runs(10.0, math.inf)
+    rank = selection.rank_loss(0.27, runs)
+    assert exact_delta(selection.epsilon(0.27, runs, DELTA) - rank, 0.27, runs, 0.8) > 5 * DELTA
+    geometric = Runs(10.0, 1.0)
+    assert exact_delta(selection.rank_loss(0.27, geometric), 0.27, geometric) > 100 * DELTA
+
+
+def test_a_known_number_of_runs_would_break_the_bound():
+    fixed = selection.epsilon(BASE, Runs(10, 1.0), DELTA)
+    y = np.linspace(-12, 12, 400_001)
+    laws = [10 * stats.norm.pdf(y, c) * stats.norm.cdf(y, c) ** 9 for c in (0.0, BASE)]
+    gap = np.clip(laws[0] - math.exp(fixed) * laws[1], 0.0, None)
+    assert integrate.trapezoid(gap, y) > 20 * DELTA
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_bound_is_tighter_than_renyi_accounting(shape):
+    import dp_accounting as dp
+    from dp_accounting.rdp import RdpAccountant
+
+    event = dp.dp_event.RepeatAndSelectDpEvent(dp.GaussianDpEvent(1 / BASE), 10.0, shape)
+    assert selection.epsilon(BASE, Runs(10, shape), DELTA) < RdpAccountant().compose(event).get_epsilon(DELTA)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_renyi_curve_bounds_the_winners_divergence(shape):
+    runs, mu = Runs(10, shape), 0.5
+    y = np.linspace(-14, 14, 200_001)
+    none = math.exp(-10) if shape == math.inf else 0.0
+    for low, high in ((0.0, mu), (mu, 0.0)):
+        one, other = (stats.norm.pdf(y, c) * weight(runs, stats.norm.cdf(y, c)) for c in (low, high))
+        for order in (1.5, 2.0, 8.0):
+            with np.errstate(all="ignore"):
+                moment = np.nan_to_num(one**order * other ** (1 - order))
+            divergence = math.log(none + integrate.trapezoid(moment, y)) / (order - 1)
+            assert divergence <= selection.renyi(order, mu, runs)
+
+
+def test_geometric_is_liu_and_talwar():
+    assert selection.stopping(Runs(8, 1.0)) == pytest.approx(1 / 8)
+    pure = selection.epsilon_of_profile(lambda e: float(e < 0.5), 0.5, Runs(8, 1.0), DELTA)
+    assert pure == pytest.approx(3 * 0.5, abs=1e-6)  # their theorem 3.2: three times a pure run
+
+
+def test_adapting_costs_what_dp_hypo_says_for_pure_runs():
+    runs, lean = Runs(8, 1.0), Lean(0.7, 1.4)
+    pure = selection.epsilon_of_profile(lambda e: float(e < 1), 1.0, runs, DELTA, lean)
+    assert pure == pytest.approx(5.0794, abs=1e-4)
+
+
+@given(st.floats(0.01, 2.0), st.floats(1.5, 100.0), st.sampled_from(SHAPES))
+@settings(max_examples=60, deadline=None)
+def test_no_lean_is_plain_selection_and_any_costs_at_most_the_published_amount(mu, mean, shape):
+    runs = Runs(mean, shape)
+    straight = selection.epsilon(mu, runs, DELTA)
+    assert selection.epsilon(mu, runs, DELTA, Lean(1.0, 1.0)) == straight
+    leaning = selection.epsilon(mu, runs, DELTA, Lean(0.9, 1.2))
+    assert leaning > straight
+    if shape < math.inf:
+        published = (2 + shape) * math.log(1.2 / 0.9)
+        assert leaning <= selection.epsilon(mu, runs, DELTA / 1.2) + published + 1e-6
+
+
+@given(st.floats(0.01, 2.0), st.floats(1.5, 100.0), st.sampled_from(SHAPES))
+@settings(max_examples=60, deadline=None)
+def test_cost_grows_with_the_runs_and_falls_with_delta(mu, mean, shape):
+    cost = selection.epsilon(mu, Runs(mean, shape), DELTA)
+    assert cost > gdp.epsilon(mu, DELTA)
+    assert selection.epsilon(1.1 * mu, Runs(mean, shape), DELTA) > cost
+    assert selection.epsilon(mu, Runs(1.1 * mean, shape), DELTA) > cost
+    assert selection.epsilon(mu, Runs(mean, shape), 2 * DELTA) < cost
+
+
+@pytest.mark.parametrize("mean", [1.5, 10.0])
+def test_the_law_of_the_number_is_the_one_named(mean):
+    ks = np.arange(1, 60)
+    gamma = selection.stopping(Runs(mean, 1.0))
+    laws = {
+        0.0: stats.logser.pmf(ks, 1 - selection.stopping(Runs(mean, 0.0))),
+        1.0: stats.geom.pmf(ks, gamma),
+        math.inf: stats.poisson.pmf(ks, mean),
+    }
+    negative = stats.nbinom(3, selection.stopping(Runs(mean, 3.0)))
+    laws[3.0] = negative.pmf(ks) / negative.sf(0)
+    for shape, expected in laws.items():
+        found = dict(islice(selection._law(Runs(mean, shape)), 61))
+        assert [found[k] for k in ks] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_number_has_its_mean_and_its_tail_is_paid_for(shape):
+    runs = Runs(10.0, shape)
+    limit = selection.most(runs, 1.0, DELTA)
+    law = np.array([p for k, p in islice(selection._law(runs), 20 * limit)])
+    first = 0 if shape == math.inf else 1
+    assert law @ np.arange(first, first + len(law)) == pytest.approx(10.0)
+    tail = law[limit + 1 - first :].sum()
+    assert tail * (1 + math.e) <= selection.TAIL * DELTA < 1.5 * law[limit - 1 - first :].sum() * (1 + math.e)
+
+
+@given(st.floats(1e-9, 1.0), st.sampled_from(SHAPES))
+@settings(deadline=None)
+def test_a_uniform_becomes_a_number_by_inversion(uniform, shape):
+    runs = Runs(4.0, shape)
+    k = selection.number(uniform, runs, 300)
+    below = sum(p for _, p in islice(selection._law(runs), 300) if _ < k)
+    assert below < uniform
+    assert selection.number(uniform, runs, 2) == min(k, 2)
+
+
+def renyi_by_integral(order, pair, reference):
+    """Renyi divergence of a density on the plane from another, by quadrature."""
+    x = np.linspace(-12, 12, 1201)
+    area = (x[1] - x[0]) ** 2
+    with np.errstate(all="ignore"):
+        moment = np.nan_to_num(pair(x) ** order * reference(x) ** (1 - order), posinf=0.0)
+    return math.log(moment.sum() * area) / (order - 1)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("apart", [True, False])
+def test_tuning_on_a_subset_bounds_both_directions(share, apart):
+    """With one run, always, everything is Gaussian: the plane's quadrature knows both divergences."""
+    runs, tuning, final = Runs(1 + 1e-9, 1.0), 0.6, 0.4
+    center = stats.norm.pdf
+
+    def outside(x):
+        return center(x)[:, None] * center(x)
+
+    def inside(x):
+        trained = final if not apart else 0.0
+        return share * center(x, tuning)[:, None] * center(x, trained) + (1 - share) * center(x)[
+            :, None
+        ] * center(x, final)
+
+    for order in (2, 3, 6):
+        more, less = selection._subset_renyi(order, tuning, final, share, runs, apart)
+        assert renyi_by_integral(order, inside, outside) == pytest.approx(
+            more, rel=1e-6
+        )  # all terms are exact
+        assert renyi_by_integral(order, outside, inside) <= less
+
+
+def test_tuning_on_a_subset_costs_between_one_training_and_tuning_on_all():
+    runs = Runs(10, 1.0)
+    alone = gdp.epsilon(BASE, DELTA)
+    both = selection.epsilon(BASE, runs, DELTA)
+    costs = [selection.subset_epsilon(BASE, BASE, share, runs, DELTA, True) for share in (0.01, 0.3, 0.6)]
+    assert alone < costs[0] < costs[2] < both
+    assert selection.subset_epsilon(BASE, BASE, 0.3, runs, DELTA, False) > costs[1]
+
+
+@pytest.mark.parametrize(("rounds", "expected"), [(199, 6.480), (19, 1.589)])
+def test_pure_rounds_compose_optimally(rounds, expected):
+    assert selection.tested_epsilon(1e-7, 0.1, rounds, DELTA) == pytest.approx(expected, abs=1e-3)
+
+
+def test_pure_rounds_beside_a_gaussian_agree_with_pld():
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
+    pure = pld.from_privacy_parameters(
+        DifferentialPrivacyParameters(0.1, 0), value_discretization_interval=1e-4
+    )
+    gaussian = pld.from_gaussian_mechanism(1 / BASE, value_discretization_interval=1e-4)
+    oracle = pure.self_compose(7).compose(gaussian).get_epsilon_for_delta(DELTA)
+    found = selection.tested_epsilon(BASE, 0.1, 7, DELTA)
+    assert found == pytest.approx(oracle, rel=1e-3)
+
+
+@given(st.floats(0.1, 8.0), st.sampled_from(SHAPES))
+@settings(max_examples=30, deadline=None)
+def test_the_largest_affordable_run_uses_the_whole_total(epsilon, shape):
+    def cost(mu):
+        return selection.epsilon(mu, Runs(10, shape), DELTA)
+
+    mu = selection.largest(cost, epsilon, gdp.mu(epsilon, DELTA))
+    assert cost(mu) <= epsilon < cost(1.0001 * mu)
+
+
+def test_laws_and_leans_that_mean_nothing_are_refused():
+    with pytest.raises(BadInput, match="mean must exceed 1"):
+        Runs(1.0, 1.0)
+    with pytest.raises(BadInput, match="mean must exceed 0"):
+        Runs(0.0, math.inf)
+    with pytest.raises(BadInput, match="0 < low <= 1 <= high"):
+        Lean(1.1, 1.2)
