@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.config import load
-from dpladder.errors import DpladderError, Refused
+from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.parse import known_states
 from dpladder.privacy import ledger as ledgers
 from dpladder.privacy.compose import compose
@@ -20,6 +20,8 @@ from dpladder.privacy.ledger import Ledger, State
 from dpladder.privacy.plan import make_plan
 from dpladder.privacy.show import plan_document, plan_table
 from dpladder.privacy.statement import anchors_of, check, read_statement, up
+
+NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,6 +97,8 @@ def _ledger_show(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps(shown, indent=2))
         return 0
+    if not shown:
+        print(f"{NO_LEDGER} {home.path}")
     for name, lineage in shown.items():
         limit = lineage["lifetime_epsilon"]
         print(
@@ -126,12 +130,14 @@ def _shown(state: State) -> dict[str, Any] | None:
 def _ledger_verify(given: argparse.Namespace) -> int:
     home = open_home(create=False)
     anchors = [anchor for results in given.results for anchor in anchors_of(read_statement(results))]
+    names = dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
     problems = [
         f"lineage {name}: {problem}"
-        for name in dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
+        for name in names
         for problem in ledgers.verify(Ledger(home, name), anchors)
     ]
-    return _report(problems, "every entry of every ledger is as it was written")
+    fine = "every entry is as it was written in the ledgers of" if names else NO_LEDGER
+    return _report(problems, f"{fine} {', '.join(names) or home.path}")
 
 
 def _verify(given: argparse.Namespace) -> int:
@@ -179,6 +185,8 @@ def _audit(given: argparse.Namespace) -> int:
 def _cache(given: argparse.Namespace) -> int:
     from dpladder.data.cache import list_caches, verify_cache
 
+    if not given.root.is_dir():
+        raise BadInput(f"{given.root}: no such folder; give the cache root, paths.cache of the config")
     if given.action == "ls":
         for cache in list_caches(given.root):
             facts = " ".join(

@@ -89,6 +89,19 @@ def test_an_edited_ledger_exits_1_and_names_the_entry(home: Path, capsys: pytest
     assert "entry 2" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("action", ["show", "verify"])
+def test_a_home_without_a_ledger_is_named(
+    home: Path, action: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["ledger", action]) == 0
+    assert f"no ledger in {home}" in capsys.readouterr().out
+
+
+def test_a_cache_root_that_is_not_there_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["cache", "ls", str(tmp_path / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+
+
 def test_verifying_something_else_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["verify", str(tmp_path)]) == 2
     assert "results folder of a finished run" in capsys.readouterr().err
