@@ -102,6 +102,13 @@ def test_declaring_needs_no_torch():
     assert loaded.stdout.split() == []
 
 
+def test_a_learner_is_named_as_its_module() -> None:
+    """The code digest of a training covers the module of its learner, found by name."""
+    assert {name: f"dpladder.learn.{name}" for name in LEARNERS} == {
+        name: module.__name__ for name, module in LEARNERS.items()
+    }
+
+
 def test_the_config_names_exactly_the_registered_learners() -> None:
     sections = get_args(get_args(Learner)[0])
     assert set(LEARNERS) == {name for section in sections for name in names(section)} - UNFINISHED

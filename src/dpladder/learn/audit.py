@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from dpladder.config.learners import Descent, Learner, learner_of
+from dpladder.config.learners import Descent, FeatureCovariance, Learner, LeastSquares, Newton, learner_of
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import score
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, noise_scale
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, noise_scale, releasing
 from dpladder.learn.registry import LEARNERS, method
+from dpladder.learn.second_order import declare_covariance
 from dpladder.privacy.audit import Mechanism
 from dpladder.privacy.audit_mechanisms import built_in, neighbours
 from dpladder.privacy.meter import Meter
@@ -43,20 +45,28 @@ def mechanisms(only: str | None = None) -> tuple[Mechanism, ...]:
         mechanism
         for name in LEARNERS
         if only in (None, name)
-        if isinstance(learner := learner_of({"name": name}), Descent)
-        for mechanism in of_learner(learner)
+        for mechanism in of_learner(learner_of({"name": name}))
     ]
-    return tuple(learners) if only else (*built_in(), right_and_wrong(), *learners)
+    return tuple(learners) if only else (*built_in(), right_and_wrong(), shared_covariance(), *learners)
 
 
-def of_learner(learner: Descent) -> tuple[Mechanism, ...]:
+def of_learner(learner: Learner) -> tuple[Mechanism, ...]:
     """One step, which a canary can saturate, and several, whose noise must be fresh in each."""
-    linear = learner.name == "dp_gd"
-    return (
-        training(learner, steps=1, mu=2.0, relation="add_remove", tight=linear),
-        training(learner, steps=3, mu=2.0, relation="add_remove"),
-        training(learner, steps=1, mu=2.0, relation="replace_one"),
-    )
+    match learner:
+        case Descent():
+            linear = learner.name == "dp_gd"
+            return (
+                training(learner, steps=1, mu=2.0, relation="add_remove", tight=linear),
+                training(learner, steps=3, mu=2.0, relation="add_remove"),
+                training(learner, steps=1, mu=2.0, relation="replace_one"),
+            )
+        case LeastSquares():
+            return sums(learner, 1, tight=True), sums(learner, 1, "replace_one")
+        case FeatureCovariance():
+            return sums(learner, 1, tight=True), sums(learner, 3, "replace_one")
+        case Newton():
+            return sums(learner, 2), sums(Newton(link="sigmoid"), 2, "replace_one")
+    return ()
 
 
 def training(learner: Descent, steps: int, mu: float, relation: Relation, tight: bool = False) -> Mechanism:
@@ -77,6 +87,57 @@ def training(learner: Descent, steps: int, mu: float, relation: Relation, tight:
         relation=relation,
         tight=tight,
     )
+
+
+def sums(
+    learner: Any, steps: int, relation: Relation = "add_remove", tight: bool = False, mu: float = 2.0
+) -> Mechanism:
+    """A learner that computes its weights from noised sums: the sums are what it publishes. Three classes, because equal
+    probabilities of three curve softmax the most."""
+    constants = Constants(N0, 3, len(NOTHING[0]), relation)
+    hyper = Hyper(ETA, steps, mu)
+    module: Any = method(learner.name)
+    declared: Declaration = module.declare(learner, hyper, constants)
+    scales = {draw.name: draw.scale for draw in declared.draws}
+
+    def run(records: Sequence[Record], meter: Meter) -> Floats:
+        release, seen = releasing(meter, declared.draws), []
+
+        def watched(name: str, total: Any) -> Any:
+            noised = release(name, total)
+            seen.append(np.ravel(noised.numpy()) / scales[name])
+            return noised
+
+        module.fit(_data(records), hyper, learner, constants, watched, Resources(threads=1))
+        return np.concatenate(seen)
+
+    link = [learner.link] if isinstance(learner, Newton) else []
+    return Mechanism(
+        name=" ".join([learner.name, *link, f"{steps} step{'s' * (steps > 1)}", relation]),
+        event=Composed(declared.events),
+        draws=declared.draws,
+        scale=1.0,
+        run=run,
+        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
+        relation=relation,
+        tight=tight,
+    )
+
+
+def shared_covariance(mu: float = 2.0, radius: float = 2.0) -> Mechanism:
+    """The covariance that trainings share."""
+    constants = Constants(N0, CLASSES, len(NOTHING[0]))
+    declared = declare_covariance(mu, radius, constants)
+
+    def run(records: Sequence[Record], meter: Meter) -> Floats:
+        from dpladder.learn.moments import noised_covariance
+
+        release = releasing(meter, declared.draws)
+        return noised_covariance(_data(records), radius, constants, release, Resources(threads=1))
+
+    pairs = neighbours((NOTHING, NOTHING), CANARIES, "add_remove")
+    scale = declared.draws[0].scale
+    return Mechanism("covariance", Composed(declared.events), declared.draws, scale, run, pairs, tight=True)
 
 
 def right_and_wrong(mu: float = 2.0) -> Mechanism:
@@ -104,12 +165,13 @@ def right_and_wrong(mu: float = 2.0) -> Mechanism:
 def _train(
     learner: Learner, hyper: Hyper, constants: Constants, data: Sequence[Record], meter: Meter
 ) -> Floats:
-    features = np.array([record[0] for record in data], np.float32)
-    labels = np.array([record[1] for record in data], np.int64)
-    weights = method(learner.name).train(
-        Data(features, labels), hyper, learner, constants, meter, Resources(threads=1)
-    )
+    weights = method(learner.name).train(_data(data), hyper, learner, constants, meter, Resources(threads=1))
     return np.concatenate([np.ravel(layer).astype(np.float64) for layer in weights])
+
+
+def _data(records: Sequence[Record]) -> Data:
+    features = np.array([record[0] for record in records], np.float32)
+    return Data(features, np.array([record[1] for record in records], np.int64))
 
 
 def _reach(learner: Descent, steps: int) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpladder.config.learners import FeatureCovariance
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, releasing
 from dpladder.learn.second_order import covariance_draw
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
@@ -31,8 +31,18 @@ def train(
     meter: Meter,
     resources: Resources,
 ) -> Weights:
-    from dpladder.learn.moments import releasing
-    from dpladder.learn.preconditioned import fit
-
     release = releasing(meter, declare(learner, hyper, constants).draws)
     return fit(data, hyper, learner, constants, release, resources)
+
+
+def fit(
+    data: Data,
+    hyper: Hyper,
+    learner: FeatureCovariance,
+    constants: Constants,
+    release: Release,
+    resources: Resources,
+) -> Weights:
+    from dpladder.learn import preconditioned
+
+    return preconditioned.fit(data, hyper, learner, constants, release, resources)

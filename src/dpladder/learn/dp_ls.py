@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dpladder.config.learners import LeastSquares
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, releasing
 from dpladder.learn.second_order import (
     coordinates,
     covariance_draw,
@@ -37,8 +37,18 @@ def declare(learner: LeastSquares, hyper: Hyper, constants: Constants) -> Declar
 def train(
     data: Data, hyper: Hyper, learner: LeastSquares, constants: Constants, meter: Meter, resources: Resources
 ) -> Weights:
-    from dpladder.learn.least_squares import fit
-    from dpladder.learn.moments import releasing
-
     release = releasing(meter, declare(learner, hyper, constants).draws)
     return fit(data, hyper, learner, constants, release, resources)
+
+
+def fit(
+    data: Data,
+    hyper: Hyper,
+    learner: LeastSquares,
+    constants: Constants,
+    release: Release,
+    resources: Resources,
+) -> Weights:
+    from dpladder.learn import least_squares
+
+    return least_squares.fit(data, hyper, learner, constants, release, resources)

@@ -12,7 +12,7 @@ import math
 
 from dpladder.config.learners import Newton
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, releasing
 from dpladder.learn.second_order import coordinates, moment_sensitivity, vector_sensitivity
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
@@ -42,8 +42,13 @@ def bounds(learner: Newton, classes: int) -> tuple[float, float]:
 def train(
     data: Data, hyper: Hyper, learner: Newton, constants: Constants, meter: Meter, resources: Resources
 ) -> Weights:
-    from dpladder.learn.moments import releasing
-    from dpladder.learn.newton import fit
-
     release = releasing(meter, declare(learner, hyper, constants).draws)
     return fit(data, hyper, learner, constants, release, resources)
+
+
+def fit(
+    data: Data, hyper: Hyper, learner: Newton, constants: Constants, release: Release, resources: Resources
+) -> Weights:
+    from dpladder.learn import newton
+
+    return newton.fit(data, hyper, learner, constants, release, resources)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -79,6 +80,20 @@ class Declaration:
 
     events: tuple[Counted, ...]
     draws: tuple[Draw, ...]
+
+
+Release = Callable[[str, Any], Any]
+"""The one way a sum (a tensor) leaves a training: under its declared name, with the noise declared for it."""
+
+
+def releasing(meter: Meter, draws: Iterable[Draw]) -> Release:
+    scales = {draw.name: draw.scale for draw in draws}
+
+    def release(name: str, total: Any) -> Any:
+        noise = meter.gaussian(name, scales[name], tuple(total.shape))
+        return total + total.new_tensor(noise)
+
+    return release
 
 
 class Method(Protocol):

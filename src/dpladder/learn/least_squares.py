@@ -7,9 +7,8 @@ from torch import Tensor
 
 from dpladder.config.learners import LeastSquares
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights
 from dpladder.learn.moments import (
-    Release,
     as_weights,
     in_ball,
     load_records,

@@ -6,7 +6,7 @@ that happens after a release, projections and eigenvalue floors included, is pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -15,26 +15,12 @@ from torch import Tensor
 
 from dpladder.config.model import Resources
 from dpladder.learn.descent import SLACK
-from dpladder.learn.interface import Constants, Data, Weights
+from dpladder.learn.interface import Constants, Data, Release, Weights
 from dpladder.learn.records import Records, Rows, load, prepare
-from dpladder.privacy.meter import Draw, Meter
 
 CHUNK = 1024
 FLOOR = 1e-12  # of the largest eigenvalue: what keeps a solution finite where ridge and curvature vanish
 LARGEST = 1e30  # of a weight: beyond it a diverged training stops making sense, and float32 comes to its end
-
-Release = Callable[[str, Tensor], Tensor]
-"""The one way a sum leaves a training: under its declared name, with the noise declared for it."""
-
-
-def releasing(meter: Meter, draws: Iterable[Draw]) -> Release:
-    scales = {draw.name: draw.scale for draw in draws}
-
-    def release(name: str, total: Tensor) -> Tensor:
-        noise = meter.gaussian(name, scales[name], tuple(total.shape))
-        return total + torch.from_numpy(np.asarray(noise)).to(total.device)
-
-    return release
 
 
 def load_records(data: Data, constants: Constants, resources: Resources) -> Records:
@@ -88,7 +74,7 @@ def to_matrix(coordinates: Tensor) -> Tensor:
 
 def _lengths(row: Tensor, column: Tensor) -> Tensor:
     """Of the basis before it is made orthonormal: an entry off the diagonal stands twice."""
-    return torch.where(row == column, 1.0, 2.0**0.5).double()
+    return (1.0 + (row != column).double()).sqrt()
 
 
 def eigen(matrix: Tensor, ridge: float) -> tuple[Tensor, Tensor]:

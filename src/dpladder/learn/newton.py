@@ -12,9 +12,8 @@ from torch import Tensor
 
 from dpladder.config.learners import Newton
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights
 from dpladder.learn.moments import (
-    Release,
     as_weights,
     finite,
     in_ball,
@@ -48,6 +47,8 @@ def fit(
             hessian = to_matrix(release("hessian", _hessian(records, weights[label], levels, learner)))
             curvature = MAJORANT[learner.link] * hessian / constants.n0
             moved[label] -= solve(curvature, hyper.ridge, slope[label])
+        if learner.link == "softmax":  # a shift of all classes changes no probability, and the penalty wants none
+            moved -= moved.mean(0)
         weights = finite(moved)
     return as_weights(weights)
 

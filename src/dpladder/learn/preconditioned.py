@@ -8,9 +8,8 @@ from dpladder.config.learners import FeatureCovariance
 from dpladder.config.model import Resources
 from dpladder.learn.descent import SLACK
 from dpladder.learn.engine import clipped_sum
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights
 from dpladder.learn.moments import (
-    Release,
     as_weights,
     eigen,
     finite,

@@ -7,7 +7,8 @@ from pathlib import Path
 from safetensors.numpy import save_file
 
 from dpladder.job import Task
-from dpladder.learn.moments import noised_covariance, releasing
+from dpladder.learn.interface import releasing
+from dpladder.learn.moments import noised_covariance
 from dpladder.learn.second_order import declare_covariance
 from dpladder.privacy.meter import Meter
 from dpladder.rules.private import constants_of, part_of, read, release_once, reserved, shared

@@ -1,0 +1,86 @@
+"""The audit of the second-order learners: it passes what is shipped, and fails each that was broken on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dpladder.config.learners import FeatureCovariance, LeastSquares, Newton
+from dpladder.learn import audit, dp_newton, moments
+from dpladder.learn.audit import mechanisms, shared_covariance, sums
+from dpladder.privacy.audit import Mechanism, Report, run_audit
+
+KEY = b"a public key for audits in tests"
+
+
+def failed(report: Report) -> set[str]:
+    return {finding.check for finding in report.findings if not finding.ok}
+
+
+@pytest.mark.parametrize("name", ["dp_ls", "dp_newton", "dp_fc"])
+def test_every_learner_passes(name: str) -> None:
+    assert not failed(run_audit(mechanisms(name), KEY))
+
+
+def test_a_shared_covariance_passes() -> None:
+    assert not failed(run_audit([shared_covariance()], KEY))
+
+
+def stuck(name: str) -> Callable[..., Any]:
+    """A release that adds the first noise under a name again and again, while drawing as much as was declared."""
+    honest = audit.releasing
+
+    def releasing(meter: Any, draws: Any) -> Any:
+        release, first = honest(meter, draws), {}
+
+        def repeated(asked: str, total: Any) -> Any:
+            noise = release(asked, total) - total
+            return total + (first.setdefault(asked, noise) if asked == name else noise)
+
+        return repeated
+
+    return releasing
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: sums(LeastSquares(), 1), "moments"),
+        (lambda: sums(Newton(), 1), "hessian"),
+        (lambda: sums(FeatureCovariance(), 2), "gradient"),
+    ],
+    ids=["moments of classes", "Hessians of classes", "descent steps"],
+)
+def test_shared_noise_is_caught(
+    make: Callable[[], Mechanism], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "releasing", stuck(name))
+    assert "largest correlation of noise" in failed(run_audit([make()], KEY))
+
+
+@pytest.mark.parametrize("link", ["softmax", "sigmoid"])
+def test_a_hessian_bound_off_by_the_root_of_the_classes_is_caught(
+    link: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = dp_newton.bounds
+    monkeypatch.setattr(
+        dp_newton,
+        "bounds",
+        lambda learner, classes: (honest(learner, classes)[0], honest(learner, classes)[1] / classes**0.5),
+    )
+    assert "sensitivity over scale of noise" in failed(run_audit([sums(Newton(link=link), 1)], KEY))
+
+
+def test_records_outside_the_ball_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = moments.in_ball
+    monkeypatch.setattr(moments, "in_ball", lambda records, rows, radius: honest(records, rows, 2 * radius))
+    assert "sensitivity over scale of noise" in failed(run_audit([shared_covariance()], KEY))
+
+
+def test_entries_off_the_diagonal_counted_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if noise for a triangle's own norm had been scaled for the whole matrix."""
+    honest = moments.to_coordinates
+    monkeypatch.setattr(moments, "to_coordinates", lambda matrix: honest(matrix) * 2**0.5)
+    assert "sensitivity over scale of noise" in failed(run_audit([shared_covariance()], KEY))
