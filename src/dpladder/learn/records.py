@@ -50,7 +50,7 @@ class Records:
         if isinstance(self.features, Tensor):
             return self.features[rows]
         x = _read(self.features, rows, self.device)
-        x[~self.counted[rows]] = 0.0
+        x.index_fill_(0, (~self.counted[rows]).nonzero()[:, 0], 0.0)
         return pad(x, (0, 1), value=1.0) if self.bias else x
 
 
