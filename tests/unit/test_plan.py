@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dpladder.config import Project
 from dpladder.config.docs import DEMO
+from dpladder.config.learners import OneStep
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import Refused
 from dpladder.privacy import gdp
@@ -19,6 +20,7 @@ from dpladder.privacy.home import open_home
 from dpladder.privacy.ledger import commit, finish, load, open_ledger, reserve
 from dpladder.privacy.plan import Plan, artifact_cost, make_plan, trial_budget
 from dpladder.privacy.show import plan_document, plan_table
+from dpladder.privacy.spend import mu
 
 NOTHING: dict[str, Any] = {}
 
@@ -73,6 +75,44 @@ def test_every_artifact_of_every_plan_stays_within_its_total(
     (artifact,) = made.artifacts
     assert artifact_cost(made, artifact).epsilon <= total
     assert artifact_cost(made, artifact).epsilon == pytest.approx(total, rel=1e-6)
+
+
+def test_a_shared_covariance_is_charged_once_for_all_that_use_it() -> None:
+    covariance = {"epsilon": 0.3}
+    made = plan(
+        learner={"name": "dp_fc", "covariance": covariance},
+        experiments={
+            "ls": {"learner": {"name": "dp_ls", "covariance": covariance}},
+            "wider": {"learner": {"name": "dp_ls", "covariance": covariance, "radius": 2.0}},
+            "alone": {"learner": {"name": "dp_ls"}},
+        },
+    )
+    charged = [item for job, item in made.items.items() if job.rule == "estimate_covariance"]
+    assert [item.job.experiment for item in charged] == ["main", "wider"]
+    (spend,) = charged[0].spends
+    assert mu(spend.event) == pytest.approx(gdp.mu(0.3, 1e-5), rel=1e-9)
+    for artifact in made.artifacts:
+        assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
+        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_covariance"]
+        assert own == {"main": ["main"], "ls": ["main"], "wider": ["wider"], "alone": []}[artifact.experiment]
+
+
+def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
+    config = project().main
+    bare = config.model_copy(
+        update={"learner": OneStep(), "sweep": config.sweep.model_copy(update={"rungs": ()})}
+    )
+    made = make_plan(Project({"main": bare}), NOTHING)
+    assert [job.rule for job in made.items] == ["train_final", "evaluate"]
+    (weights,) = next(item for job, item in made.items.items() if job.rule == "train_final").spends
+    assert mu(weights.event) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
+    other = bare.model_copy(update={"fit": bare.fit.model_copy(update={"degree": 2})})
+    statics = {
+        item.static
+        for one in (bare, other)
+        for item in make_plan(Project({"main": one}), NOTHING).items.values()
+    }
+    assert len(statics) == 2  # a fit that is not there changes nothing
 
 
 def test_targets_share_one_sweep_and_each_keeps_its_total() -> None:

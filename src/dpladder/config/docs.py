@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from dpladder.config.learners import names
+from dpladder.config.learners import DEFAULT, SECTIONS, names
 from dpladder.config.model import Config
 from dpladder.config.section import NAME_PATTERN
 
@@ -42,6 +42,9 @@ def generated() -> dict[str, str]:
 
 def schema() -> str:
     document = Config.model_json_schema()
+    for section in SECTIONS:  # one without a name is the default learner's, and no other's
+        if DEFAULT not in names(section):
+            document["$defs"][section.__name__]["required"] = ["name"]
     document["properties"]["experiments"] = {
         "type": "object",
         "description": "named experiments; each overrides keys of all of the above",

@@ -182,6 +182,7 @@ Learner = Annotated[
     | StepSizeFree,
     Field(discriminator="name"),
 ]
+SECTIONS: tuple[Any, ...] = get_args(get_args(Learner)[0])
 DEFAULT = "dp_gd"
 UNFINISHED = frozenset(
     {
