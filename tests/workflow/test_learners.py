@@ -1,0 +1,74 @@
+"""Learners that need more of the DAG than a ladder, or less: a covariance that trainings share, and nothing to search."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from dpladder.config.learners import UNFINISHED
+from dpladder.learn import weights
+from dpladder.privacy.statement import check, read_statement
+
+COVARIANCE = {"epsilon": 0.3}
+RUNGS = [{"epsilon": 0.1, "trials": 1}, {"epsilon": 0.2, "trials": 1}]
+SHARING = {
+    "learner": {"name": "dp_fc", "covariance": COVARIANCE},
+    "sweep": {"rungs": RUNGS},
+    "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": COVARIANCE}}},
+}
+THIRD = {"experiments": {"heavier": {"learner": {"name": "dp_ls", "covariance": COVARIANCE, "alpha": 0.5}}}}
+ALONE = {
+    "sweep": {"rungs": RUNGS},
+    "experiments": {"single": {"learner": {"name": "one_step"}, "sweep": {"rungs": []}}},
+}
+
+
+def rules(lines) -> Counter[str]:
+    return Counter(line["rule"] for line in lines)
+
+
+def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(project, walk):
+    project.configure(SHARING)
+    project.finish("results/privacy.json", "results/ridge/summary.json")
+    assert Counter(held.job.rule for held in project.held())["estimate_covariance"] == 1
+    statement = read_statement(project.results)
+    assert check(statement, project.results) == []
+    tiny = statement["datasets"]["tiny"]
+    assert rules(line for line in tiny["spends"] if line["label"] == "covariance") == {
+        "estimate_covariance": 1
+    }
+    for artifact in tiny["artifacts"].values():
+        assert rules(artifact["jobs"])["estimate_covariance"] == 1
+        assert 0.9999 < artifact["epsilon"] <= 1.0
+    _, facts = weights.load(project.results / "ridge/final/1/weights.safetensors")
+    summary = json.loads((project.results / "ridge/summary.json").read_text())
+    (target,) = summary["targets"]
+    assert target["ridge"] == facts["ridge"] == pytest.approx(1 / target["r_star"])
+    assert "eta" not in target
+
+    project.configure(SHARING, THIRD)
+    found = walk()
+    assert found.due["estimate_covariance"] == 0
+    assert found.charged == {"run_trial": 2, "train_final": 1, "evaluate": 1}
+
+
+@pytest.mark.skipif("one_step" in UNFINISHED, reason="one_step is not there yet")
+def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(project, walk):
+    project.configure(ALONE)
+    project.finish("results/privacy.json", "results/single/summary.json")
+    single = [held.job.rule for held in project.held() if held.job.experiment == "single"]
+    assert sorted(single) == ["evaluate", "train_final"]
+    statement = read_statement(project.results)
+    assert check(statement, project.results) == []
+    artifact = statement["datasets"]["tiny"]["artifacts"]["results/single/final/1/weights.safetensors"]
+    assert rules(artifact["jobs"]) == {"train_final": 1, "evaluate": 1}
+    assert 0.9999 < artifact["epsilon"] <= 1.0
+    summary = json.loads((project.results / "single/summary.json").read_text())
+    assert summary["rungs"] == []
+    assert summary["targets"][0]["r_star"] is None
+    due = walk().due
+    assert {"plot_ladder", "plot_scores", "tabulate_trials"} <= due.keys()  # of main
+    assert due["plot_ladder"] == 1
+    assert due["plot_utility"] == 2
