@@ -7,7 +7,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from dpladder.config.learners import UNFINISHED, Descent
+from dpladder.config.learners import Descending
 from dpladder.config.model import Config
 from dpladder.config.wording import KeyPath, did_you_mean, shown
 
@@ -204,18 +204,9 @@ def _ladder(config: Config) -> Iterator[Problem]:
         )
 
 
-def _known_learner(config: Config) -> Iterator[Problem]:
-    learner = config.learner
-    if learner.name in UNFINISHED:
-        yield (
-            ("learner", "name"),
-            f"given {shown(learner.name)}; this learner is not there yet, choose another",
-        )
-
-
 def _learner(config: Config) -> Iterator[Problem]:
     learner = config.learner
-    if not isinstance(learner, Descent):
+    if not isinstance(learner, Descending):
         return
     if learner.sampling_rate < 1:
         yield (
@@ -262,7 +253,6 @@ _READS = {
     _features: ("features.model", "features.weights", "dataset.source"),
     _ladder: ("sweep.rungs", "fit.degree", "learner.name"),
     _sweep: ("sweep", "fit", "dataset.public_validation", "dataset.split"),
-    _known_learner: ("learner.name",),
     _learner: ("learner.sampling_rate", "learner.augment"),
     _test_part: ("dataset.public_test", "dataset.split"),
     _paths: ("paths",),

@@ -184,17 +184,6 @@ Learner = Annotated[
 ]
 SECTIONS: tuple[Any, ...] = get_args(get_args(Learner)[0])
 DEFAULT = "dp_gd"
-UNFINISHED = frozenset(
-    {
-        "dp_adam",
-        "dp_adam_wosm",
-        "dp_prodigy",
-        "dp_zo",
-        "hyfree_dp",
-        "one_step",
-    }
-)
-"""Sections whose method is not in learn/registry.py yet; the config refuses them. A name leaves when its module comes."""
 
 
 def learner_of(values: Mapping[str, Any]) -> Learner:

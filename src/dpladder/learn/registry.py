@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from dpladder.errors import BadInput
-from dpladder.learn import dp_fc, dp_gd, dp_ls, dp_mlp, dp_newton
+from dpladder.learn import (
+    dp_adam,
+    dp_adam_wosm,
+    dp_fc,
+    dp_gd,
+    dp_ls,
+    dp_mlp,
+    dp_newton,
+    dp_prodigy,
+    dp_zo,
+    hyfree_dp,
+    one_step,
+)
 from dpladder.learn.interface import Method
 
 LEARNERS: dict[str, Method] = {
     "dp_gd": dp_gd,
     "dp_mlp": dp_mlp,
+    "dp_adam": dp_adam,
+    "dp_adam_wosm": dp_adam_wosm,
+    "dp_prodigy": dp_prodigy,
+    "one_step": one_step,
+    "hyfree_dp": hyfree_dp,
+    "dp_zo": dp_zo,
     "dp_ls": dp_ls,
     "dp_newton": dp_newton,
     "dp_fc": dp_fc,

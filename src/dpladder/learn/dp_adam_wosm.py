@@ -1,0 +1,70 @@
+"""DPAdamWOSM on a linear head (Mohapatra et al. 2022): Adam without second moment, and so without a rate to tune.
+
+Where noise drowns the gradient, Adam's second moment settles at the noise's variance, which is public. The root of that,
+sigma C / n0, stands in its place from the first step on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.learners import AdamNoSecondMoment
+from dpladder.config.model import Resources
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights, declaration
+from dpladder.privacy.meter import Meter
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from dpladder.learn.descent import Begin, Update
+
+
+def declare(learner: AdamNoSecondMoment, hyper: Hyper, constants: Constants) -> Declaration:
+    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+
+
+def train(
+    data: Data,
+    hyper: Hyper,
+    learner: AdamNoSecondMoment,
+    constants: Constants,
+    meter: Meter,
+    resources: Resources,
+) -> Weights:
+    return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
+
+
+def train_many(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: AdamNoSecondMoment,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+) -> NDArray[np.float32]:
+    from dpladder.learn.engine import descend_heads
+
+    return descend_heads(data, hypers, learner, constants, meters, resources, first_moment(learner))
+
+
+def first_moment(learner: AdamNoSecondMoment) -> Begin:
+    """Steps alpha / (sigma C / n0 + xi) times Adam's corrected first moment (the form of the authors' code)."""
+
+    def begin(first: Tensor, noise: Tensor) -> Update:
+        mean = first.new_zeros(first.shape)
+        step = 0
+
+        def update(gradient: Tensor, _: Tensor) -> Tensor:
+            nonlocal step
+            step += 1
+            on = slice(len(gradient))
+            mean[on].lerp_(gradient, 1.0 - learner.beta)
+            return mean[on] / (1.0 - learner.beta**step) / (noise[on] + learner.stability)
+
+        return update
+
+    return begin

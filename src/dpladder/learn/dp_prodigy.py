@@ -1,0 +1,79 @@
+"""DP-GD with Prodigy's step sizes on a linear head: they follow from the noised gradients alone, so they are free.
+
+No library in the lock offers Prodigy for a gradient that is computed elsewhere, and it is a few lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.learners import StepSizeFree
+from dpladder.config.model import Resources
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights, declaration
+from dpladder.privacy.meter import Meter
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from dpladder.learn.descent import Begin, Update
+
+
+def declare(learner: StepSizeFree, hyper: Hyper, constants: Constants) -> Declaration:
+    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+
+
+def train(
+    data: Data, hyper: Hyper, learner: StepSizeFree, constants: Constants, meter: Meter, resources: Resources
+) -> Weights:
+    return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
+
+
+def train_many(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: StepSizeFree,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+) -> NDArray[np.float32]:
+    from dpladder.learn.engine import descend_heads
+
+    whole = [replace(hyper, eta=1.0) for hyper in hypers]  # the update is the step, its size included
+    return descend_heads(data, whole, learner, constants, meters, resources, prodigy(learner))
+
+
+def prodigy(learner: StepSizeFree) -> Begin:
+    """Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of d^2 G^2 plus the sum
+    of all d^2 |g|^2 so far, and d is the largest estimate so far, sum of eta <g, x0 - x> over |x - x0|, of the distance
+    from x0 to the optimum. What is released is the last iterate, not their average: under noise it predicts better."""
+
+    def begin(first: Tensor, like_trials: Tensor) -> Update:
+        start = first.clone()
+        distance = like_trials.new_full(like_trials.shape, learner.eta)
+        squares, progress = distance.new_zeros(distance.shape), distance.new_zeros(distance.shape)
+
+        def update(gradient: Tensor, weights: Tensor) -> Tensor:
+            on = slice(len(gradient))
+            d = distance[on]
+            squares[on] += d.square() * _inner(gradient, gradient)
+            eta = d.square() / (d.square() * learner.gradient_bound**2 + squares[on]).sqrt_()
+            eta.nan_to_num_(0.0, 0.0)  # no gradient yet, no step
+            progress[on] += eta * _inner(gradient, start[on] - weights)
+            moved = weights - eta * gradient - start[on]
+            estimate = (progress[on] / _inner(moved, moved).sqrt_()).nan_to_num_(0.0, 0.0, 0.0)
+            distance[on] = d.maximum(estimate)
+            return eta * gradient
+
+        return update
+
+    return begin
+
+
+def _inner(one: Tensor, other: Tensor) -> Tensor:
+    """Inner products, one for each trial."""
+    return (one * other).sum(dim=tuple(range(1, one.ndim)), keepdim=True)

@@ -1,0 +1,64 @@
+"""Descent by differences of the loss along public random directions; no gradient is ever taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dpladder.config.learners import ZerothOrder
+from dpladder.config.model import Resources
+from dpladder.learn.descent import SLACK, released
+from dpladder.learn.engine import resident, summed_losses
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.privacy.meter import Meter
+
+DIRECTIONS = 0x5A4F  # keeps the directions' public stream apart from that of a random start
+
+
+@torch.inference_mode()
+def descend_along_directions(
+    data: Data,
+    hypers: Sequence[Hyper],
+    scales: Sequence[float],
+    learner: ZerothOrder,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+) -> NDArray[np.float32]:
+    """Independent trials, one meter each: weights of shape (trials, classes, width). Trials stop at different times."""
+    records, threads = resident(data, constants, resources, bias=learner.bias)
+    shape = (constants.classes, constants.dimension + learner.bias)
+    publics = [np.random.default_rng([constants.seed, DIRECTIONS, trial]) for trial in range(len(hypers))]
+    order = sorted(range(len(hypers)), key=lambda trial: -hypers[trial].steps)
+    weights = torch.zeros(len(hypers), *shape, dtype=torch.float64, device=records.device)
+    bound = learner.clip / constants.cap * (1.0 - SLACK)
+    rates = torch.tensor([hyper.eta / (2 * learner.smoothing * constants.n0) for hyper in hypers]).to(weights)
+
+    def differences(losses: Tensor) -> Tensor:
+        ahead, behind = losses.chunk(2)
+        # Where both overflow there is no difference: a rule that looks at this record alone.
+        return (ahead - behind).clamp_(-bound, bound).nan_to_num_(nan=0.0)
+
+    for step in range(hypers[order[0]].steps):
+        on = [trial for trial in order if hypers[trial].steps > step]
+        along = torch.from_numpy(np.stack([direction(publics[trial], shape) for trial in on])).to(weights)
+        heads = torch.cat([weights[on] + learner.smoothing * along, weights[on] - learner.smoothing * along])
+        sums = summed_losses(records, heads, differences, records.chunks(), threads)
+        sums += torch.tensor([_noise(meters[trial], learner, scales[trial]) for trial in on]).to(sums)
+        weights[on] -= (rates[on] * sums)[:, None, None] * along
+    return released(weights)
+
+
+def direction(public: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Uniform on the unit sphere."""
+    drawn = public.normal(size=shape)
+    return drawn / np.linalg.norm(drawn)
+
+
+def _noise(meter: Meter, learner: ZerothOrder, scale: float) -> float:
+    draw = meter.gaussian if learner.noise == "gaussian" else meter.laplace
+    return float(draw("noise", scale, ()))
