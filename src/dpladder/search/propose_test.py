@@ -32,25 +32,23 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True)
 class ProposeTest:
     parts: int = 10
-    candidates: int = 6
+    candidates: int = 4
     step: float = 0.1  # g, the least gain worth a round
     aside: float = 0.2  # of the units, on which models of parts are tested
     final: float = 0.8  # of mu^2, for the final training
 
     def declare(self, setting: Setting) -> Declared:
-        mu, epsilon0 = _budget(self, setting.epsilon, setting.constants)
+        _, epsilon0, cost = _budget(self, setting.epsilon, setting.constants)
         rounds, moves = self.rounds(setting.constants.classes), self._sensitivity(setting)
         shares = [self.aside, *(1 / (self.parts - part) for part in range(self.parts - 1))]
         masks = tuple(Draw(f"part {index}", "mask", share) for index, share in enumerate(shares))
         level = Draw("level", "laplace", 2 * moves / epsilon0, (rounds,))
         utility = Draw("utility", "laplace", 4 * moves / epsilon0, (rounds, self.candidates))
-        return Declared(
-            selection.tested_epsilon(mu, epsilon0, rounds, setting.delta), (*masks, level, utility)
-        )
+        return Declared(cost, (*masks, level, utility))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         *masks, level, utility = self.declare(setting).draws
-        mu, _ = _budget(self, setting.epsilon, setting.constants)
+        mu, *_ = _budget(self, setting.epsilon, setting.constants)
         aside, *parts = _deal([meter.mask(mask.name, mask.scale, units) for mask in masks])
         search = setting.search.model_copy(update={"draw": "stratified"})
         candidates = [draw(search, setting.epsilon, 0, number) for number in range(self.candidates)]
@@ -101,12 +99,12 @@ def _deal(masks: Sequence[Mask]) -> list[Mask]:
 
 
 @cache
-def _budget(method: ProposeTest, epsilon: float, constants: Constants) -> tuple[float, float]:
-    """mu of the final training, and the largest epsilon0 of a round beside it."""
-    total = gdp.mu(epsilon, constants.delta)
-    mu, rounds = math.sqrt(method.final) * total, method.rounds(constants.classes)
+def _budget(method: ProposeTest, epsilon: float, constants: Constants) -> tuple[float, float, float]:
+    """mu of the final training, the largest epsilon0 of a round beside it, and epsilon of all."""
+    mu = math.sqrt(method.final) * gdp.mu(epsilon, constants.delta)
 
     def cost(epsilon0: float) -> float:
-        return selection.tested_epsilon(mu, epsilon0, rounds, constants.delta)
+        return selection.tested_epsilon(mu, epsilon0, method.rounds(constants.classes), constants.delta)
 
-    return mu, selection.largest(cost, epsilon, epsilon)
+    epsilon0 = selection.largest(cost, epsilon, epsilon)
+    return mu, epsilon0, cost(epsilon0)

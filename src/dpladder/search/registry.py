@@ -24,7 +24,7 @@ METHODS: dict[str, Method] = {
     "liu_talwar": RandomRuns(Runs(10.0, 1.0)),
     "koskela_kulkarni": SubsetRuns(Runs(10.0, 1.0), apart=True),
     "koskela_kulkarni_all": SubsetRuns(Runs(10.0, 1.0), apart=False),
-    "dp_hypo": AdaptiveRuns(Runs(10.0, 0.0)),
+    "dp_hypo": AdaptiveRuns(Runs(10.0, 1.0)),
     "propose_test": ProposeTest(),
     "linear_scaling_line": Ladder(draw="uniform", fit=Fit(using="best")),
     "linear_scaling_binary": Ladder(draw="binary", prior="proportional", fit=Fit(using="best")),
