@@ -44,7 +44,7 @@ from dpladder.learn.parabola import (
     normalise,
 )
 from dpladder.learn.records import load
-from dpladder.learn.zeroth_order import DIRECTIONS, direction
+from dpladder.learn.zeroth_order import directions
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.spend import Composed, Counted, Gaussian, mu, new_accountant, to_dp_event
@@ -212,11 +212,11 @@ def naive_hyfree(data, learner, hyper, constants, meter):
 def naive_zo(data, learner, hyper, constants, meter):
     x = with_bias(data, learner)
     weights = np.zeros((CLASSES, x.shape[1]))
-    public = np.random.default_rng([constants.seed, DIRECTIONS, 0])
+    public = directions(constants, 0, learner.bias)
     bound, phi = learner.clip / constants.cap * (1 - SLACK), learner.smoothing
     draw = meter.gaussian if learner.noise == "gaussian" else meter.laplace
     for _ in range(hyper.steps):
-        z = direction(public, weights.shape)
+        z = next(public)
         difference = losses(weights + phi * z, x, data.labels) - losses(weights - phi * z, x, data.labels)
         s = np.clip(difference, -bound, bound).sum() + draw(
             "noise", dp_zo.noise_scale(learner, hyper, constants), ()

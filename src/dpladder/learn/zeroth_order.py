@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ def descend_along_directions(
     """Independent trials, one meter each: weights of shape (trials, classes, width). Trials stop at different times."""
     records, threads = resident(data, constants, resources, bias=learner.bias)
     shape = (constants.classes, constants.dimension + learner.bias)
-    publics = [np.random.default_rng([constants.seed, DIRECTIONS, trial]) for trial in range(len(hypers))]
+    public = [directions(constants, trial, learner.bias) for trial in range(len(hypers))]
     order = sorted(range(len(hypers)), key=lambda trial: -hypers[trial].steps)
     weights = torch.zeros(len(hypers), *shape, dtype=torch.float64, device=records.device)
     bound = learner.clip / constants.cap * (1.0 - SLACK)
@@ -45,7 +45,7 @@ def descend_along_directions(
 
     for step in range(hypers[order[0]].steps):
         on = [trial for trial in order if hypers[trial].steps > step]
-        along = torch.from_numpy(np.stack([direction(publics[trial], shape) for trial in on])).to(weights)
+        along = torch.from_numpy(np.stack([next(public[trial]) for trial in on])).to(weights)
         heads = torch.cat([weights[on] + learner.smoothing * along, weights[on] - learner.smoothing * along])
         sums = summed_losses(records, heads, differences, records.chunks(), threads)
         sums += torch.tensor([_noise(meters[trial], learner, scales[trial]) for trial in on]).to(sums)
@@ -53,10 +53,12 @@ def descend_along_directions(
     return released(weights)
 
 
-def direction(public: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Uniform on the unit sphere."""
-    drawn = public.normal(size=shape)
-    return drawn / np.linalg.norm(drawn)
+def directions(constants: Constants, trial: int, bias: bool = False) -> Iterator[NDArray[np.float64]]:
+    """A trial's public directions, uniform on the unit sphere."""
+    random = np.random.default_rng([constants.seed, DIRECTIONS, trial])
+    while True:
+        drawn = random.normal(size=(constants.classes, constants.dimension + bias))
+        yield drawn / np.linalg.norm(drawn)
 
 
 def _noise(meter: Meter, learner: ZerothOrder, scale: float) -> float:
