@@ -5,7 +5,7 @@ PY := .venv/bin/python
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all lint docs lock bench report clean
+.PHONY: help env demo test test-all test-slurm lint docs lock bench report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ test: env ## fast tests: units, and real workflow runs on tiny data
 
 test-all: env ## everything: also crash tests and statistical tests
 	@$(PY) -m pytest -n auto tests
+
+test-slurm: env ## the workflow on a real SLURM cluster of one node: needs root, slurm-wlm and munge
+	@$(PY) -m pytest -rs tests/slurm
 
 lint: env ## style, types, generated files, lock, workflow
 	@$(PY) envs/lock.py --check
