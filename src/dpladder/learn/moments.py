@@ -6,7 +6,8 @@ that happens after a release, projections and eigenvalue floors included, is pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -24,7 +25,37 @@ LARGEST = 1e30  # of a weight: beyond it a diverged training stops making sense,
 
 
 def load_records(data: Data, constants: Constants, resources: Resources) -> Records:
-    return load(data, constants, prepare(resources), chunk=CHUNK, memory_mb=resources.mem_mb)
+    """The records, and from here on one thread for each operation: classes and chunks share out the cores, and neither
+    eigenvalues nor small products gain by sharing."""
+    records = load(data, constants, prepare(resources), chunk=CHUNK, memory_mb=resources.mem_mb)
+    torch.set_num_threads(1)
+    return records
+
+
+def threads_of(records: Records, resources: Resources) -> int:
+    return 1 if records.device.type == "cuda" else resources.threads
+
+
+def class_by_class(
+    classes: int,
+    threads: int,
+    observe: Callable[[int], Mapping[str, Tensor]],
+    release: Release,
+    conclude: Callable[[int, Mapping[str, Tensor]], Tensor],
+) -> Tensor:
+    """What is concluded of each class from its released sums. Sums and conclusions of as many classes as there are
+    threads run side by side, and no more are held; releases keep the order of the classes."""
+    observe, conclude = torch.inference_mode()(observe), torch.inference_mode()(conclude)
+    heads: list[Tensor] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for first in range(0, classes, threads):
+            group = range(first, min(first + threads, classes))
+            released = [
+                {name: release(name, total) for name, total in sums.items()}
+                for sums in pool.map(observe, group)
+            ]
+            heads += pool.map(conclude, group, released)
+    return torch.stack(heads)
 
 
 def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:

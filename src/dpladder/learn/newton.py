@@ -7,6 +7,9 @@ twice the blocks a step bounds the loss from above to second order.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -15,11 +18,13 @@ from dpladder.config.model import Resources
 from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights
 from dpladder.learn.moments import (
     as_weights,
+    class_by_class,
     finite,
     in_ball,
     load_records,
     second_moment,
     solve,
+    threads_of,
     to_matrix,
 )
 from dpladder.learn.records import Records, Rows
@@ -37,20 +42,22 @@ def fit(
     resources: Resources,
 ) -> Weights:
     records = load_records(data, constants, resources)
+    threads = threads_of(records, resources)
     shape = (constants.classes, constants.dimension)
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for _ in range(hyper.steps):
         total, levels = _gradient(records, weights, learner)
         slope = release("gradient", total) / constants.n0 + hyper.ridge * weights
-        moved = weights.clone()
-        for label in range(constants.classes):
-            hessian = to_matrix(release("hessian", _hessian(records, weights[label], levels, learner)))
-            curvature = MAJORANT[learner.link] * hessian / constants.n0
-            moved[label] -= solve(curvature, hyper.ridge, slope[label])
-        if learner.link == "softmax":  # a shift of all classes changes no probability, and the penalty wants none
-            moved -= moved.mean(0)
-        weights = finite(moved)
+        observe = partial(_hessian, records, weights, levels, learner)
+        move = partial(_move, slope, hyper.ridge, MAJORANT[learner.link] / constants.n0)
+        weights = finite(weights - class_by_class(constants.classes, threads, observe, release, move))
+        if learner.link == "softmax":  # a shift of all classes alike changes no probability, but the penalty
+            weights -= weights.mean(0)
     return as_weights(weights)
+
+
+def _move(slope: Tensor, ridge: float, scale: float, label: int, sums: Mapping[str, Tensor]) -> Tensor:
+    return solve(scale * to_matrix(sums["hessian"]), ridge, slope[label])
 
 
 def _gradient(records: Records, weights: Tensor, learner: Newton) -> tuple[Tensor, Tensor]:
@@ -69,14 +76,16 @@ def _gradient(records: Records, weights: Tensor, learner: Newton) -> tuple[Tenso
     return total, levels
 
 
-def _hessian(records: Records, weights: Tensor, levels: Tensor, learner: Newton) -> Tensor:
+def _hessian(
+    records: Records, weights: Tensor, levels: Tensor, learner: Newton, label: int
+) -> dict[str, Tensor]:
     """Coordinates of one class's sum of p (1 - p) x x^T."""
 
     def weigh(rows: Rows, x: Tensor) -> Tensor:
-        p = _probability(x.double() @ weights, levels[rows], learner)
+        p = _probability(x.double() @ weights[label], levels[rows], learner)
         return (p * (1.0 - p)).float()
 
-    return second_moment(records, learner.radius, records.chunks(), weigh)
+    return {"hessian": second_moment(records, learner.radius, records.chunks(), weigh)}
 
 
 def _probability(logits: Tensor, levels: Tensor, learner: Newton) -> Tensor:

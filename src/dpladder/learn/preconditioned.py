@@ -15,6 +15,7 @@ from dpladder.learn.moments import (
     finite,
     load_records,
     second_moment,
+    threads_of,
     to_matrix,
 )
 
@@ -29,6 +30,7 @@ def fit(
     resources: Resources,
 ) -> Weights:
     records = load_records(data, constants, resources)
+    threads = threads_of(records, resources)
     if data.covariance is None:
         covariance = release("covariance", second_moment(records, learner.radius, records.chunks()))
     else:
@@ -39,7 +41,7 @@ def fit(
     shape = (constants.classes, constants.dimension)
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for _ in range(hyper.steps):
-        total = clipped_sum(records, weights[None], bound, records.chunks())[0]
+        total = clipped_sum(records, weights[None], bound, records.chunks(), threads)[0]
         gradient = release("gradient", total) / constants.n0
         weights = finite(weights - hyper.eta * (gradient @ vectors / values) @ vectors.T)
     return as_weights(weights)
