@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-from dpladder.config.learners import UNFINISHED
 from dpladder.learn import weights
 from dpladder.privacy.statement import check, read_statement
 
@@ -54,7 +53,6 @@ def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(proje
     assert found.charged == {"run_trial": 2, "train_final": 1, "evaluate": 1}
 
 
-@pytest.mark.skipif("one_step" in UNFINISHED, reason="one_step is not there yet")
 def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(project, walk):
     project.configure(ALONE)
     project.finish("results/privacy.json", "results/single/summary.json")
