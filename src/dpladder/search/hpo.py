@@ -25,7 +25,7 @@ from dpladder.search.space import bounds, clamp
 Mask = NDArray[np.bool_]
 Units = NDArray[np.uint8]
 
-SCORE_SHARE = 0.05  # of a run's mu^2, that pays for its score
+SCORE_SHARE = 0.05  # of a run's mu^2
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def alone(asking: Asking, train: Callable[[Ask], Answer]) -> Found:
         return found
 
 
-def split(mu: float) -> tuple[float, float]:
-    """A run's mu for its weights and for its score."""
-    score = math.sqrt(SCORE_SHARE) * mu
+def split(mu: float, share: float = SCORE_SHARE) -> tuple[float, float]:
+    """A run's mu for its weights and for its score, which gets this share of mu^2."""
+    score = math.sqrt(share) * mu
     return gdp.remaining(mu, [score]), score
 
 

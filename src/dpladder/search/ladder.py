@@ -13,7 +13,7 @@ from dpladder.learn import score
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.search.fit import fit_radius
-from dpladder.search.hpo import Ask, Asking, Declared, Found, Setting, Units, split
+from dpladder.search.hpo import SCORE_SHARE, Ask, Asking, Declared, Found, Setting, Units, split
 from dpladder.search.select import best
 from dpladder.search.space import draw
 from dpladder.search.trial import Trial
@@ -21,12 +21,14 @@ from dpladder.search.trial import Trial
 
 @dataclass(frozen=True)
 class Ladder:
-    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has."""
+    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has. `share`: of a trial's
+    mu^2, for its score."""
 
     rungs: tuple[tuple[float, int], ...] = ((0.1, 3), (0.2, 3))
     draw: str = "stratified"
     prior: str = "none"
     fit: Fit = field(default_factory=Fit)
+    share: float = SCORE_SHARE
 
     def declare(self, setting: Setting) -> Declared:
         trials = self._trials(setting)
@@ -42,7 +44,7 @@ class Ladder:
         trials: list[Trial] = []
         for rung, (share, number) in enumerate(self.rungs):
             epsilon = share * setting.epsilon
-            mu, _ = split(self._mu(setting, rung))
+            mu, _ = split(self._mu(setting, rung), self.share)
             below = [trial for trial in trials if trial.rung == rung - 1]
             before = best(below) if below else None
             places = [draw(search, epsilon, rung, trial, before) for trial in range(number)]
@@ -65,7 +67,7 @@ class Ladder:
         return gdp.mu(self.rungs[rung][0] * setting.epsilon, setting.delta)
 
     def _scale(self, setting: Setting, rung: int) -> float:
-        return score.noise_scale(split(self._mu(setting, rung))[1], setting.constants)
+        return score.noise_scale(split(self._mu(setting, rung), self.share)[1], setting.constants)
 
     def _trials(self, setting: Setting) -> list[float]:
         return [self._mu(setting, rung) for rung, (_, number) in enumerate(self.rungs) for _ in range(number)]
