@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpladder.errors import Refused
 from dpladder.job import Task
 from dpladder.privacy.home import Home, open_home
+from dpladder.privacy.ledger import Ledger
 
 
 def job_home() -> Home:
     """The home where reservations lie. A job never makes one: a node without it has the wrong mount."""
     return open_home(create=False)
+
+
+def head_home(task: Task) -> Home:
+    """Home, surely the head node's: there the workflow opened the lineage before it started any job."""
+    home = job_home()
+    if not Ledger(home, task.cfg["dataset.lineage"]).folder.is_dir():
+        raise Refused(
+            f"home {home.path} knows nothing of lineage {task.cfg['dataset.lineage']}. On a cluster, check that "
+            "DPLADDER_HOME is mounted on this node and is the head node's. Nothing was read."
+        )
+    return home
 
 
 def manifest(task: Task, part: str) -> Path:

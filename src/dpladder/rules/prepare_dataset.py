@@ -14,7 +14,7 @@ from dpladder.rules.record import write_record
 
 
 def prepare_dataset(task: Task) -> None:
-    home = places.job_home()
+    home = places.head_home(task)
     keys = keys_of(home)
     manifest = places.manifest(task, "train")
     prepare(dataset_of(task), keys, manifest, places.diagnostics(task, "prepare_dataset"))
