@@ -52,6 +52,7 @@ class Workspace:
     home: Path
     base: Mapping[str, Any] = field(default_factory=dict)
     options: tuple[str, ...] = LOCALLY
+    patience: float = 280
 
     @property
     def results(self) -> Path:
@@ -84,7 +85,7 @@ class Workspace:
             env=self.environment(),
             capture_output=True,
             text=True,
-            timeout=280,
+            timeout=self.patience,
             check=False,
         )
 
@@ -115,8 +116,8 @@ def enter(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))  # a parse sets it: put it back afterwards
 
 
-def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
+def wait_until(holds: Callable[[], object], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain"
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain"
         time.sleep(0.1)

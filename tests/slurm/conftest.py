@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +37,7 @@ SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
+TaskProlog={folder}/prolog
 SwitchType=switch/none
 MpiDefault=none
 SchedulerType=sched/backfill
@@ -102,10 +104,38 @@ class Cluster:
         said = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
         return [Ended(line["JobId"], line["JobState"], line["Tres"]) for line in said]
 
-    def jobs(self) -> dict[str, str]:
-        """Numbers of the jobs that wait or run, by what they are about."""
+    def numbers(self, about: str) -> list[str]:
+        """The jobs that wait or run for something, by the comment that they were submitted with."""
         listed = self.tell("squeue", "--noheader", "--states=PD,R", "--format=%i %k").splitlines()
-        return {about: number for number, about in (line.split(maxsplit=1) for line in listed)}
+        return [number for number, comment in map(str.split, listed) if comment == about]
+
+    def state(self, number: str) -> str:
+        return self.tell("squeue", "--noheader", f"--job={number}", "--format=%t").strip()
+
+    def run_again_at_once(self, number: str) -> None:
+        """SLURM lets a job that went back to the queue wait for two minutes."""
+        wait_until(lambda: self.state(number) == "PD")
+        self.tell("scontrol", "update", f"jobid={number}", "starttime=now")
+
+    def send(self, number: str, how: int) -> None:
+        """A signal to every process of a job."""
+        kill(processes("environ", f"SLURM_JOB_ID={number}\0"), how)
+
+    def lose_node(self, number: str) -> None:
+        """The node dies, and the job with it."""
+        self.stop("slurmd", signal.SIGKILL)
+        kill(processes("comm", "slurmstepd\n"), signal.SIGKILL)
+        self.tell("scontrol", "update", f"nodename={self.node}", "state=down", "reason=died")
+        self.send(number, signal.SIGKILL)
+
+    def bring_node_back(self) -> None:
+        self.start("slurmd", "slurmd", "-D")
+        self.tell("scontrol", "update", f"nodename={self.node}", "state=resume")
+
+    def set_environment(self, **variables: str) -> None:
+        """What the node puts into the environment of every job from now on."""
+        lines = [f"export {name}={value}\n" for name, value in variables.items()]
+        (self.folder / "environment").write_text("".join(lines), "utf-8")
 
     def is_idle(self) -> bool:
         return self.tell("sinfo", "--noheader", "--format=%t").strip() == "idle"
@@ -138,6 +168,8 @@ def cluster(tmp_path_factory) -> Iterator[Cluster]:
 
 def unfit() -> str | None:
     """Why no cluster can be started here."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return "a machine has one SLURM: make test-slurm"
     if os.geteuid() != 0:
         return "SLURM's daemons must be started by root"
     if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
@@ -150,10 +182,36 @@ def unfit() -> str | None:
 def configure(cluster: Cluster) -> None:
     for name in ("state", "spool"):
         (cluster.folder / name).mkdir()
+    cluster.set_environment()
+    prolog = cluster.folder / "prolog"
+    prolog.write_text(f"#!/bin/sh\ncat {cluster.folder}/environment\n", "utf-8")
+    prolog.chmod(0o755)
     CONFIG.parent.mkdir(exist_ok=True)
     CONFIG.write_text(CLUSTER.format(mark=MARK, host=cluster.node, folder=cluster.folder), "utf-8")
     # Devices that every machine has: they are counted and handed out, and nobody opens them.
     GPUS.write_text("".join(f"Name=gpu File=/dev/{name}\n" for name in ("null", "zero", "full", "random")))
+
+
+def processes(kind: str, mark: str) -> list[int]:
+    """The processes of which /proc says something."""
+    return [
+        int(process.name)
+        for process in Path("/proc").glob("[0-9]*")
+        if mark.encode() in content(process / kind)
+    ]
+
+
+def kill(these: list[int], how: int) -> None:
+    for process in these:
+        with contextlib.suppress(ProcessLookupError):  # ended with the one before it
+            os.kill(process, how)
+
+
+def content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # ended since it was listed
+        return b""
 
 
 def answers(*words: str) -> bool:

@@ -6,7 +6,6 @@ The tests of disasters share one project, a trial of its own for each. The last 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -15,19 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from workspace import ROOT, Workspace, enter, wait_until
+from workspace import LOCALLY, ROOT, Workspace, enter, wait_until
 
 from dpladder.cli import main
 from dpladder.privacy.home import open_home
 from dpladder.privacy.ledger import Held
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(600)
 
 # The shipped profile, made impatient: jobs take seconds here, and squeue may be asked as often as one likes.
 ON_SLURM = (
-    *("--profile", str(ROOT / "profiles/slurm")),
-    *("--slurm-init-seconds-before-status-checks", "3", "--latency-wait", "10"),
+    *("--workflow-profile", str(ROOT / "profiles/slurm")),
+    *("--slurm-init-seconds-before-status-checks", "9", "--latency-wait", "10"),
 )
+PATIENCE = 560  # seconds for a run, on a machine that is busy with other things
 TWO_SHARDS = {
     "dataset": {"nominal_size": 20_001},
     "features": {"shards": "auto"},
@@ -37,7 +37,7 @@ TWO_SHARDS = {
 STRUCK = {
     "sweep": {
         "rungs": [{"epsilon": 0.05, "trials": 9}, {"epsilon": 0.1, "trials": 1}],
-        "search": {"steps": [20_000, 20_001]},  # seconds to strike in
+        "search": {"steps": [8_000, 8_001]},  # seconds to strike in
     },
     "resources": {"mem_mb": 2000, "runtime": 1},
 }
@@ -61,7 +61,7 @@ def assert_sound(project: Workspace, capsys) -> None:
 
 
 def test_the_tiny_dag_runs_on_the_cluster(cluster, tmp_path, monkeypatch, capsys):
-    project = Workspace(tmp_path / "project", tmp_path / "home", TWO_SHARDS, ON_SLURM)
+    project = Workspace(tmp_path / "project", tmp_path / "home", TWO_SHARDS, ON_SLURM, PATIENCE)
     project.create()
     enter(project, monkeypatch)
     before = len(cluster.ended())
@@ -89,7 +89,7 @@ def project(cluster, tmp_path_factory) -> Iterator[Workspace]:
     with pytest.MonkeyPatch.context() as patch:
         enter(made, patch)
         made.finish(*FEATURES)
-        yield replace(made, options=ON_SLURM)
+        yield replace(made, options=ON_SLURM, patience=PATIENCE)
 
 
 def score(trial: int) -> str:
@@ -114,41 +114,21 @@ def start(project: Workspace, *trials: int) -> subprocess.Popen:
 
 def begun(project: Workspace, trial: int) -> Held:
     """The charge of a trial that has begun to read private data."""
-    wait_until(lambda: [each for each in held(project, trial) if each.status == "COMMITTED"], seconds=120)
+    wait_until(lambda: [each for each in held(project, trial) if each.status == "COMMITTED"])
     (charge,) = held(project, trial)
     return charge
 
 
-def number_of(cluster, trial: int) -> str:
-    return cluster.jobs()[f"rule_run_trial_wildcards_main_0_{trial}"]
+def numbers(cluster, trial: int) -> list[str]:
+    return cluster.numbers(f"rule_run_trial_wildcards_main_0_{trial}")
 
 
 def fates(project: Workspace, cluster, trial: int) -> list[str]:
-    """How the jobs of a trial ended."""
+    """How the attempts at a trial ended. On a busy machine there may be more of them than a test asks for."""
     mine = {
         number for number, about in submitted(project).items() if about == f"rule_run_trial/main_0_{trial}"
     }
     return [job.state for job in cluster.ended() if job.number in mine]
-
-
-def processes(number: str) -> list[int]:
-    """The processes of a job."""
-    mine = f"SLURM_JOB_ID={number}\0".encode()
-    return [
-        int(path.parent.name) for path in Path("/proc").glob("[0-9]*/environ") if mine in environment(path)
-    ]
-
-
-def environment(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:  # ended since it was listed
-        return b""
-
-
-def send(number: str, how: int) -> None:
-    for process in processes(number):
-        os.kill(process, how)
 
 
 def assert_once(project: Workspace, trial: int, charge: Held) -> None:
@@ -160,11 +140,17 @@ def assert_once(project: Workspace, trial: int, charge: Held) -> None:
     assert (project.folder / score(trial)).read_bytes() == (kept / "score.json").read_bytes()
 
 
+def requeue(cluster, number: str) -> None:
+    """What a preemption does."""
+    cluster.tell("scontrol", "requeue", number)
+    cluster.run_again_at_once(number)
+
+
 STRIKES = {
     0: lambda cluster, number: cluster.tell("scancel", number),
-    1: lambda cluster, number: send(number, signal.SIGKILL),
-    2: lambda cluster, number: send(number, signal.SIGSTOP),
-    3: lambda cluster, number: cluster.tell("scontrol", "requeue", number),
+    1: lambda cluster, number: cluster.send(number, signal.SIGKILL),
+    2: lambda cluster, number: cluster.send(number, signal.SIGSTOP),
+    3: lambda cluster, number: requeue(cluster, number),
 }
 
 
@@ -175,26 +161,115 @@ def charges(project, cluster) -> dict[int, Held]:
     found = {}
     for trial, strike in STRIKES.items():
         found[trial] = begun(project, trial)
-        strike(cluster, number_of(cluster, trial))
-    assert driver.wait(timeout=240) == 0
+        (number,) = numbers(cluster, trial)
+        strike(cluster, number)
+    assert driver.wait(PATIENCE) == 0
     return found
 
 
 def test_a_cancelled_job_is_resumed(project, cluster, charges):
-    assert fates(project, cluster, 0) == ["CANCELLED", "COMPLETED"]
+    assert fates(project, cluster, 0)[0] == "CANCELLED"
     assert_once(project, 0, charges[0])
 
 
 def test_a_killed_job_is_resumed(project, cluster, charges):
-    assert fates(project, cluster, 1) == ["FAILED", "COMPLETED"]
+    assert fates(project, cluster, 1)[0] == "FAILED"
     assert_once(project, 1, charges[1])
 
 
 def test_a_job_that_hangs_times_out_and_is_resumed(project, cluster, charges):
-    assert fates(project, cluster, 2) == ["TIMEOUT", "COMPLETED"]
+    assert fates(project, cluster, 2)[0] == "TIMEOUT"
     assert_once(project, 2, charges[2])
 
 
 def test_a_job_that_goes_back_to_the_queue_is_resumed(project, cluster, charges):
-    assert fates(project, cluster, 3)[-1] == "COMPLETED"
+    assert fates(project, cluster, 3)[0] == "PENDING"
     assert_once(project, 3, charges[3])
+
+
+def test_a_job_out_of_memory_runs_again_with_more(project, cluster):
+    project.configure({"resources": {"mem_mb": 400, "threads": 4}})
+    before = len(cluster.ended())
+    project.finish(score(4))
+    first, last = cluster.ended()[before:]
+    assert (first.state, last.state) == ("FAILED", "COMPLETED")
+    assert first.resources.startswith("cpu=4,mem=400M,")
+    assert last.resources.startswith("cpu=4,mem=800M,")
+    assert [each.status for each in held(project, 4)] == ["DONE"]
+
+
+def test_a_killed_driver_leaves_a_job_that_ends_beside_its_second_attempt(project, cluster):
+    """Both answer one query, so they publish one release."""
+    project.configure()
+    driver = start(project, 5)
+    charge = begun(project, 5)
+    (first,) = numbers(cluster, 5)
+    cluster.send(first, signal.SIGSTOP)
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.wait()
+    assert "locked" in project.run(score(5)).stderr
+    project.finish("--unlock")
+    driver = start(project, 5)
+    wait_until(lambda: len(numbers(cluster, 5)) == 2)
+    cluster.send(first, signal.SIGCONT)
+    assert driver.wait(PATIENCE) == 0
+    wait_until(cluster.is_idle)
+    assert len(fates(project, cluster, 5)) > 1
+    assert_once(project, 5, charge)
+
+
+def test_an_interrupted_run_takes_its_jobs_along_and_the_next_one_resumes_them(project, cluster):
+    driver = start(project, 6)
+    charge = begun(project, 6)
+    driver.send_signal(signal.SIGINT)
+    assert driver.wait(PATIENCE) != 0
+    wait_until(cluster.is_idle)
+    assert fates(project, cluster, 6) == ["CANCELLED"]
+    project.finish(score(6))
+    assert_once(project, 6, charge)
+
+
+def test_a_job_whose_node_died_is_resumed_when_a_node_is_back(project, cluster):
+    driver = start(project, 7)
+    charge = begun(project, 7)
+    (number,) = numbers(cluster, 7)
+    cluster.lose_node(number)
+    cluster.bring_node_back()
+    cluster.run_again_at_once(number)
+    assert driver.wait(PATIENCE) == 0
+    assert fates(project, cluster, 7)[0] == "NODE_FAIL"
+    assert_once(project, 7, charge)
+
+
+def test_a_job_on_a_node_without_home_fails_before_it_reads(project, cluster, tmp_path):
+    said = run_with_another_home(project, cluster, tmp_path / "missing", score(8))
+    assert "mounted on this node" in said
+    assert not (tmp_path / "missing").exists()
+    assert [each.status for each in held(project, 8)] == ["RESERVED"]
+    assert not (project.folder / score(8)).exists()
+
+
+def test_a_job_on_a_node_with_a_home_of_its_own_prepares_no_data(cluster, tmp_path, monkeypatch):
+    project = Workspace(tmp_path / "project", tmp_path / "home", options=ON_SLURM, patience=PATIENCE)
+    project.create()
+    enter(project, monkeypatch)
+    foreign = open_home(tmp_path / "foreign")  # with a key, as a run on that node would have made it
+    said = run_with_another_home(project, cluster, foreign.path, *FEATURES)
+    assert "mounted on this node" in said
+    assert not list(project.folder.rglob("manifest.h5"))
+
+
+def run_with_another_home(project: Workspace, cluster, home: Path, *targets: str) -> str:
+    """What a run says when the nodes have another home than the machine that started it."""
+    cluster.set_environment(DPLADDER_HOME=str(home))
+    ended = project.run(*targets, "--retries", "0")
+    cluster.set_environment()
+    assert ended.returncode == 1
+    assert str(home) in ended.stderr
+    return ended.stderr
+
+
+def test_after_all_that_the_run_ends_with_a_sound_ledger_and_a_true_statement(project, capsys):
+    replace(project, options=LOCALLY).finish("results/privacy.json")
+    assert len(project.held()) == 12
+    assert_sound(project, capsys)
