@@ -5,7 +5,7 @@ PY := .venv/bin/python
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-slurm lint docs lock bench report clean
+.PHONY: help env demo test test-all test-slurm lint docs lock bench compare-hpo report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ lock: env ## recompile the exact lock from pyproject.toml
 
 bench: env ## measure speed and size against floors and peers, as ratios
 	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+
+compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
+	@$(PY) tests/benchmarks/compare_hpo.py
 
 report: env ## write report.html from the finished run
 	@$(RUN) snakemake --report report.html

@@ -125,21 +125,22 @@ def main() -> None:
     problem = replace(load(asked.problem, asked.cache), resources=Resources(threads=asked.threads))
     asked.out.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
-    settings = [Setting(epsilon, Search(), problem.constants) for epsilon in asked.epsilons]
-    tops = {setting.epsilon: oracle(problem, setting, asked.seed) for setting in settings}
-    methods = [Entry(name, METHODS[name], setting) for setting in settings for name in asked.methods]
     about = f"{problem.name}, delta {DELTA:g}, {asked.repeats} repeats, seed {asked.seed}"
-    rows = contest(problem, methods, asked.repeats, asked.seed)
-    floors = {
-        epsilon: max(
-            (row.mean for row in rows if row.method in FLOORS and row.epsilon == epsilon), default=0.0
-        )
-        for epsilon in tops
-    }
-    publish(asked.out / "hpo", rows, floors, tops, about)
-    if asked.ablations:
+    rows: list[Row] = []
+    tops, floors = {}, {}
+    for epsilon in asked.epsilons:
+        setting = Setting(epsilon, Search(), problem.constants)
+        methods = [Entry(name, METHODS[name], setting) for name in asked.methods]
+        found = contest(problem, methods, asked.repeats, asked.seed)
+        rows += found
+        tops[epsilon] = oracle(problem, setting, asked.seed)
+        floors[epsilon] = max((row.mean for row in found if row.method in FLOORS), default=0.0)
+        publish(asked.out / "hpo", rows, floors, tops, about)
+        print(f"epsilon {epsilon:g} after {time.perf_counter() - began:.0f} s", flush=True)
+    if asked.ablations and ABLATED in tops:
         rows = contest(problem, ablations(problem), asked.repeats, asked.seed)
         publish(asked.out / "ablations", rows, floors, tops, about)
+    print((asked.out / "hpo.md").read_text("utf-8"))
     print(f"{time.perf_counter() - began:.0f} s in all")
 
 
@@ -313,16 +314,14 @@ def publish(
     """A table for machines, one for people, and a figure."""
     closed = [(row.mean - floors[row.epsilon]) / (tops[row.epsilon] - floors[row.epsilon]) for row in rows]
     with path.with_suffix(".csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, [*asdict(rows[0]), "rerr", "oracle"])
+        table = csv.DictWriter(file, [*asdict(rows[0]), "rerr", "oracle"], lineterminator="\n")
         table.writeheader()
         table.writerows(
             {**asdict(row), "rerr": rerr, "oracle": tops[row.epsilon]}
             for row, rerr in zip(rows, closed, strict=True)
         )
-    text = markdown(rows, closed, tops, about)
-    path.with_suffix(".md").write_text(text, "utf-8")
+    path.with_suffix(".md").write_text(markdown(rows, closed, tops, about), "utf-8")
     chart(path.with_suffix(".svg"), rows, tops)
-    print(text, flush=True)
 
 
 def markdown(rows: Sequence[Row], closed: Sequence[float], tops: Mapping[float, float], about: str) -> str:
