@@ -54,8 +54,8 @@ def test_the_demo_and_every_example_can_be_afforded(path, tmp_path, monkeypatch)
 
 
 def test_the_examples_cover_what_the_documentation_promises():
-    promised = {"cifar10", "cifar100", "own_images", "own_matrix", "research", "slurm"}
-    assert {path.stem for path in EXAMPLES} == promised
+    promised = {"cifar10", "cifar100", "learners", "own_images", "own_matrix", "research", "slurm"}
+    assert promised <= {path.stem for path in EXAMPLES}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

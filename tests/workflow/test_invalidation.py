@@ -104,6 +104,11 @@ TABLE = {
         FINAL | PLAN | {"summarise": 2},
         PAID,
     ),
+    "an experiment with another learner": (
+        edit({"experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}}}}}),
+        {"estimate_covariance": 1} | SWEEP | FINAL | PLAN | {"summarise": 2},
+        {"estimate_covariance": 1, "run_trial": 6} | PAID,
+    ),
     "a public test set": (
         public_source,
         {"prepare_public": 1, "extract_features": 1, "merge_features": 1, "evaluate": 1, **PLAN},
@@ -193,6 +198,7 @@ CODE_EDITS = {
     "comment in the engine": ("learn/engine.py", "from __future__", "# why\nfrom __future__", NOTHING),
     "docstring in the ledger": ("privacy/ledger.py", '"""The ledger', '"""This ledger', NOTHING),
     "how the ledger is written": ("privacy/journal.py", "import ", "import this\nimport ", NOTHING),
+    "another learner": ("learn/newton.py", "MAJORANT = ", "SECOND = 2\nMAJORANT = ", NOTHING),
     "colour of a plot": (
         "report/ladder.py",
         "\nfrom __future__",
