@@ -42,6 +42,13 @@ class Seeded:
         return hashlib.sha256(f"{name} {index}".encode()).digest()
 
 
+class Swallowing(Meter):
+    """float64 carries 53 bits: a sum vanishes beside noise of this size."""
+
+    def gaussian(self, name, scale, shape):
+        return super().gaussian(name, scale, shape) * 2.0**90
+
+
 def exact(name, total):
     """A release without noise."""
     return total
@@ -70,10 +77,10 @@ def fitted(learner, hyper, data=None, constants=CONSTANTS, release=exact, resour
     return weights
 
 
-def trained(learner, hyper, data=None, constants=CONSTANTS):
+def trained(learner, hyper, data=None, constants=CONSTANTS, meter=Meter):
     data = records() if data is None else data
     module = MODULES[learner.name]
-    meter = Meter(module.declare(learner, hyper, constants).draws, Seeded())
+    meter = meter(module.declare(learner, hyper, constants).draws, Seeded())
     (weights,) = module.train(shared(data, learner), hyper, learner, constants, meter, ONE)
     meter.close()
     return weights
@@ -277,6 +284,16 @@ def test_any_noise_and_any_ridge_end_in_finite_weights(learner, hyper):
     assert weights.shape == (CLASSES, DIMENSION)
     assert weights.dtype == np.float32
     assert np.isfinite(weights).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_under_noise_that_swallows_every_sum_the_weights_know_nothing_of_the_data(learner):
+    hyper = Hyper(0.5, 2 - (learner.name == "dp_ls"), MU)
+    one, other = (
+        trained(learner, hyper, data, meter=Swallowing) for data in (records(seed=1), records(77, seed=2))
+    )
+    assert (one == other).all()
+    assert one.any()
 
 
 @pytest.mark.parametrize(
