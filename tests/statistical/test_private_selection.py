@@ -1,0 +1,206 @@
+"""Whole searches on neighbouring toy data, many times over: what comes out respects the claimed (epsilon, delta).
+
+The toy's training puts out x + N(0, 1/mu^2), where x = 1 or 0 as a unit takes part or not: exactly mu-GDP. A score is
+that same number in huge counts, so that score noise does not disturb it, or its negative. What an attacker sees is
+compared with thresholds on both sides. A claim is broken when some gap P(S) - e^epsilon P'(S), or the other way round,
+exceeds delta by six standard errors: by chance, for less than one in 10^6 of the events, of which there are some 10^4
+here. Seeds are public and fixed, so a result moves only with the code.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpladder.config.model import Search
+from dpladder.learn.interface import Constants
+from dpladder.privacy import selection
+from dpladder.privacy.selection import Runs
+from dpladder.search import adaptive, ladder, subset
+from dpladder.search.adaptive import CELLS, AdaptiveRuns
+from dpladder.search.hpo import Answer, Setting, alone
+from dpladder.search.ladder import Ladder
+from dpladder.search.propose_test import ProposeTest
+from dpladder.search.repeat import RandomRuns
+from dpladder.search.single import NaiveComposition
+from dpladder.search.space import bounds
+from dpladder.search.subset import SubsetRuns
+
+SEARCHES = 8_000
+EPSILON, DELTA = 2.0, 1e-3
+SETTING = Setting(EPSILON, Search(), Constants(n0=50, classes=2, dimension=1, delta=DELTA))
+UNITS = np.arange(10, dtype=np.uint64).repeat(2).view(np.uint8).reshape(10, 16)  # the first may take part
+HUGE = 10**8
+MIDDLE = math.sqrt(math.prod(bounds(Search())))
+
+QUANTILES = np.concatenate([np.geomspace(1e-4, 0.5, 60), 1 - np.geomspace(1e-4, 0.5, 60)])
+
+LOG, GEOMETRIC, POISSON = Runs(10.0, 0.0), Runs(10.0, 1.0), Runs(10.0, math.inf)
+
+
+class Dice:
+    """A meter's draws from numpy: quicker, and a test's randomness is no secret."""
+
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def uniform(self, name, shape):
+        return 1.0 - self.random.random(shape)
+
+    def gaussian(self, name, scale, shape):
+        return self.random.normal(0.0, scale, shape)
+
+    def laplace(self, name, scale, shape):
+        return self.random.laplace(0.0, scale, shape)
+
+    def mask(self, name, probability, ids):
+        return self.random.random(len(ids)) < probability
+
+
+def taking_part(ask, present):
+    return present and (ask.trained is None or bool(ask.trained[0]))
+
+
+def up(y, r):
+    return y
+
+
+def down(y, r):
+    return -y
+
+
+def across(y, r):
+    """The winner's r tells which way its score leant."""
+    return y if r > MIDDLE else -y
+
+
+def searches(method, present, order=up, number=SEARCHES, score=None):
+    """What many searches show: in which half of the range the winner lies, and its weights in units of their noise."""
+    dice, seen = Dice([present, order.__name__.encode()[0]]), np.zeros((number, 2))
+
+    def train(ask):
+        y = taking_part(ask, present) + dice.random.normal() / ask.mu
+        return Answer(y, score(ask, present) if score else int(HUGE * order(y, ask.r)))
+
+    for place in range(number):
+        found = alone(method.run(SETTING, dice, UNITS), train)
+        # No run at all shows as well: far away from every weight.
+        seen[place] = found.r > MIDDLE, -1e3 if found.weights is None else found.weights * found.mu
+    return seen
+
+
+def violation(one, other, epsilon=EPSILON, delta=DELTA):
+    """By how many standard errors the clearest of the attacker's events breaks the claim."""
+    worst = -math.inf
+    for lean in (0.0, 1.0, -1.0):
+        a, b = (np.sort(seen[:, 1] + lean * seen[:, 0]) for seen in (one, other))
+        for threshold in np.quantile(np.concatenate([a, b]), QUANTILES):
+            p, q = (np.searchsorted(s, threshold) / len(s) for s in (a, b))
+            for left, right in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
+                error = math.sqrt(left * (1 - left) / len(a) + math.exp(2 * epsilon) * right / len(b))
+                worst = max(worst, (left - math.exp(epsilon) * right - delta) / (error + 1e-9))
+    return worst
+
+
+def attack(method, **how):
+    return violation(searches(method, True, **how), searches(method, False, **how))
+
+
+@pytest.mark.parametrize("order", [up, down])
+@pytest.mark.parametrize("runs", [LOG, GEOMETRIC, POISSON], ids=["logarithmic", "geometric", "poisson"])
+def test_the_best_of_a_random_number_of_runs(runs, order):
+    assert attack(RandomRuns(runs), order=order) < 6
+
+
+def test_a_fixed_number_of_runs_is_caught(monkeypatch):
+    monkeypatch.setattr(selection, "number", lambda uniform, runs, limit: 30)
+    assert attack(RandomRuns(Runs(30.0, 0.0)), number=25_000) > 6
+
+
+def test_a_bound_without_the_weight_of_ranks_is_caught(monkeypatch):
+    monkeypatch.setattr(selection, "rank_loss", lambda mu, runs, lean=None: 0.0)
+    assert attack(RandomRuns(Runs(40.0, math.inf)), number=4_000) > 6
+
+
+def eager(cells, answers, chance, scale):
+    """Leans as far as it may, to the side that the last score spoke for."""
+    return 1 if answers and answers[-1].correct > 0 else -1
+
+
+@pytest.mark.parametrize("order", [up, across])
+def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
+    lean = AdaptiveRuns(GEOMETRIC)._lean(SETTING)
+    proposals = {side: adaptive.proposal(side * np.linspace(-8, 8, CELLS), lean) for side in (1, -1)}
+    monkeypatch.setattr(adaptive, "beliefs", eager)
+    monkeypatch.setattr(adaptive, "proposal", lambda side, _: proposals[side])
+    assert attack(AdaptiveRuns(GEOMETRIC), order=order) < 6
+
+
+@pytest.mark.parametrize("apart", [True, False])
+@pytest.mark.parametrize("order", [up, across])
+def test_tuning_on_a_subset(apart, order):
+    assert attack(SubsetRuns(GEOMETRIC, share=0.5, apart=apart), order=order) < 6
+
+
+def test_a_final_training_that_is_not_paid_for_is_caught(monkeypatch):
+    small = subset._budget(SubsetRuns(Runs(1.1, 1.0), share=0.9), EPSILON, SETTING.constants)
+    monkeypatch.setattr(subset, "_budget", lambda *_: (small[0], 2 * SETTING.mu))
+    assert attack(SubsetRuns(Runs(1.1, 1.0), share=0.9, apart=False)) > 6
+
+
+def favourite(ask, present):
+    """Half of the records set aside, and all of them for a part with the unit in it and the second candidate."""
+    return 10 if taking_part(ask, present) and ask.r > MIDDLE else 5
+
+
+def test_rounds_of_propose_and_test():
+    assert attack(ProposeTest(parts=2, candidates=2), score=favourite) < 6
+
+
+def test_utilities_without_enough_noise_are_caught(monkeypatch):
+    monkeypatch.setattr(ProposeTest, "_sensitivity", lambda self, setting: 1e-3)
+    assert attack(ProposeTest(parts=2, candidates=2), score=favourite) > 6
+
+
+@pytest.mark.parametrize("order", [up, down])
+def test_the_best_of_runs_that_were_all_paid_for(order):
+    assert attack(NaiveComposition(5), order=order) < 6
+
+
+def test_losers_that_are_not_paid_for_are_caught(monkeypatch):
+    monkeypatch.setattr(NaiveComposition, "_mu", lambda self, setting: setting.mu)
+    assert attack(NaiveComposition(5)) > 6
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """Everything that a ladder may publish, as the likelihood ratio of all its weights. Where r* lies is no news."""
+    monkeypatch.setattr(ladder, "fit_radius", lambda *_: SimpleNamespace(r_star=1.0))
+
+    def all_told(climbed, present):
+        dice, seen = Dice([present, 7]), np.zeros((SEARCHES, 2))
+
+        def train(row, ask):
+            y = present + dice.random.normal() / ask.mu
+            row[1] += y * ask.mu**2 / SETTING.mu
+            return Answer(y, int(10 * y))
+
+        for row in seen:
+            alone(climbed.run(SETTING, dice, UNITS), partial(train, row))
+        return seen
+
+    return all_told
+
+
+def test_all_that_a_ladder_publishes(told):
+    assert violation(told(Ladder(), True), told(Ladder(), False)) < 6
+
+
+def test_trials_that_are_not_paid_for_are_caught(monkeypatch, told):
+    monkeypatch.setattr(Ladder, "_final", lambda self, setting: setting.mu)
+    dear = Ladder(((0.5, 3), (0.6, 3)))
+    assert violation(told(dear, True), told(dear, False)) > 6
