@@ -5,10 +5,10 @@ PY := .venv/bin/python
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-slurm lint docs lock bench compare-hpo report clean
+.PHONY: help env demo test test-all test-slurm lint docs lock bench compare-learners compare-hpo report clean
 
 help: ## list the targets
-	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: ## make .venv hold exactly what the lock names (every target below does this first)
 	@$(PYTHON3) envs/bootstrap.py
@@ -42,6 +42,9 @@ lock: env ## recompile the exact lock from pyproject.toml
 
 bench: env ## measure speed and size against floors and peers, as ratios
 	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
+
+compare-learners: env ## set the learners against each other, at the same totals, on public data (10 minutes)
+	@$(PY) tests/benchmarks/compare_learners.py
 
 compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
 	@$(PY) tests/benchmarks/compare_hpo.py

@@ -10,6 +10,7 @@ include: "workflow/rules/final.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/privacy.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/baselines.smk"
 
 
 # The reservation, the only one: it sees exactly the jobs that will run, before any output is deleted.

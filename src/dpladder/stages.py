@@ -18,7 +18,7 @@ from typing import Any
 from dpladder.code import digest_of
 from dpladder.config import Config, Project
 from dpladder.config.check import PATH_SOURCES
-from dpladder.config.learners import Covariance
+from dpladder.config.learners import SECTIONS, Covariance, names
 from dpladder.privacy.spend import Job
 
 Keys = dict[str, Any]
@@ -62,6 +62,7 @@ STAGES: dict[str, Stage] = {
     "fit_radius": Stage(("fit", "sweep.search", "privacy.delta"), ("select_rung",), private=False),
     "train_final": Stage((*TRAIN, "sweep.search"), ("fit_radius", "merge_features")),
     "evaluate": Stage((*RELEASE, "evaluate"), ("train_final",)),
+    "compare_learners": Stage(RELEASE, ("merge_features",)),
 }
 
 DATA_RULES = ("prepare_dataset", "prepare_public", "extract_features", "merge_features")
@@ -118,6 +119,28 @@ def fingerprint(source: str) -> str:
     if path.is_dir():
         return digest(max(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path)))[:16]
     return digest(path.stat().st_mtime_ns)[:16] if path.is_file() else ""
+
+
+def contestants(project: Project) -> list[Keys]:
+    """What compare_learners is told of each experiment: how it learns and searches, and whether it is comparable."""
+
+    def basis(config: Config) -> tuple[object, ...]:
+        part = {"part": "train"}
+        return identity(config, "merge_features", part), sources_behind(config, "merge_features", part)
+
+    return [
+        {
+            "experiment": name,
+            "learner": _values(config)["learner"],
+            "sweep": _values(config)["sweep"],
+            "fit": _values(config)["fit"],
+            "epsilon": config.privacy.epsilon,
+            "comparable": basis(config) == basis(project.main)
+            and config.features.mean is None
+            and covariance(config) is None,
+        }
+        for name, config in project.experiments.items()
+    ]
 
 
 def summary_params(config: Config) -> Keys:
@@ -206,7 +229,12 @@ def parts_read(config: Config, rule: str, wildcards: Wildcards) -> tuple[str, ..
         return (wildcards["part"], "train")
     if "part" in wildcards:
         return (wildcards["part"],)
-    return {"run_trial": trial_parts(config), "evaluate": ("test",)}.get(rule, ("train",))
+    own = {
+        "run_trial": trial_parts(config),
+        "evaluate": ("test",),
+        "compare_learners": ("train", "test"),
+    }
+    return own.get(rule, ("train",))
 
 
 def trial_parts(config: Config) -> tuple[str, ...]:
@@ -260,7 +288,9 @@ def code_of(config: Config, rule: str) -> str:
 def rule_code(rule: str, learner: str | None = None) -> str:
     """Digest of the package code behind a rule: of all learners the one that it trains. The statement is what
     compose_privacy makes, and inert for all others."""
-    own = ("dpladder.privacy.statement",) if rule == "compose_privacy" else ()
+    own: tuple[str, ...] = ("dpladder.privacy.statement",) if rule == "compose_privacy" else ()
+    if rule == "compare_learners":
+        own = tuple(f"dpladder.learn.{name}" for section in SECTIONS for name in names(section))
     trained = () if learner is None else (f"dpladder.learn.{learner}",)
     return digest_of(f"dpladder.rules.{rule}", *own, *trained)
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from dpladder.config.learners import Descent
 from dpladder.config.model import Resources
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights, declaration
@@ -15,6 +20,17 @@ def declare(learner: Descent, hyper: Hyper, constants: Constants) -> Declaration
 def train(
     data: Data, hyper: Hyper, learner: Descent, constants: Constants, meter: Meter, resources: Resources
 ) -> Weights:
-    from dpladder.learn.engine import train_many
-
     return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
+
+
+def train_many(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: Descent,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+) -> NDArray[np.float32]:
+    from dpladder.learn import engine
+
+    return engine.train_many(data, hypers, learner, constants, meters, resources)
