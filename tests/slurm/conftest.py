@@ -48,7 +48,7 @@ SlurmdParameters=config_overrides
 GresTypes=gpu
 EnforcePartLimits=ALL
 ReturnToService=2
-MinJobAge=300
+MinJobAge=3600
 KillWait=3
 SlurmdTimeout=30
 PropagateResourceLimits=NONE
@@ -138,7 +138,15 @@ class Cluster:
         (self.folder / "environment").write_text("".join(lines), "utf-8")
 
     def is_idle(self) -> bool:
-        return self.tell("sinfo", "--noheader", "--format=%t").strip() == "idle"
+        said = subprocess.run(
+            ["sinfo", "--noheader", "--format=%t"], capture_output=True, text=True, check=False
+        )
+        return said.stdout.strip() == "idle"
+
+    def gpus(self, number: str) -> str:
+        """What a job asked for beside processors and memory."""
+        listed = self.tell("squeue", "--noheader", "--states=all", f"--job={number}", "--Format=tres-per-job")
+        return listed.strip()
 
 
 @pytest.fixture(scope="session")

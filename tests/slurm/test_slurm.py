@@ -39,7 +39,7 @@ STRUCK = {
         "rungs": [{"epsilon": 0.05, "trials": 9}, {"epsilon": 0.1, "trials": 1}],
         "search": {"steps": [8_000, 8_001]},  # seconds to strike in
     },
-    "resources": {"mem_mb": 2000, "runtime": 1},
+    "resources": {"mem_mb": 2000, "runtime": 5},
 }
 FEATURES = [f"results/main/features/{part}/privacy.json" for part in ("train", "test")]
 
@@ -69,13 +69,16 @@ def test_the_tiny_dag_runs_on_the_cluster(cluster, tmp_path, monkeypatch, capsys
     ended = cluster.ended()[before:]
     ran = submitted(project)
     assert {job.state for job in ended} == {"COMPLETED"}
-    assert Counter(ran[job.number].partition("/")[0] for job in ended) == {
+    about = {job.number: ran[job.number].partition("/")[0] for job in ended}
+    assert Counter(about.values()) == {
         "group_data_prepare_dataset": 1,
         "rule_extract_features": 4,  # two shards of each part
         "group_merged_merge_features": 2,
         "rule_run_trial": 3,
         "group_final_evaluate_train_final": 1,
     }
+    with_gpu = {about[job.number] for job in ended if cluster.gpus(job.number) == "gres:gpu:1"}
+    assert with_gpu == {"rule_extract_features", "rule_run_trial", "group_final_evaluate_train_final"}
     assert len(project.held()) == 5
     assert_sound(project, capsys)
 
@@ -157,6 +160,7 @@ STRIKES = {
 @pytest.fixture(scope="module")
 def charges(project, cluster) -> dict[int, Held]:
     """One run in which every job is struck after it began, and which mends them all by itself. Their charges then."""
+    project.configure({"resources": {"runtime": 1}})
     driver = start(project, *STRIKES)
     found = {}
     for trial, strike in STRIKES.items():
