@@ -178,6 +178,42 @@ def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_superseded(tmp_p
     assert 1.99 < artifact_cost(dearer, artifact).epsilon <= 2.0
 
 
+SHARED_COVARIANCE = {
+    "learner": {"name": "dp_fc", "covariance": {"epsilon": 0.8}},
+    "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.8}}}},
+}
+OTHER_COVARIANCE = {
+    "learner": {"covariance": {"epsilon": 0.7}},
+    "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.7}}}},
+}
+SHARED_TRIALS = {"experiments": {"mu-axis": {"fit": {"against": "mu"}}}}
+OTHER_TRIALS = {"sweep": {"search": {"eta": [0.02, 5.0]}}}
+
+
+@pytest.mark.parametrize(
+    ("shared", "change", "rule"),
+    [
+        (SHARED_COVARIANCE, OTHER_COVARIANCE, "estimate_covariance"),
+        (SHARED_TRIALS, OTHER_TRIALS, "run_trial"),
+    ],
+)
+def test_earlier_versions_of_a_shared_job_count_for_all_who_share_it(
+    shared: dict[str, Any], change: dict[str, Any], rule: str, tmp_path: Any
+) -> None:
+    before = overlay({"privacy": {"epsilon": 1.5, "lifetime": {"epsilon": 20.0}}}, shared)
+    state = spent_in_full(plan(**before), tmp_path)
+    again = overlay(overlay(before, change), {"privacy": {"epsilon": 4.0}})
+    made = make_plan(project(**again), {"mnist5k": state})
+    old = [spend for spend in made.superseded if spend.job.rule == rule]
+    assert old
+    assert {spend.job.experiment for spend in old} == {"main"}
+    for artifact in made.artifacts:
+        own = [s for s in made.superseded if s.job.experiment == artifact.experiment and s not in old]
+        whole = compose([*made.of(artifact.jobs), *own, *old], artifact.delta)
+        assert artifact_cost(made, artifact).epsilon == whole.epsilon
+        assert 3.999 < whole.epsilon <= 4.0
+
+
 def test_a_plan_within_its_totals_but_over_the_lifetime_is_not_feasible() -> None:
     made = plan(final={"targets": [4.0, 8.0]})
     document = plan_document(made, NOTHING)

@@ -20,7 +20,7 @@ from dpladder.errors import Refused
 from dpladder.privacy import budget, gdp
 from dpladder.privacy.compose import Composition, compose
 from dpladder.privacy.ledger import Held, Item, State, Terms, check_terms
-from dpladder.privacy.spend import Gaussian, Job, Partition, Spend
+from dpladder.privacy.spend import Gaussian, Job, Partition, Spend, counts_for
 
 TRAIN, TEST = "train", "test"
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
@@ -78,15 +78,15 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     items: dict[Job, Item] = {}
     artifacts = []
     for name, config in project.experiments.items():
-        own = [s for s in superseded if s.job.experiment == name and s.lineage == config.dataset.lineage]
         ladder = _ladder(project, name, config)
         ladder |= _known(finished, ladder)
         for target in stages.targets(config):
-            with _explained(name, own, config.privacy.delta):
-                final = _final(project, name, config, target, [*_flat(ladder), *own], finished)
+            stands_on = (*ladder, *_final_jobs(project, name, config, target))
+            earlier = _earlier(superseded, config.dataset.lineage, name, stands_on)
+            with _explained(name, earlier, config.privacy.delta):
+                final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
             items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
-            jobs = (*ladder, *final)
-            artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, jobs))
+            artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, stands_on))
     return Plan(items, tuple(artifacts), terms, superseded)
 
 
@@ -108,11 +108,17 @@ def _explained(experiment: str, superseded: Sequence[Spend], delta: float) -> It
 
 def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
     """What an artifact costs someone who sees nothing else of the DAG: its own and its ancestors' spends, and those of
-    earlier versions of its experiment."""
-    earlier = [
-        s for s in plan.superseded if (s.lineage, s.job.experiment) == (artifact.lineage, artifact.experiment)
-    ]
+    their earlier versions."""
+    earlier = _earlier(plan.superseded, artifact.lineage, artifact.experiment, artifact.jobs)
     return compose((*plan.of(artifact.jobs), *earlier), artifact.delta)
+
+
+def _earlier(
+    superseded: Iterable[Spend], lineage: str, experiment: str, jobs: Iterable[Job]
+) -> tuple[Spend, ...]:
+    """What earlier versions of an artifact's jobs spent."""
+    counts = counts_for(experiment, jobs)
+    return tuple(s for s in superseded if s.lineage == lineage and counts(s.job))
 
 
 def terms_of(config: Config) -> Terms:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -156,6 +156,17 @@ class Job:
             _check_tuple("Job.wildcards", pair, str)
         if any(len(pair) != 2 for pair in self.wildcards):
             raise BadInput(f"Job.wildcards is {self.wildcards}. It must hold pairs of a name and a value.")
+
+
+def counts_for(experiment: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
+    """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version of a job spent: the
+    experiment's own jobs, and those of a rung, a mean or a covariance that it shares with their owner."""
+
+    def kind(job: Job) -> tuple[str, str, str | None]:
+        return job.experiment, job.rule, dict(job.wildcards).get("rung")
+
+    shared = {kind(job) for job in jobs}
+    return lambda job: job.experiment == experiment or kind(job) in shared
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy import gdp
 from dpladder.privacy.compose import compose
 from dpladder.privacy.ledger import Anchor, Held, State, name
-from dpladder.privacy.spend import Job, Spend, from_json, mu, to_json
+from dpladder.privacy.spend import Job, Spend, counts_for, from_json, mu, to_json
 
 Document = dict[str, Any]
 _UNREADABLE = (
@@ -150,13 +150,7 @@ def _artifacts(plan: Mapping[str, Any], lineage: str, lines: Sequence[Document],
     for artifact in plan["artifacts"]:
         if artifact["lineage"] != lineage:
             continue
-        jobs = [(job["rule"], job["experiment"], job["wildcards"]) for job in artifact["jobs"]]
-        of_artifact = [
-            from_json(line["spend"])
-            for line in lines
-            if (line["rule"], line["experiment"], line["wildcards"]) in jobs
-            or (line["superseded"] and line["experiment"] == artifact["experiment"])
-        ]
+        of_artifact = [from_json(line["spend"]) for line in borne_by(artifact, lines)]
         cost = compose(of_artifact, delta)
         target = artifact["target_epsilon"]
         if cost.epsilon > target:
@@ -174,6 +168,17 @@ def _artifacts(plan: Mapping[str, Any], lineage: str, lines: Sequence[Document],
             "jobs": artifact["jobs"],
         }
     return found
+
+
+def borne_by(artifact: Document, lines: Iterable[Document]) -> list[Document]:
+    """The lines of a statement that an artifact's figure composes."""
+    jobs = {_job_of(job) for job in artifact["jobs"]}
+    counts = counts_for(artifact["experiment"], jobs)
+    return [line for line in lines if _job_of(line) in jobs or (line["superseded"] and counts(_job_of(line)))]
+
+
+def _job_of(line: Document) -> Job:
+    return Job(line["experiment"], line["rule"], tuple(sorted(line["wildcards"].items())))
 
 
 def _share(some: Iterable[Spend], of: Iterable[Spend]) -> float:

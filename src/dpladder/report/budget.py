@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
 
 from dpladder.privacy import gdp
+from dpladder.privacy.statement import borne_by
 from dpladder.report.style import (
     BLUE,
     GREEN,
@@ -74,7 +75,7 @@ def plot_budget(statement: Document, path: Path) -> None:
 def _bars(statement: Document, lineage: str) -> Iterator[Bar]:
     dataset, delta = statement["datasets"][lineage], statement["delta"]
     for artifact in dataset["artifacts"].values():
-        lines = _lines(dataset, artifact)
+        lines = borne_by(artifact, dataset["spends"])
         budget = gdp.mu(artifact["target_epsilon"], delta) ** 2
         for parts in _borne_together(lines, statement["relation"]):
             shares: dict[str, float] = defaultdict(float)
@@ -88,17 +89,6 @@ def _bars(statement: Document, lineage: str) -> Iterator[Bar]:
         spent = {"this workflow": dataset, "outside this workflow": dataset["outside_this_dag"]}
         of_life = {name: _mu(figures, delta) ** 2 / limit for name, figures in spent.items()}
         yield Bar(f"{lineage} for life, ε = {dataset['lifetime_epsilon']:g}", of_life)
-
-
-def _lines(dataset: Document, artifact: Document) -> list[Document]:
-    """What the artifact stands on, and what earlier versions of its experiment spent."""
-    jobs = [(job["rule"], job["experiment"], job["wildcards"]) for job in artifact["jobs"]]
-    return [
-        line
-        for line in dataset["spends"]
-        if (line["rule"], line["experiment"], line["wildcards"]) in jobs
-        or (line["superseded"] and line["experiment"] == artifact["experiment"])
-    ]
 
 
 def _borne_together(lines: Sequence[Document], relation: str) -> Iterator[tuple[str, ...]]:
