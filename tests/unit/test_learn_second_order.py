@@ -244,6 +244,18 @@ def test_newton_without_noise_finds_the_softmax_optimum(ridge):
     assert found == pytest.approx(expected, abs=2e-5)
 
 
+def test_newton_settles_where_two_classes_are_coupled_the_most():
+    """With two classes, the diagonal blocks alone hold half of the curvature: their own step would overshoot by as much."""
+    data, ridge = records(), 0.001
+    data = replace(data, labels=data.labels % 2)
+    constants = replace(CONSTANTS, classes=2, n0=COUNT)
+    weights = fitted(Newton(radius=WIDE), Hyper(1 / (60 * ridge), 60, 1.0), data, constants)
+    p = np.exp(data.features @ weights.T)
+    p /= p.sum(axis=1, keepdims=True)
+    slope = (p - np.eye(2)[data.labels]).T @ data.features / COUNT + ridge * weights
+    assert slope == pytest.approx(np.zeros((2, DIMENSION)), abs=2e-6)
+
+
 def test_newton_without_noise_finds_the_optimum_of_every_class_alone():
     data, ridge = records(), 0.05
     constants = replace(CONSTANTS, n0=COUNT)

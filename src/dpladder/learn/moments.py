@@ -20,7 +20,6 @@ from dpladder.learn.interface import Constants, Data, Release, Weights
 from dpladder.learn.records import Records, Rows, load, prepare
 
 CHUNK = 1024
-FLOOR = 1e-12  # of the largest eigenvalue: what keeps a solution finite where ridge and curvature vanish
 LARGEST = 1e30  # of a weight: beyond it a diverged training stops making sense, and float32 comes to its end
 
 
@@ -61,7 +60,7 @@ def class_by_class(
 def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:
     """Some records scaled into the ball, as (rows, dimension); zero where they contribute nothing."""
     factors = (radius * (1.0 - SLACK) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)
-    scaled: Tensor = records.block(rows)[:, 0] * (factors * records.counted[rows]).float()[:, None]
+    scaled: Tensor = records.block(rows)[:, 0] * factors.float()[:, None]
     return scaled
 
 
@@ -110,10 +109,9 @@ def _lengths(row: Tensor, column: Tensor) -> Tensor:
 
 def eigen(matrix: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
     """Eigenvalues and vectors of P + ridge I, where P is the nearest positive semidefinite matrix: noise makes sums
-    indefinite. Never quite singular."""
+    indefinite, and singular without the ridge."""
     values, vectors = torch.linalg.eigh(matrix)
-    values = values.clamp(min=0.0) + ridge
-    return values.clamp(min=FLOOR * float(values.max())), vectors
+    return values.clamp(min=0.0) + ridge, vectors
 
 
 def solve(matrix: Tensor, ridge: float, right: Tensor) -> Tensor:
