@@ -7,10 +7,12 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dpladder.config import load
+from dpladder import stages
+from dpladder.config import Config, Project, load
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.parse import known_states
 from dpladder.privacy import ledger as ledgers
@@ -44,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     plan = commands.add_parser("plan", help="what a config would spend, before anything is read")
     plan.add_argument("--configfile", type=Path, nargs="+", default=[Path("config/config.yaml")])
     plan.add_argument("--json", action="store_true")
+    plan.add_argument(
+        "--suggest", action="store_true", help="propose rungs, trials and score share for the config's total"
+    )
     plan.set_defaults(run=_plan)
 
     ledger = commands.add_parser("ledger", help="what was ever spent on each lineage")
@@ -79,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(given: argparse.Namespace) -> int:
     project = load(given.configfile)
+    if given.suggest:
+        return _suggest(project, given.json)
     states = known_states(project)
     try:
         document = plan_document(make_plan(project, states), states)
@@ -88,6 +95,32 @@ def _plan(given: argparse.Namespace) -> int:
         raise
     print(json.dumps(document, indent=2) if given.json else plan_table(document))
     return 0 if document["feasible"] else 1
+
+
+def _suggest(project: Project, as_json: bool) -> int:
+    """A ladder for each experiment's smallest total, which has to pay for the sweep too."""
+    from dpladder.search.suggest import suggest, text
+
+    for name, config in project.experiments.items():
+        if config.learner.searches is None:
+            raise Refused(
+                f"experiment {name}: {config.learner.name} searches nothing, so there is no ladder to suggest. Its "
+                "training spends the whole total."
+            )
+    proposed = {
+        name: suggest(min(stages.targets(config)), config.privacy.delta, _signal(config))
+        for name, config in project.experiments.items()
+    }
+    if as_json:
+        print(json.dumps({name: asdict(ladder) for name, ladder in proposed.items()}, indent=2))
+    else:
+        print("\n\n".join(f"experiment {name}\n{text(ladder)}" for name, ladder in proposed.items()))
+    return 0
+
+
+def _signal(config: Config) -> float:
+    """How many records' gradients stand beside one unit's noise: a unit's records share its bound."""
+    return config.dataset.nominal_size / (2 if config.privacy.relation == "replace_one" else 1)
 
 
 def _ledger_show(given: argparse.Namespace) -> int:

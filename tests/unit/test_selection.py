@@ -148,6 +148,13 @@ def test_adapting_costs_what_dp_hypo_says_for_pure_runs():
     assert pure == pytest.approx(5.0794, abs=1e-4)
 
 
+def test_a_lean_enlarges_every_weight_by_its_upper_end():
+    runs, lean = Runs(8, 1.0), Lean(0.8, 1.5)
+    outer = gdp.epsilon(BASE, DELTA / (8 * 1.5))
+    expected = outer + math.log(1.5 / 0.8) + selection.rank_loss(BASE, runs, lean)
+    assert selection.epsilon(BASE, runs, DELTA, lean) == pytest.approx(expected, rel=1e-8)
+
+
 @given(st.floats(0.01, 2.0), st.floats(1.5, 100.0), st.sampled_from(SHAPES))
 @settings(max_examples=60, deadline=None)
 def test_no_lean_is_plain_selection_and_any_costs_at_most_the_published_amount(mu, mean, shape):
