@@ -316,6 +316,26 @@ def test_no_record_contributes_more_than_the_bound(values, label, weights, bias,
     assert norm <= clip
 
 
+@pytest.mark.parametrize("plain", [False, True], ids=["oneDNN", "plain product"])
+@pytest.mark.parametrize("count", [2, 4, 12, 1000, 1024, 1025, 1036])
+def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
+    """Classes that tie at a large scale: the last bit of a logit decides on a record's whole gradient."""
+    if plain:
+        monkeypatch.setattr("dpladder.learn.engine.product", lambda left, right: left @ right.T)
+    random = np.random.default_rng(count)
+    width, scale = 64, 10.0 ** random.uniform(8, 14, (count, 1))
+    features = (scale * random.normal(size=(count, width))).astype(np.float32)
+    labels = random.integers(0, CLASSES, count)
+    weights = torch.from_numpy(np.repeat(random.normal(size=(1, 1, width)), CLASSES, axis=1))
+
+    def total(count):
+        data = Data(features[:count], labels[:count])
+        held = load(data, Constants(100, CLASSES, width), torch.device("cpu"), chunk=1024, memory_mb=1000)
+        return clipped_sum(held, weights, 1.0 - SLACK, held.chunks())
+
+    assert torch.linalg.vector_norm(total(count) - total(count - 1)) <= 1.0
+
+
 @pytest.mark.parametrize("views", [1, 3])
 def test_what_a_record_adds_to_a_crowd_stays_within_the_bound(views):
     """Its neighbours' float32 sums round differently with it there: the slack pays for that."""

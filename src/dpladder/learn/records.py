@@ -18,11 +18,18 @@ from dpladder.learn.interface import Constants, Data
 Rows = slice | Tensor
 
 
+LONGEST = 1e30  # a squared norm; what is longer counts as nothing, for float32 cannot scale it back into a small ball
+
+
 @dataclass(frozen=True)
 class Records:
-    """What a record contributes depends on its own row of each of these, and on nothing else."""
+    """What a record contributes depends on its own row of each of these, and on nothing else.
 
-    features: Tensor | NDArray[Any]  # (records, views, width) once resident
+    Chunks are all of one size, the last ones filled up with rows that count as nothing: a matrix product rounds a row
+    in another way where the number of rows differs, and a record would change its contribution when a neighbour comes.
+    """
+
+    features: Tensor | NDArray[Any]  # (rows, views, width) once resident, without the filling up before
     labels: Tensor
     gram: Tensor  # (records, views, views) float64: inner products of a record's views, the bias included
     counted: Tensor  # whether a record contributes at all
@@ -41,15 +48,20 @@ class Records:
         return [*_slices(len(self), self.chunk)]
 
     def chosen(self, mask: NDArray[np.bool_]) -> list[Rows]:
-        """The rows that a mask names."""
+        """The rows that a mask names, and the last row, which counts as nothing, until their chunks are full."""
         rows = torch.from_numpy(np.flatnonzero(mask)).to(self.device)
-        return [rows[part] for part in _slices(len(rows), self.chunk)]
+        filled = pad(rows, (0, -len(rows) % self.chunk), value=len(self) - 1)
+        return [filled[part] for part in _slices(len(filled), self.chunk)]
 
     def block(self, rows: Rows) -> Tensor:
         """Some records' features as float32 of shape (rows, views, width)."""
         if isinstance(self.features, Tensor):
             return self.features[rows]
-        x = _read(self.features, rows, self.device)
+        if isinstance(rows, slice):
+            x = _read(self.features, rows, self.device)
+            x = pad(x, (0, 0, 0, 0, 0, rows.stop - rows.start - len(x)))
+        else:
+            x = _read(self.features, rows.cpu().numpy().clip(max=len(self.features) - 1), self.device)
         x.index_fill_(0, (~self.counted[rows]).nonzero()[:, 0], 0.0)
         return pad(x, (0, 1), value=1.0) if self.bias else x
 
@@ -82,14 +94,22 @@ def load(
         x = _read(features, rows, device).double()
         gram[rows] = x @ x.mT
     known = (labels >= 0) & (labels < constants.classes)
-    nonzero = (gram.diagonal(dim1=1, dim2=2) > 0).any(1)
-    counted = known & nonzero & gram.isfinite().all(2).all(1)
+    squares = gram.diagonal(dim1=1, dim2=2)
+    counted = known & (squares > 0).any(1) & (squares <= LONGEST).all(1)
     gram[~counted] = 0.0
-    streamed = Records(features, labels * counted, gram + bias, counted, bias, chunk)
-    if 8 * features.shape[0] * views * (constants.dimension + bias) > _memory(memory_mb, device):
+    more = chunk - len(features) % chunk  # at least one row that counts as nothing
+    streamed = Records(
+        features,
+        pad(labels * counted, (0, more)),
+        pad(gram + bias, (0, 0, 0, 0, 0, more)),
+        pad(counted, (0, more)),
+        bias,
+        chunk,
+    )
+    if 8 * len(streamed) * views * (constants.dimension + bias) > _memory(memory_mb, device):
         return streamed
-    resident = torch.empty(len(features), views, constants.dimension + bias, device=device)
-    for rows in _slices(len(features), chunk):
+    resident = torch.empty(len(streamed), views, constants.dimension + bias, device=device)
+    for rows in streamed.chunks():
         resident[rows] = streamed.block(rows)
     return replace(streamed, features=resident)
 
@@ -111,9 +131,8 @@ def _with_views(data: Data, views: int, dimension: int) -> NDArray[Any]:
     return features
 
 
-def _read(features: NDArray[Any], rows: Rows, device: torch.device) -> Tensor:
-    chosen = features[rows] if isinstance(rows, slice) else features[rows.cpu().numpy()]
-    return torch.from_numpy(np.array(chosen)).to(device).float()
+def _read(features: NDArray[Any], rows: slice | NDArray[np.int64], device: torch.device) -> Tensor:
+    return torch.from_numpy(np.array(features[rows])).to(device).float()
 
 
 def _memory(memory_mb: int, device: torch.device) -> int:
