@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -19,19 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 from quality_search import DELTA, GRID, LEARNER, WIDE, Problem, load
 
+from dpladder.config.learners import HyperparameterFree, Learner
 from dpladder.config.model import Fit, Resources, Search
 from dpladder.learn.engine import train_many
-from dpladder.learn.interface import Data, Hyper
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.registry import method
 from dpladder.privacy import gdp
 from dpladder.privacy.ledger import Terms
 from dpladder.privacy.meter import Meter
 from dpladder.privacy.noise import ResearchNoise
 from dpladder.privacy.spend import Job
 from dpladder.report.style import CYCLE, GREY, canvas, percent_axis
+from dpladder.rules.contest import Straight
+from dpladder.rules.training import hyper_of
 from dpladder.search.hpo import Answer, Ask, Asking, Found, Mask, Method, Setting
 from dpladder.search.ladder import Ladder
 from dpladder.search.registry import METHODS
-from dpladder.search.space import bounds, decompose
+from dpladder.search.space import bounds
 
 Floats = NDArray[np.float64]
 Weights = NDArray[np.float32]
@@ -39,6 +43,8 @@ Weights = NDArray[np.float32]
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 ABLATED = 1.0  # the total at which the ladder's parts are varied
 GRID_REPEATS = 8
+FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
+CONTESTANTS: dict[str, Method] = {**METHODS, FREE: Straight()}
 FLOORS = ("random_search", "random_search_uniform")
 
 
@@ -49,6 +55,7 @@ class Entry:
     name: str
     method: Method
     setting: Setting
+    learner: Learner = LEARNER
 
 
 @dataclass
@@ -77,10 +84,11 @@ class Training:
     name: str
     ask: Ask
     search: Search
+    learner: Learner = LEARNER
 
     @property
     def hyper(self) -> Hyper:
-        return Hyper(*decompose(self.ask.r, self.search), self.ask.mu)
+        return hyper_of(self.learner, self.search, self.ask.r if self.learner.searches else None, self.ask.mu)
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
-    parser.add_argument("--methods", nargs="+", default=[*METHODS], choices=[*METHODS])
+    parser.add_argument("--methods", nargs="+", default=[*CONTESTANTS], choices=[*CONTESTANTS])
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     parser.add_argument("--out", type=Path, default=Path("results/compare_hpo"))
     parser.add_argument("--threads", type=int, default=2)
@@ -130,7 +138,10 @@ def main() -> None:
     tops, floors = {}, {}
     for epsilon in asked.epsilons:
         setting = Setting(epsilon, Search(), problem.constants)
-        methods = [Entry(name, METHODS[name], setting) for name in asked.methods]
+        methods = [
+            Entry(name, CONTESTANTS[name], setting, HyperparameterFree() if name == FREE else LEARNER)
+            for name in asked.methods
+        ]
         found = contest(problem, methods, asked.repeats, asked.seed)
         rows += found
         tops[epsilon] = oracle(problem, setting, asked.seed)
@@ -231,13 +242,13 @@ def summary(entry: Entry, accuracy: Floats, runs: Sequence[Run]) -> Row:
 def answer(problem: Problem, pending: Sequence[Run], seed: int) -> list[Answer]:
     """Trains what all searches ask for, and counts where they ask to."""
     trainings = [
-        Training(f"{run.name} {run.trainings} {place}", ask, run.entry.setting.search)
+        Training(f"{run.name} {run.trainings} {place}", ask, run.entry.setting.search, run.entry.learner)
         for run in pending
         for place, ask in enumerate(run.asks)
     ]
     weights, seconds = fit(problem, trainings, seed)
     counts = np.empty(len(trainings), np.int64)
-    for places in together([training.ask.counted for training in trainings]):
+    for places in together([id(training.ask.counted) for training in trainings]):
         counted = some(problem.train, trainings[places[0]].ask.counted)
         counts[places] = correct(weights[places], counted)
     spent = iter(seconds)
@@ -252,18 +263,33 @@ def fit(problem: Problem, trainings: Sequence[Training], seed: int) -> tuple[Wei
     constants = problem.constants
     weights = np.empty((len(trainings), constants.classes, constants.dimension), np.float32)
     seconds = np.empty(len(trainings))
-    for group in together([training.ask.trained for training in trainings]):
-        ask = trainings[group[0]].ask
+    for group in together([(id(training.ask.trained), training.learner) for training in trainings]):
+        ask, learner = trainings[group[0]].ask, trainings[group[0]].learner
         data, sized = some(problem.train, ask.trained), replace(constants, n0=round(ask.share * constants.n0))
         group.sort(key=lambda place: trainings[place].hyper.steps)
         for batch in (group[start : start + WIDE] for start in range(0, len(group), WIDE)):
             hypers = [trainings[place].hyper for place in batch]
             noises = [PlainNoise(seed, trainings[place].name) for place in batch]
             began = time.perf_counter()
-            weights[batch] = train_many(data, hypers, LEARNER, sized, noises, problem.resources)
+            weights[batch] = heads(data, hypers, learner, sized, noises, problem.resources)
             steps = np.array([hyper.steps for hyper in hypers])
             seconds[batch] = (time.perf_counter() - began) * steps / steps.sum()
     return weights, seconds
+
+
+def heads(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: Learner,
+    constants: Constants,
+    noises: Sequence[PlainNoise],
+    resources: Resources,
+) -> Weights:
+    if learner == LEARNER:
+        return train_many(data, hypers, learner, constants, noises, resources)
+    train = method(learner.name).train
+    pairs = zip(hypers, noises, strict=True)
+    return np.stack([train(data, hyper, learner, constants, noise, resources)[0] for hyper, noise in pairs])
 
 
 def tested(problem: Problem, runs: Sequence[Run]) -> Floats:
@@ -286,11 +312,11 @@ def correct(weights: Weights, data: Data) -> NDArray[np.int64]:
     return found
 
 
-def together(masks: Sequence[Mask | None]) -> Iterator[list[int]]:
-    """The places of those that share a mask."""
-    groups: dict[int, list[int]] = {}
-    for place, mask in enumerate(masks):
-        groups.setdefault(id(mask), []).append(place)
+def together(keys: Sequence[Hashable]) -> Iterator[list[int]]:
+    """The places of equal keys."""
+    groups: dict[Hashable, list[int]] = {}
+    for place, key in enumerate(keys):
+        groups.setdefault(key, []).append(place)
     yield from groups.values()
 
 
