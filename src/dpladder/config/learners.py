@@ -17,8 +17,11 @@ from dpladder.config.section import Count, Fraction, NonNegative, Positive, Sect
 
 Searched = Literal["rate", "ridge"] | None
 
-Clip = Annotated[Positive, Field(description="C, the L2 bound on one unit's gradient")]
-Radius = Annotated[Positive, Field(description="records are scaled into a ball of this public radius first")]
+# Far above any use, and far below where float32 products overflow.
+Clip = Annotated[Positive, Field(le=1e6, description="C, the L2 bound on one unit's gradient")]
+Radius = Annotated[
+    Positive, Field(le=1e4, description="records are scaled into a ball of this public radius first")
+]
 
 
 class Descending(Section):
@@ -136,7 +139,9 @@ class ZerothOrder(Section):
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_zo"] = "dp_zo"
-    clip: Annotated[Positive, Field(description="C, the bound on one unit's difference of losses")] = 1.0
+    clip: Annotated[
+        Positive, Field(le=1e6, description="C, the bound on one unit's difference of losses")
+    ] = 1.0
     smoothing: Positive = Field(1.0, description="phi, how far along a direction the loss is looked at")
     noise: Literal["gaussian", "laplace"] = Field(
         "gaussian",

@@ -22,7 +22,8 @@ from dpladder.privacy.meter import Meter
 EMA = 0.1  # weight of the newest iterate in the moving average
 
 # Records are clipped this far inside the bound. That pays for float32: the rounding of a record's own contribution,
-# and that of the other records' sum, which moves when a neighbour enters their chunk.
+# and that of the other records' sums, whose chunks shift when a neighbour comes. Rows lie in the order of secret keyed
+# ids (data/prepare.py), so nobody can arrange records for these roundings to add up.
 SLACK = 2.0**-10
 
 LARGEST = 1e30  # of a released weight: what diverges ends here, and still has finite logits

@@ -39,10 +39,11 @@ def noise_scale(learner: ZerothOrder, hyper: Hyper, constants: Constants) -> flo
 def pure_epsilon(mu: float) -> float:
     """The epsilon at which every pure-DP mechanism is mu-GDP: mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)) solved for
     epsilon, and rounded down."""
-    if mu > 60.0:  # P(N > z) <= exp(-z^2 / 2) / 2, and no probability underflows
-        return mu * mu / 8.0
-    win = math.erfc(-mu / math.sqrt(8.0))
-    return math.log(win / math.erfc(mu / math.sqrt(8.0))) * (1.0 - 1e-12)
+    z = mu / math.sqrt(8.0)
+    if z > 20.0:  # P(N > z) <= exp(-z^2 / 2) / 2, and no probability underflows
+        return z * z
+    # (1 + erf z) / (1 - erf z) = 1 + 2 erf z / erfc z
+    return math.log1p(2.0 * math.erf(z) / math.erfc(z)) * (1.0 - 1e-12)
 
 
 def train(

@@ -20,7 +20,9 @@ from dpladder.learn.interface import Constants, Data, Release, Weights
 from dpladder.learn.records import Records, Rows, load, prepare
 
 CHUNK = 1024
-LARGEST = 1e30  # of a weight: beyond it a diverged training stops making sense, and float32 comes to its end
+LARGEST = (
+    1e7  # of a weight: times the largest radius, a logit that still tells probabilities apart in float64
+)
 
 
 def load_records(data: Data, constants: Constants, resources: Resources) -> Records:
