@@ -49,13 +49,14 @@ def class_by_class(
     observe, conclude = torch.inference_mode()(observe), torch.inference_mode()(conclude)
     heads: list[Tensor] = []
     with ThreadPoolExecutor(threads) as pool:
+        each = pool.map if threads > 1 else map
         for first in range(0, classes, threads):
             group = range(first, min(first + threads, classes))
             released = [
                 {name: release(name, total) for name, total in sums.items()}
-                for sums in pool.map(observe, group)
+                for sums in each(observe, group)
             ]
-            heads += pool.map(conclude, group, released)
+            heads += each(conclude, group, released)
     return torch.stack(heads)
 
 
