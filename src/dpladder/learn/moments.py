@@ -53,8 +53,7 @@ def class_by_class(
         for first in range(0, classes, threads):
             group = range(first, min(first + threads, classes))
             released = [
-                {name: release(name, total) for name, total in sums.items()}
-                for sums in each(observe, group)
+                {name: release(name, total) for name, total in sums.items()} for sums in each(observe, group)
             ]
             heads += each(conclude, group, released)
     return torch.stack(heads)
