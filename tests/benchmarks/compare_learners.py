@@ -28,7 +28,7 @@ QUICK = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy", "hyfree_dp", "one_ste
 RANGES = {
     "dp_adam": Search(eta=(0.001, 0.5)),
     "dp_adam_wosm": Search(eta=(0.001, 0.5)),
-    "dp_zo": Search(eta=(2.0, 50.0), steps=(50, 200)),
+    "dp_zo": Search(eta=(2.0, 50.0), steps=(25, 100)),
 }
 
 

@@ -111,5 +111,8 @@ def test_tables_and_figure_hold_every_row(tmp_path):
     text = (tmp_path / "t.md").read_text()
     assert "| b | 0.805 ± 0.010 | 0.850 ± 0.010 | 7 | 1.5 |" in text
     assert re.findall(r"\*\*(\S+) ±", text) == ["0.900", "0.900"]
+    assert text.endswith(verdict(ROWS, 2.0) + "\n")
+    write_markdown([{**own, "repeats": 1} for own in ROWS], "some data", tmp_path / "one.md")
+    assert "loses" not in (tmp_path / "one.md").read_text()
     svg = (tmp_path / "t.svg").read_text()
     assert all(f'id="learner-{name}"' in svg for name in ("dp_gd", "a", "b"))

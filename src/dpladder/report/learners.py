@@ -53,7 +53,8 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
         seconds = sum(row["seconds"] for row in own) / len(own)
         cells = " | ".join(cell(learner, epsilon) for epsilon in epsilons)
         lines.append(f"| {learner} | {cells} | {own[0]['trainings']} | {seconds:.1f} |")
-    lines += ["", *(verdict(rows, epsilon) for epsilon in epsilons if REFERENCE in learners)]
+    if REFERENCE in learners and rows[0]["repeats"] > 1:  # one repeat says nothing about chance
+        lines += ["", *(verdict(rows, epsilon) for epsilon in epsilons)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
