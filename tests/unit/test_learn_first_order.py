@@ -370,6 +370,22 @@ def test_a_unit_replaced_moves_losses_no_more_than_one_added():
     assert two.draws[1] == one.draws[1] == Draw("losses", "gaussian", one.draws[1].scale, (LOSSES,), 2)
 
 
+def test_the_losses_noise_covers_all_records_of_a_unit():
+    constants = constants_of(cap=3)
+    noise = hyfree_dp.declare(HyperparameterFree(), HYPER, constants).draws[1].scale
+    found = split(HyperparameterFree(), HYPER)
+    data, unit = records(), [Split(1.0, 1.0, 1, 1)]
+    sums = []
+    for count in (54, 57):  # without a unit of three records, and with it
+        held = load(Data(data.features[:count], data.labels[:count]), constants, CPU, chunk=8, memory_mb=1)
+        heads = torch.zeros(1, CLASSES, DIMENSION, dtype=torch.float64)
+        seen = noised_losses(held, heads, heads, one(0.01), unit, constants, [Silent()])
+        sums.append(seen * constants.n0 / 0.01)
+    moved = (sums[1] - sums[0]).max().item()
+    assert moved == pytest.approx(3.0, rel=2 * SLACK)
+    assert moved <= noise / found.loss == 3.0
+
+
 # Without noise they reach the optimum that plain convex optimisation finds.
 
 
