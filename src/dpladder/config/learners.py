@@ -83,7 +83,8 @@ class Covariance(Section):
 
 
 class LeastSquares(Section):
-    """DP-LS: ridge regression on the labels, weighted by class, from noised second moments (Mehta et al.)."""
+    """DP-LS: ridge regression, weighted by class, from noised second moments (Mehta et al.). The ladder's r is 1/lambda,
+    in the range that sweep.search gives r."""
 
     searches: ClassVar[Searched] = "ridge"
     steps: ClassVar[int] = 1
@@ -96,7 +97,8 @@ class LeastSquares(Section):
 
 
 class Newton(Section):
-    """DP-Newton: noised gradients and Hessians of logistic regression, class by class (Mehta et al.)."""
+    """DP-Newton: noised gradients and Hessians of logistic regression, class by class (Mehta et al.). The ladder's r is
+    1/lambda, in the range that sweep.search gives r."""
 
     searches: ClassVar[Searched] = "ridge"
     name: Literal["dp_newton"] = "dp_newton"
