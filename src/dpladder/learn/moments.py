@@ -1,7 +1,7 @@
 """Sums of private second moments, and solving with noised ones.
 
 Records are scaled into a ball and multiplied in float32 chunks; sums over chunks, noise and solutions are float64. All
-that happens after a release, projections and eigenvalue floors included, is post-processing.
+that happens after a release is post-processing, projections included.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ from dpladder.learn.interface import Constants, Data, Release, Weights
 from dpladder.learn.records import Records, Rows, load, prepare
 
 CHUNK = 1024
-LARGEST = (
-    1e7  # of a weight: times the largest radius, a logit that still tells probabilities apart in float64
-)
+LARGEST = 1e7  # of a weight: times the largest radius, float64 still tells probabilities apart by such logits
 
 
 def load_records(data: Data, constants: Constants, resources: Resources) -> Records:
