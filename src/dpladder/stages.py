@@ -122,7 +122,8 @@ def fingerprint(source: str) -> str:
 
 
 def contestants(project: Project) -> list[Keys]:
-    """What compare_learners is told of each experiment: how it learns and searches, and whether it is comparable."""
+    """What compare_learners is told of each experiment, which it repeats itself: how it learns and searches, and whether
+    it is comparable."""
 
     def basis(config: Config) -> tuple[object, ...]:
         part = {"part": "train"}
@@ -139,7 +140,8 @@ def contestants(project: Project) -> list[Keys]:
             and config.features.mean is None
             and covariance(config) is None,
         }
-        for name, config in project.experiments.items()
+        for name in project.repeats
+        for config in [project.experiments[name]]
     ]
 
 

@@ -73,6 +73,8 @@ def test_repeats_are_experiments_with_seeds_of_their_own(small):
     project = load([small], overlay(over, {"experiments": {"once": {"research": {"repeats": 1}}}}))
     assert {"main", "main-2", "main-3", "once"} <= set(project.experiments)
     assert "once-2" not in project.experiments
+    assert project.repeats["main"] == ["main-2", "main-3"]
+    assert project.repeats["once"] == []
     seeds = [
         (c.research.seed, c.sweep.search.seed)
         for c in map(project.experiments.get, ("main", "main-2", "main-3"))

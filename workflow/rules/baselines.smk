@@ -6,7 +6,8 @@ MAIN = PROJECT.main.resources
 def comparison_of(wildcards):
     """The first experiment's features, and how each experiment learns and searches."""
     cfg = PARSED.params("compare_learners", {"experiment": "main"})
-    return cfg | {"contestants": stages.contestants(PROJECT)}
+    repeats = 1 + len(PROJECT.repeats["main"])
+    return cfg | {"contestants": stages.contestants(PROJECT), "repeats": repeats}
 
 
 rule compare_learners:

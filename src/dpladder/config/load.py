@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
@@ -34,9 +34,11 @@ MOST_ENTRIES = 100_000  # far above any class list; a few nested aliases would o
 
 @dataclass(frozen=True)
 class Project:
-    """Every experiment of a config, resolved and checked. The base is called main and comes first."""
+    """Every experiment of a config, resolved and checked. The base is called main and comes first. `repeats` names the
+    further repeats of each experiment, which are experiments too."""
 
     experiments: dict[str, Config]
+    repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def main(self) -> Config:
@@ -105,10 +107,10 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         located = [f"  - {_located(key, message, lines)}" for key, message in problems]
         raise BadInput("\n".join([f"config: {count}", *located]))
-    return Project(_repeated(experiments))
+    return _repeated(experiments)
 
 
-def _repeated(experiments: Mapping[str, Config]) -> dict[str, Config]:
+def _repeated(experiments: Mapping[str, Config]) -> Project:
     """Every repeat of an experiment as an experiment of its own, with seeds of its own for draws and noise."""
     expanded = {}
     for name, config in experiments.items():
@@ -120,7 +122,7 @@ def _repeated(experiments: Mapping[str, Config]) -> dict[str, Config]:
                 "sweep": config.sweep.model_copy(update={"search": search}),
             }
             expanded[own_name] = config.model_copy(update=update)
-    return expanded
+    return Project(expanded, {name: repeat_names(name, config)[1:] for name, config in experiments.items()})
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

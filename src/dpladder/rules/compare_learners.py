@@ -33,7 +33,7 @@ def compare_learners(task: Task) -> None:
         task.resources,
         cfg["research"]["seed"],
     )
-    repeats = cfg["research"]["repeats"]
+    repeats = cfg["repeats"]
     rows = [dataclasses.asdict(row) for row in contest(arena, _contestants_of(task), repeats)]
     about = f"{cfg['dataset.lineage']}, δ = {cfg['privacy.delta']:g}, {repeats} repeats, seed {arena.seed}"
     write_csv(rows, task.output["csv"])
