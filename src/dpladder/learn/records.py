@@ -109,8 +109,8 @@ def load(
     if 8 * len(streamed) * views * (constants.dimension + bias) > _memory(memory_mb, device):
         return streamed
     resident = torch.empty(len(streamed), views, constants.dimension + bias, device=device)
-    for rows in streamed.chunks():
-        resident[rows] = streamed.block(rows)
+    for filled in streamed.chunks():
+        resident[filled] = streamed.block(filled)
     return replace(streamed, features=resident)
 
 
