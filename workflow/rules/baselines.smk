@@ -1,14 +1,5 @@
 # Comparisons on data declared public. They are no part of the DAG behind a statement: ask for them by name.
 
-MAIN = PROJECT.main.resources
-
-
-def comparison_of(wildcards):
-    """The first experiment's features, and how each experiment learns and searches."""
-    cfg = PARSED.params("compare_learners", {"experiment": "main"})
-    repeats = 1 + len(PROJECT.repeats["main"])
-    return cfg | {"contestants": stages.contestants(PROJECT), "repeats": repeats}
-
 
 rule compare_learners:
     input:
@@ -26,10 +17,10 @@ rule compare_learners:
         "logs/comparison/learners.log",
     conda:
         "../../envs/dpladder.yaml"
-    threads: MAIN.threads
+    threads: PROJECT.main.resources.threads
     resources:
-        mem_mb=MAIN.mem_mb,
-        runtime=MAIN.runtime,
+        mem_mb=PROJECT.main.resources.mem_mb,
+        runtime=PROJECT.main.resources.runtime,
     params:
         cfg=comparison_of,
         code=CODE["compare_learners"],

@@ -278,3 +278,13 @@ def plan_of(wildcards):
 def summary_params(wildcards):
     """What a summary says beside its inputs."""
     return stages.summary_params(config_of(wildcards))
+
+
+# --- comparisons on public data ---
+
+
+def comparison_of(wildcards):
+    """The first experiment's features, and how each experiment learns and searches."""
+    cfg = PARSED.params("compare_learners", {"experiment": "main"})
+    repeats = 1 + len(PROJECT.repeats["main"])
+    return cfg | {"contestants": stages.contestants(PROJECT), "repeats": repeats}
