@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpladder.config.model import Fit, Search
 from dpladder.errors import BadInput, Refused
 from dpladder.learn.interface import Constants
-from dpladder.privacy import gdp
+from dpladder.privacy import gdp, selection
 from dpladder.privacy.ledger import Terms
 from dpladder.privacy.meter import Meter
 from dpladder.privacy.noise import ResearchNoise
@@ -134,6 +134,17 @@ def test_how_many_runs_and_where_is_secret_and_random():
     assert np.mean(counts) == pytest.approx(4.0, abs=4 * math.sqrt(12 / 300))  # sd of a geometric of mean 4
     assert np.mean(np.array(counts) == 1) == pytest.approx(0.25, abs=0.1)
     assert len(places) == 300
+
+
+@pytest.mark.parametrize("runs", [Runs(4.0, 0.0), Runs(4.0, 1.0), Runs(4.0, math.inf)])
+def test_a_run_and_its_score_and_the_end_of_the_law_fit_in_delta_together(runs):
+    asked = []
+    found_by = RandomRuns(runs)
+    search(found_by, setting(), 1, asked)
+    score = next(draw for draw in found_by.declare(setting()).draws if draw.name == "score")
+    mu = gdp.compose([asked[0].mu, 1 / score.scale])
+    assert selection.epsilon(mu, runs, 1e-5 * (1 - selection.TAIL)) <= 1.0 + 1e-12
+    assert score.shape == (selection.most(runs, 1.0, 1e-5),)
 
 
 def test_no_run_at_all_puts_out_no_weights():
