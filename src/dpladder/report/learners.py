@@ -21,7 +21,7 @@ from dpladder.report.style import (
 )
 
 REFERENCE = "dp_gd"
-SURE = 2.0  # standard errors by which two means must differ before one of them is called better
+SURE = 3.0  # standard errors, of few repeats, by which two means must differ before one is called better
 
 
 def write_csv(rows: Sequence[Document], path: Path) -> None:
