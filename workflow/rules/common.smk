@@ -52,7 +52,7 @@ def cfg_of(rule):
 
 
 def code_of(rule):
-    """The digest of the code behind a rule that trains: its learner's is a part of it."""
+    """The digest of the code behind a job that trains. Its learner counts among it."""
 
     def code(wildcards):
         return stages.code_of(config_of(wildcards), rule)
