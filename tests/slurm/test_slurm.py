@@ -110,6 +110,8 @@ def start(project: Workspace, *trials: int) -> subprocess.Popen:
         cwd=project.folder,
         env=project.environment(),
         start_new_session=True,
+        # A shell's background jobs ignore Ctrl-C, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
