@@ -43,10 +43,10 @@ lock: env ## recompile the exact lock from pyproject.toml
 bench: env ## measure speed and size against floors and peers, as ratios
 	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
-compare-learners: env ## set the learners against each other, at the same totals, on public data (10 minutes)
+compare-learners: env ## set the learners against each other, at the same totals, on public data (4 minutes)
 	@$(PY) tests/benchmarks/compare_learners.py
 
-compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
+compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (long: see --repeats)
 	@$(PY) tests/benchmarks/compare_hpo.py
 
 report: env ## write report.html from the finished run
