@@ -180,6 +180,14 @@ def test_the_mu_of_pure_dp_covers_randomised_response(epsilon: float, fraction: 
     assert worst <= gdp.delta(at, gdp.mu_of_pure(epsilon)) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("mu", [1e-9, 1e-4, 0.0073, 0.0325, 0.268, 1.0, 5.0, 56.0, 60.0])
+def test_pure_dp_within_a_mu_never_costs_more_than_it(mu: float) -> None:
+    epsilon = gdp.pure_of_mu(mu)
+    assert gdp.mu_of_pure(epsilon) <= mu
+    if mu < 56.5:  # beyond, a bound takes its place
+        assert gdp.mu_of_pure(epsilon * (1 + 1e-6)) > mu
+
+
 def test_mu_of_pure_dp_beyond_the_floats_is_still_a_bound() -> None:
     assert gdp.mu_of_pure(699) < gdp.mu_of_pure(701) < gdp.mu_of_pure(699) * 1.01
 
@@ -202,6 +210,7 @@ def test_mu_of_pure_dp_beyond_the_floats_is_still_a_bound() -> None:
         lambda bad: gdp.remaining(bad, [1]),
         lambda bad: gdp.remaining(1, [bad]),
         lambda bad: gdp.mu_of_pure(bad),
+        lambda bad: gdp.pure_of_mu(bad),
     ],
 )
 def test_impossible_numbers_are_refused(function: object, bad: float) -> None:

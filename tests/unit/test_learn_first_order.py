@@ -549,9 +549,3 @@ def test_divergence_ends_in_a_finite_model_and_says_nothing(module, learner, hyp
     weights = trained(module, learner, data, hyper)
     assert np.isfinite(weights).all()
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("mu", [1e-9, 1e-4, 0.0073, 0.0325, 0.268, 1.0, 5.0, 56.0])
-def test_a_pure_step_never_costs_more_than_its_mu(mu):
-    assert gdp.mu_of_pure(dp_zo.pure_epsilon(mu)) <= mu
-    assert gdp.mu_of_pure(dp_zo.pure_epsilon(mu) * (1 + 1e-6)) > mu

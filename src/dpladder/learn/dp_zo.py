@@ -6,7 +6,6 @@ as the Gaussian that bounds it, and so holds whatever was released before it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,17 +32,7 @@ def noise_scale(learner: ZerothOrder, hyper: Hyper, constants: Constants) -> flo
     sensitivity = learner.clip * constants.doubling
     if learner.noise == "gaussian":
         return gdp.sigma(hyper.mu, hyper.steps) * sensitivity
-    return sensitivity / pure_epsilon(1.0 / gdp.sigma(hyper.mu, hyper.steps))
-
-
-def pure_epsilon(mu: float) -> float:
-    """The epsilon at which every pure-DP mechanism is mu-GDP: mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)) solved for
-    epsilon, and rounded down."""
-    z = mu / math.sqrt(8.0)
-    if z > 20.0:  # P(N > z) <= exp(-z^2 / 2) / 2, and no probability underflows
-        return z * z
-    # (1 + erf z) / (1 - erf z) = 1 + 2 erf z / erfc z
-    return math.log1p(2.0 * math.erf(z) / math.erfc(z)) * (1.0 - 1e-12)
+    return sensitivity / gdp.pure_of_mu(1.0 / gdp.sigma(hyper.mu, hyper.steps))
 
 
 def train(

@@ -22,7 +22,7 @@ from torch import Tensor
 from dpladder.config.learners import Descending, Descent
 from dpladder.config.model import Resources
 from dpladder.learn.descent import SLACK, Begin, descend, momentum
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.interface import Constants, Data, Hyper, public_random
 from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.privacy.meter import Meter
 
@@ -191,4 +191,4 @@ def initial(learner: Descending, constants: Constants) -> Tensor:
     if learner.init == "zero":
         return torch.zeros(shape)
     radius = constants.dimension**-0.5
-    return torch.from_numpy(np.random.default_rng(constants.seed).uniform(-radius, radius, shape))
+    return torch.from_numpy(public_random(constants).uniform(-radius, radius, shape))

@@ -32,7 +32,7 @@ class Constants:
     relation: Relation = "add_remove"
     delta: float = 1e-5  # the lineage's; only sampled steps are calibrated at it
     cap: int = 1  # records per unit, at most
-    seed: int = 0  # of a random initialisation; noise never comes from it
+    seed: int = 0  # of `public_random`
 
     def __post_init__(self) -> None:
         for name in ("n0", "classes", "dimension", "cap"):
@@ -43,6 +43,12 @@ class Constants:
     def doubling(self) -> int:
         """Replacing a unit takes one contribution out of a sum and puts another in."""
         return 2 if self.relation == "replace_one" else 1
+
+
+def public_random(constants: Constants, *purpose: int) -> np.random.Generator:
+    """A stream that everybody may know, for random starts and directions: the one place in a training that draws outside
+    the meter. Noise never comes from it, nor anything else that privacy rests on."""
+    return np.random.default_rng([constants.seed, *purpose])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from dpladder.config.learners import Descent
 from dpladder.config.model import Resources
 from dpladder.learn.descent import descend, momentum
-from dpladder.learn.interface import Constants, Data, Hyper, Shape
+from dpladder.learn.interface import Constants, Data, Hyper, Shape, public_random
 from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.privacy.meter import Meter
 
@@ -91,7 +91,7 @@ def clipped_sum(
 
 def initial(learner: Descent, constants: Constants, layers: Sequence[Shape]) -> Tensor:
     """Drawn from the public seed. `zero` holds for the outer layer alone: with both at zero no gradient would pass."""
-    random = np.random.default_rng(constants.seed)
+    random = public_random(constants)
     inner, outer = (random.uniform(-1.0, 1.0, shape) * shape[1] ** -0.5 for shape in layers)
     scale = {"zero": 0.0, "random": 1.0}[learner.init]
     return parameters_to_vector([torch.from_numpy(inner), torch.from_numpy(outer * scale)])

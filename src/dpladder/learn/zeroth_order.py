@@ -13,7 +13,7 @@ from dpladder.config.learners import ZerothOrder
 from dpladder.config.model import Resources
 from dpladder.learn.descent import SLACK, released
 from dpladder.learn.engine import resident, summed_losses
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.interface import Constants, Data, Hyper, public_random
 from dpladder.privacy.meter import Meter
 
 DIRECTIONS = 0x5A4F  # keeps the directions' public stream apart from that of a random start
@@ -55,7 +55,7 @@ def descend_along_directions(
 
 def directions(constants: Constants, trial: int, bias: bool = False) -> Iterator[NDArray[np.float64]]:
     """A trial's public directions, uniform on the unit sphere."""
-    random = np.random.default_rng([constants.seed, DIRECTIONS, trial])
+    random = public_random(constants, DIRECTIONS, trial)
     while True:
         drawn = random.normal(size=(constants.classes, constants.dimension + bias))
         yield drawn / np.linalg.norm(drawn)

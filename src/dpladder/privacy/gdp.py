@@ -137,6 +137,16 @@ def mu_of_pure(epsilon: float) -> float:
         low, high = (low, z) if enough else (z, high)
 
 
+def pure_of_mu(mu: float) -> float:
+    """The largest epsilon, rounded down, for which every epsilon-DP mechanism is mu-GDP: mu_of_pure turned around."""
+    _check("mu", mu, zero=True)
+    z = mu / math.sqrt(8)
+    if z > 20:  # P(N > z) <= exp(-z^2/2)/2, and no probability underflows
+        return z * z
+    # e^epsilon = (1 + erf z) / (1 - erf z) = 1 + 2 erf z / erfc z
+    return math.log1p(2 * math.erf(z) / math.erfc(z)) * (1 - 1e-12)
+
+
 def _log_delta(a: float, drop: float) -> float:
     """log of delta = phi(a) (R(a) - R(b)), where a, b = epsilon/mu -+ mu/2 and R is the Mills ratio.
 
