@@ -244,7 +244,6 @@ DOCUMENTS = {
     "no noise": summary(public=True, totals=TOTALS),
     "equal scores": rescored(summary(), lambda trial: 2000.0),
     "negative scores": rescored(summary(), lambda trial: -50.0 - trial["trial"]),
-    "no scores": rescored(summary(), lambda trial: None),
     "no test": untested(summary()),
 }
 each_document = pytest.mark.parametrize("one", DOCUMENTS.values(), ids=DOCUMENTS)
@@ -312,7 +311,7 @@ def test_the_ladder_shows_every_trial_where_it_belongs_and_rings_the_best(one, t
     svg = drawn(plot_ladder, one, tmp_path)
     trials = [(rung, trial) for rung in one["rungs"] for trial in rung["trials"]]
     axis = one["targets"][0]["fit"]["against"]
-    places = marks(svg, "trials") + marks(svg, "silent") + marks(svg, "r_star")
+    places = marks(svg, "trials") + marks(svg, "r_star")
     expected = [(rung[axis], trial["r"]) for rung, trial in trials]
     expected += [(target[f"{axis}_final"], target["r_star"]) for target in one["targets"]]
     assert len(places) == len(expected)
@@ -339,20 +338,13 @@ def test_each_panel_shows_its_rungs_scores(one, tmp_path):
         one["rungs"]
     )
     for number, rung in enumerate(one["rungs"]):
-        scored = [trial for trial in rung["trials"] if trial["score"] is not None]
         places = marks(svg, f"rung-{number}")
-        assert len(places) == len(scored)
-        if scored:
-            assert on_a_log_axis([x for x, _ in places], [trial["r"] for trial in scored])
-        for (_, y), trial in zip(places, scored, strict=True):
+        assert on_a_log_axis([x for x, _ in places], [trial["r"] for trial in rung["trials"]])
+        for (_, y), trial in zip(places, rung["trials"], strict=True):
             assert all(
                 (y < below) == (trial["score"] > other["score"])
-                for (_, below), other in zip(places, scored, strict=True)
+                for (_, below), other in zip(places, rung["trials"], strict=True)
             )
-
-
-def test_unreleased_scores_are_not_missed_silently(tmp_path):
-    assert "chosen privately," in " ".join(words(drawn(plot_scores, DOCUMENTS["no scores"], tmp_path)))
 
 
 # --- the budget ----------------------------------------------------------------------------------------------------

@@ -144,13 +144,6 @@ def test_nearly_equal_epsilons_are_clamped_not_overflowed():
     assert 0.05 <= result.r_star <= 500.0
 
 
-def test_winners_of_a_private_selection_need_no_scores():
-    winners = [replace(t, score=None) for t in ladder((0.1, 3.0), (0.2, 5.0))]
-    result = fit(winners)
-    assert result.r_star == pytest.approx(18.6)
-    assert (result.uncertainty, result.spread) == (None, None)
-
-
 # All released scores together
 
 
@@ -210,7 +203,7 @@ def test_identical_scores_leave_the_middle_of_what_is_possible():
 
 def test_the_score_unit_does_not_matter():
     trials = hump(20.0)
-    scaled = [replace(t, score=(t.score or 0) * 10, sd=t.sd * 10, counted=N0 * 10) for t in trials]
+    scaled = [replace(t, score=t.score * 10, sd=t.sd * 10, counted=N0 * 10) for t in trials]
     assert fit(trials, POOLED).r_star == pytest.approx(fit(scaled, POOLED).r_star)
 
 
@@ -235,8 +228,8 @@ def test_spread_is_one_when_scores_are_noise_and_large_when_they_are_not():
 
 
 def test_a_rung_may_score_higher_as_a_whole():
-    level = [replace(t, score=(t.score or 0) - 1000.0 * t.rung) for t in hump(20.0, rs=(1.0, 5.0, 25.0))]
-    raised = [replace(t, score=(t.score or 0) + 1500.0 * t.rung) for t in level]
+    level = [replace(t, score=t.score - 1000.0 * t.rung) for t in hump(20.0, rs=(1.0, 5.0, 25.0))]
+    raised = [replace(t, score=t.score + 1500.0 * t.rung) for t in level]
     moved, still = fit(raised, POOLED), fit(level, POOLED)
     assert moved.r_star == pytest.approx(still.r_star, rel=0.1)
     assert moved.uncertainty == pytest.approx(still.uncertainty, rel=0.2)
@@ -246,20 +239,6 @@ def test_a_dip_is_not_taken_for_the_best():
     grid, weights = response_surface(hump(20.0, gain=-1600.0), 0.88, SEARCH, POOLED)
     near = np.abs(grid - math.log(0.88 * 20.0)) < math.log(3)
     assert weights[near].sum() < 0.15  # 0.3 where nothing is known
-
-
-def test_scores_that_are_not_finite_are_left_out():
-    trials = hump(20.0)
-    broken = [*trials, trial(1, 9, 0.2, 300.0, math.nan), trial(1, 10, 0.2, 300.0, math.inf)]
-    assert fit(broken, POOLED) == fit(trials, POOLED)
-    assert fit(broken, LINE) == fit(trials, LINE)
-
-
-def test_pooled_without_any_score_falls_back_to_the_winners_and_says_so():
-    winners = [replace(t, score=None) for t in ladder((0.1, 3.0), (0.2, 5.0))]
-    result = fit(winners, POOLED)
-    assert result.r_star == fit(winners, LINE).r_star
-    assert result.fallback == "no scores to pool"
 
 
 def test_pooled_has_no_parabola():
@@ -279,7 +258,7 @@ def test_no_trials_are_refused():
             st.integers(0, 3),
             st.floats(1e-3, 10),
             st.floats(0.05, 500),
-            st.one_of(st.none(), st.floats(-1e6, 1e6), st.just(math.nan)),
+            st.floats(-1e6, 1e6),
             st.floats(0, 1e5),
         ),
         min_size=1,

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
-
-from dpladder.errors import BadInput
 from dpladder.search.select import best
 from dpladder.search.trial import Trial
 
@@ -23,12 +18,3 @@ def test_equal_scores_go_to_the_first_in_public_order_whatever_the_order_given()
     tied = trials(5.0, 5.0, 5.0)
     assert best(tied).trial == 0
     assert best(tied[::-1]).trial == 0
-
-
-def test_a_score_that_is_not_finite_never_wins():
-    assert best(trials(math.nan, 2.0, math.inf)).trial == 1
-
-
-def test_no_usable_score_is_named():
-    with pytest.raises(BadInput, match="none of the rung's 2 trials has a finite score"):
-        best(trials(math.nan, None))

@@ -53,10 +53,9 @@ def plot_ladder(summary: Document, path: Path) -> None:
         _draw_fits(axes, min(x for x, _ in rungs), targets)
         _draw_targets(axes, targets)
         _name_totals(axes, targets)
-        if points is not None:
-            score_bar(
-                figure, [axes], points, f"score: correct predictions{', noised' if noised(summary) else ''}"
-            )
+        score_bar(
+            figure, [axes], points, f"score: correct predictions{', noised' if noised(summary) else ''}"
+        )
         figure.legend(handles=_keys(), loc="outside lower center", ncols=5, fontsize=8.5)
 
 
@@ -74,17 +73,12 @@ def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
         axes.text(0, r, text, va=side, color=GREY, fontsize=8, transform=axes.get_yaxis_transform())
 
 
-def _draw_trials(axes: Axes, rungs: Placed) -> PathCollection | None:
-    """The trials whose scores were released, coloured by them; a privately chosen winner has none."""
+def _draw_trials(axes: Axes, rungs: Placed) -> PathCollection:
+    """All trials, coloured by their scores, and a ring around each rung's best."""
     trials = [(x, trial["r"], share(trial)) for x, rung in rungs for trial in rung["trials"]]
-    silent = [(x, r) for x, r, score in trials if score is None]
-    dots(axes, silent, "o", color="white", mec=GREY, ms=6.5, gid="silent", zorder=3)
     best = [(x, rung["best"]["r"]) for x, rung in rungs]
     dots(axes, best, "o", mfc="none", mec=INK, mew=1.4, ms=11, gid="best", zorder=4)
-    scored = [(x, r, score) for x, r, score in trials if score is not None]
-    if not scored:
-        return None
-    places, radii, scores = zip(*scored, strict=True)
+    places, radii, scores = zip(*trials, strict=True)
     return axes.scatter(places, radii, c=scores, s=45, cmap="cividis", gid="trials", zorder=3)
 
 
@@ -101,8 +95,7 @@ def _draw_fits(axes: Axes, first: float, targets: Placed) -> None:
 
 def _draw_targets(axes: Axes, targets: Placed) -> None:
     for x, target in targets:
-        if target["fit"]["uncertainty"] is not None:
-            axes.plot([x, x], target["fit"]["uncertainty"], color=VERMILLION, lw=2.5, alpha=0.5, zorder=4)
+        axes.plot([x, x], target["fit"]["uncertainty"], color=VERMILLION, lw=2.5, alpha=0.5, zorder=4)
         label = f"r* = {plain(target['r_star'])}{', the limit' if target['fit']['clamped'] else ''}"
         place = (x, target["r_star"])
         axes.annotate(label, place, (6, -5), textcoords="offset points", va="top", fontsize=8, zorder=6)

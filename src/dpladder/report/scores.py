@@ -45,9 +45,7 @@ def _draw_rung(axes: Axes, rung: Document, number: int) -> None:
     best = rung["best"]
     axes.set_title(f"ε = {plain(rung['epsilon'])} per trial")
     axes.axvline(best["r"], color=VERMILLION, lw=1, alpha=0.4)
-    scored = [(trial, score) for trial in rung["trials"] if (score := share(trial)) is not None]
-    if not scored:
-        axes.text(0.5, 0.5, "chosen privately,\nno scores released", ha="center", transform=axes.transAxes)
+    scored = [(trial, share(trial)) for trial in rung["trials"]]
     for trial, score in scored:
         axes.errorbar(trial["r"], score, yerr=trial["score_sd"] / trial["counted"], ecolor=GREY)
         if trial["trial"] == best["trial"]:

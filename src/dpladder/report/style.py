@@ -123,9 +123,9 @@ def r_label(summary: Document) -> str:
     return "1/λ, r of the ladder" if summary.get("searches") == "ridge" else "total step size r = η·T"
 
 
-def share(trial: Document) -> float | None:
+def share(trial: Document) -> float:
     """A trial's score as a share of the nominal number of records it was counted on; noise may leave [0, 1]."""
-    return None if trial["score"] is None else trial["score"] / trial["counted"]
+    return float(trial["score"] / trial["counted"])
 
 
 def noised(summary: Document) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
@@ -30,8 +30,8 @@ LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
 
 @dataclass(frozen=True)
 class FitResult:
-    """`coefficients` are those of r against the axis, constant first. The diagnostics need scores: `uncertainty` is
-    the 80 % interval of r*; `spread` compares the scores within rungs with their noise, near 1 they say nothing."""
+    """`coefficients` are those of r against the axis, constant first. `uncertainty` is the 80 % interval of r*;
+    `spread` compares the scores within rungs with their noise: near 1 they say nothing."""
 
     r_star: float
     eta: float
@@ -40,7 +40,7 @@ class FitResult:
     fallback: str | None
     clamped: bool
     coefficients: tuple[float, ...]
-    uncertainty: tuple[float, float] | None
+    uncertainty: tuple[float, float]
     spread: float | None
 
 
@@ -59,14 +59,8 @@ def fit_radius(trials: Sequence[Trial], epsilon: float, mu: float, search: Searc
     if not trials:
         raise BadInput("a fit needs at least one trial. Give sweep.rungs a rung with trials.")
     target = epsilon if fit.against == "epsilon" else mu
-    scored = _scored(trials)
-    surface = response_surface(scored, target, search, fit) if scored else None
-    if fit.using == "best":
-        found = _through_best(trials, target, fit)
-    elif surface is None:
-        found = replace(_through_best(trials, target, fit), fallback="no scores to pool")
-    else:
-        found = _pooled(surface, target, fit)
+    surface = response_surface(trials, target, search, fit)
+    found = _through_best(trials, target, fit) if fit.using == "best" else _pooled(surface, target, fit)
     r = clamp(found.r, search)
     eta, steps = decompose(r, search)
     return FitResult(
@@ -77,8 +71,8 @@ def fit_radius(trials: Sequence[Trial], epsilon: float, mu: float, search: Searc
         fallback=found.fallback,
         clamped=not math.isclose(r, found.r, rel_tol=1e-9),
         coefficients=found.coefficients,
-        uncertainty=None if surface is None else _interval(surface),
-        spread=_spread(scored),
+        uncertainty=_interval(surface),
+        spread=_spread(trials),
     )
 
 
@@ -99,7 +93,7 @@ def response_surface(
     growth = np.log(target / x)
     grid = np.linspace(low + growth.max(initial=0.0), high + growth.min(initial=0.0), 201)
     rung = np.array([trial.rung for trial in trials])
-    y = np.array([(trial.score or 0.0) / trial.counted for trial in trials]) - 0.5
+    y = np.array([trial.score / trial.counted for trial in trials]) - 0.5
     sd = np.array([trial.sd / trial.counted for trial in trials])
     away = np.log([trial.r for trial in trials]) - (grid[:, None] - growth)
     hump = np.exp(-(away**2) / (2 * HUMP_WIDTH**2))
@@ -161,14 +155,8 @@ def _through_best(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapola
 
 
 def _winners(trials: Sequence[Trial]) -> list[Trial]:
-    """Each rung's best; without scores, the one that won its rung's private selection."""
     by_rung = groupby(sorted(trials, key=attrgetter("rung", "trial")), key=attrgetter("rung"))
-    rungs = [list(group) for _, group in by_rung]
-    return [best(rung) if _scored(rung) else rung[0] for rung in rungs]
-
-
-def _scored(trials: Sequence[Trial]) -> list[Trial]:
-    return [trial for trial in trials if trial.score is not None and math.isfinite(trial.score)]
+    return [best(list(group)) for _, group in by_rung]
 
 
 def _axis(trial: Trial, fit: Fit) -> float:
@@ -181,12 +169,12 @@ def _interval(surface: tuple[Floats, Floats]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _spread(scored: Sequence[Trial]) -> float | None:
+def _spread(trials: Sequence[Trial]) -> float | None:
     """Root of the scores' variance within rungs over the variance of their noise."""
-    rungs = {trial.rung: [t.score or 0.0 for t in scored if t.rung == trial.rung] for trial in scored}
-    degrees = len(scored) - len(rungs)
-    noise = math.fsum(trial.sd**2 for trial in scored)
+    rungs = {trial.rung: [t.score for t in trials if t.rung == trial.rung] for trial in trials}
+    degrees = len(trials) - len(rungs)
+    noise = math.fsum(trial.sd**2 for trial in trials)
     if degrees == 0 or noise == 0:
         return None
     within = math.fsum(len(scores) * float(np.var(scores)) for scores in rungs.values())
-    return math.sqrt(within / degrees / (noise / len(scored)))
+    return math.sqrt(within / degrees / (noise / len(trials)))

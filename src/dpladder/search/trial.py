@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Trial:
-    """One finished trial. Without a score, only that it won its rung's private selection is known."""
+    """One finished trial."""
 
     rung: int
     trial: int
     epsilon: float  # of the rung
     mu: float  # of the training
     r: float
-    score: float | None = None  # noised count of correct predictions
-    sd: float = 0.0  # of the score's noise
-    counted: int = 1  # nominal number of records behind a score
+    score: float  # noised count of correct predictions
+    sd: float  # of the score's noise
+    counted: int  # nominal number of records behind a score
