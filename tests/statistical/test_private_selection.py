@@ -10,6 +10,7 @@ here. Seeds are public and fixed, so a result moves only with the code.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -17,18 +18,17 @@ import numpy as np
 import pytest
 
 from dpladder.config.model import Search
+from dpladder.config.searches import DpHypo, KoskelaKulkarni, NaiveComposition, PapernotSteinke, ProposeTest
 from dpladder.learn.interface import Constants
-from dpladder.privacy import selection
-from dpladder.privacy.selection import Runs
-from dpladder.search import adaptive, ladder, subset
-from dpladder.search.adaptive import CELLS, AdaptiveRuns
+from dpladder.privacy import price, selection, winner
+from dpladder.privacy.spend import Counted, Gaussian
+from dpladder.search import adaptive, ladder, single, subset
+from dpladder.search.adaptive import CELLS
 from dpladder.search.hpo import Answer, Setting, alone
 from dpladder.search.ladder import Ladder
-from dpladder.search.propose_test import ProposeTest
-from dpladder.search.repeat import RandomRuns
-from dpladder.search.single import NaiveComposition
+from dpladder.search.propose_test import DoublingTests
+from dpladder.search.registry import method_of
 from dpladder.search.space import bounds
-from dpladder.search.subset import SubsetRuns
 
 SEARCHES = 8_000
 EPSILON, DELTA = 2.0, 1e-3
@@ -39,7 +39,17 @@ MIDDLE = math.sqrt(math.prod(bounds(Search())))
 
 QUANTILES = np.concatenate([np.geomspace(1e-4, 0.5, 60), 1 - np.geomspace(1e-4, 0.5, 60)])
 
-LOG, GEOMETRIC, POISSON = Runs(10.0, 0.0), Runs(10.0, 1.0), Runs(10.0, math.inf)
+
+@pytest.fixture(autouse=True)
+def nothing_remembered():
+    """Planted defects must reach the prices, and must not stay in them."""
+    yield
+    forget()
+
+
+def forget():
+    for remembered in (price.price, selection.rank_loss, selection.most, selection.beyond, winner._terms):
+        remembered.cache_clear()
 
 
 class Dice:
@@ -111,19 +121,21 @@ def attack(method, **how):
 
 
 @pytest.mark.parametrize("order", [up, down])
-@pytest.mark.parametrize("runs", [LOG, GEOMETRIC, POISSON], ids=["logarithmic", "geometric", "poisson"])
-def test_the_best_of_a_random_number_of_runs(runs, order):
-    assert attack(RandomRuns(runs), order=order) < 6
+@pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
+def test_the_best_of_a_random_number_of_runs(law, order):
+    assert attack(method_of(PapernotSteinke(law=law, padded=False)), order=order) < 6
 
 
 def test_a_fixed_number_of_runs_is_caught(monkeypatch):
     monkeypatch.setattr(selection, "number", lambda uniform, runs, limit: 30)
-    assert attack(RandomRuns(Runs(30.0, 0.0)), number=25_000) > 6
+    assert attack(method_of(PapernotSteinke(mean=30.0, padded=False)), number=25_000) > 6
 
 
 def test_a_bound_without_the_weight_of_ranks_is_caught(monkeypatch):
-    monkeypatch.setattr(selection, "rank_loss", lambda mu, runs, lean=None: 0.0)
-    assert attack(RandomRuns(Runs(40.0, math.inf)), number=4_000) > 6
+    forget()
+    with monkeypatch.context() as planted:
+        planted.setattr(selection, "rank_loss", lambda mu, runs, lean=None: 0.0)
+        assert attack(method_of(PapernotSteinke(mean=40.0, law="poisson", padded=False)), number=4_000) > 6
 
 
 def eager(cells, answers, chance, scale):
@@ -133,23 +145,25 @@ def eager(cells, answers, chance, scale):
 
 @pytest.mark.parametrize("order", [up, across])
 def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
-    lean = AdaptiveRuns(GEOMETRIC)._lean(SETTING)
+    lean = price.lean_of(DpHypo(), EPSILON)
     proposals = {side: adaptive.proposal(side * np.linspace(-8, 8, CELLS), lean) for side in (1, -1)}
     monkeypatch.setattr(adaptive, "beliefs", eager)
     monkeypatch.setattr(adaptive, "proposal", lambda side, _: proposals[side])
-    assert attack(AdaptiveRuns(GEOMETRIC), order=order) < 6
+    assert attack(method_of(DpHypo(padded=False)), order=order) < 6
 
 
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize("order", [up, across])
 def test_tuning_on_a_subset(apart, order):
-    assert attack(SubsetRuns(GEOMETRIC, share=0.5, apart=apart), order=order) < 6
+    assert attack(method_of(KoskelaKulkarni(share=0.5, apart=apart, padded=False)), order=order) < 6
 
 
 def test_a_final_training_that_is_not_paid_for_is_caught(monkeypatch):
-    small = subset._budget(SubsetRuns(Runs(1.1, 1.0), share=0.9), EPSILON, SETTING.constants)
-    monkeypatch.setattr(subset, "_budget", lambda *_: (small[0], 2 * SETTING.mu))
-    assert attack(SubsetRuns(Runs(1.1, 1.0), share=0.9, apart=False)) > 6
+    rarely = KoskelaKulkarni(mean=1.1, share=0.9, apart=False, padded=False)
+    [honest] = price.price(rarely, EPSILON, DELTA, "add_remove")
+    dear = Counted(replace(honest.event, final=Gaussian(1 / (2 * SETTING.mu))))
+    monkeypatch.setattr(subset, "declared_price", lambda *_: (dear,))
+    assert attack(method_of(rarely)) > 6
 
 
 def favourite(ask, present):
@@ -158,22 +172,23 @@ def favourite(ask, present):
 
 
 def test_rounds_of_propose_and_test():
-    assert attack(ProposeTest(parts=2, candidates=2), score=favourite) < 6
+    assert attack(method_of(ProposeTest(parts=2, candidates=2)), score=favourite) < 6
 
 
 def test_utilities_without_enough_noise_are_caught(monkeypatch):
-    monkeypatch.setattr(ProposeTest, "_sensitivity", lambda self, setting: 1e-3)
-    assert attack(ProposeTest(parts=2, candidates=2), score=favourite) > 6
+    monkeypatch.setattr(DoublingTests, "_sensitivity", lambda self, setting: 1e-3)
+    assert attack(method_of(ProposeTest(parts=2, candidates=2)), score=favourite) > 6
 
 
 @pytest.mark.parametrize("order", [up, down])
 def test_the_best_of_runs_that_were_all_paid_for(order):
-    assert attack(NaiveComposition(5), order=order) < 6
+    assert attack(method_of(NaiveComposition(runs=5)), order=order) < 6
 
 
 def test_losers_that_are_not_paid_for_are_caught(monkeypatch):
-    monkeypatch.setattr(NaiveComposition, "_mu", lambda self, setting: setting.mu)
-    assert attack(NaiveComposition(5)) > 6
+    whole = Counted(Gaussian(1 / SETTING.mu), 5)
+    monkeypatch.setattr(single, "declared_price", lambda *_: (whole,))
+    assert attack(method_of(NaiveComposition(runs=5))) > 6
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpladder.errors import Refused
-from dpladder.privacy import gdp
+from dpladder.privacy import gdp, selection
 from dpladder.privacy.compose import compose, contributions, report
+from dpladder.privacy.selection import Runs
 from dpladder.privacy.spend import (
     Composed,
     Counted,
@@ -26,6 +28,7 @@ from dpladder.privacy.spend import (
     RepeatAndSelect,
     Sampled,
     Spend,
+    SubsetSelect,
     ZCdp,
     new_accountant,
     to_dp_event,
@@ -103,17 +106,22 @@ def test_a_hundred_events_composed_one_by_one_drift_in_pld(interval: float, drif
 @pytest.mark.parametrize(
     ("shape", "epsilon"), [(0.0, 1.91699), (0.5, 2.12509), (1.0, 2.31077), (math.inf, 2.53370)]
 )
-def test_a_private_selection_composes_by_rdp(shape: float, epsilon: float) -> None:
-    composed = compose([spend(RepeatAndSelect(Gaussian(3.7306316), 10, shape))], DELTA)
-    assert (composed.accountant, composed.mu) == ("rdp", None)
-    assert composed.epsilon == pytest.approx(epsilon, abs=5e-6)
+def test_a_private_selection_costs_less_than_by_rdp(shape: float, epsilon: float) -> None:
+    selected = [spend(RepeatAndSelect(Gaussian(3.7306316), 10, shape))]
+    assert report(selected, DELTA)["rdp"] == pytest.approx(epsilon, abs=5e-6)
+    composed = compose(selected, DELTA)
+    assert (composed.accountant, composed.mu) == ("profile", None)
+    assert composed.epsilon == pytest.approx(
+        selection.epsilon(1 / 3.7306316, Runs(10, shape), DELTA), rel=1e-5
+    )
+    assert composed.epsilon < epsilon
 
 
 @pytest.mark.parametrize("mean_and_epsilon", [(3, 1.88408), (6, 2.14513), (30, 2.61989)])
 def test_a_geometric_selection_grows_with_its_mean(mean_and_epsilon: tuple[float, float]) -> None:
     mean, epsilon = mean_and_epsilon
-    composed = compose([spend(RepeatAndSelect(Gaussian(3.7306316), mean, 1.0))], DELTA)
-    assert composed.epsilon == pytest.approx(epsilon, abs=5e-6)
+    selected = [spend(RepeatAndSelect(Gaussian(3.7306316), mean, 1.0))]
+    assert report(selected, DELTA)["rdp"] == pytest.approx(epsilon, abs=5e-6)
 
 
 def test_nothing_costs_nothing() -> None:
@@ -194,7 +202,50 @@ def test_an_adaptive_rdp_figure_pays_for_choosing_its_order_late() -> None:
 def test_pure_events_go_wherever_the_rest_goes() -> None:
     pure = [spend(Exponential(0.1)), spend(Laplace(10.0))]
     assert compose([spend(Sampled(0.1, Laplace(4.0))), *pure], DELTA).accountant == "pld"
-    assert compose([spend(RepeatAndSelect(Gaussian(3.0), 10, 1)), *pure], DELTA).accountant == "rdp"
+    assert compose([spend(RepeatAndSelect(Gaussian(3.0), 10, 1)), *pure], DELTA).accountant == "profile"
+    assert compose([spend(RepeatAndSelect(Laplace(3.0), 10, 1)), *pure], DELTA).accountant == "rdp"
+
+
+def test_a_selection_that_leans_or_is_cut_off_is_never_taken_for_one_that_is_not() -> None:
+    plain = RepeatAndSelect(Gaussian(3.7), 10, 1.0)
+    for other in (replace(plain, limit=400), replace(plain, high=1.5), replace(plain, low=0.5)):
+        assert compose([spend(other)], DELTA).epsilon > compose([spend(plain)], DELTA).epsilon
+        with pytest.raises(Refused, match="cannot account"):
+            to_dp_event(other, "add_remove", "rdp")
+
+
+def test_more_runs_cut_off_than_delta_pays_for_are_refused() -> None:
+    with pytest.raises(Refused, match="No accountant takes RepeatAndSelect"):
+        compose([spend(RepeatAndSelect(Gaussian(3.7), 10, 1.0, limit=50))], DELTA)
+
+
+def test_tuning_on_a_subset_needs_add_remove() -> None:
+    tuned = SubsetSelect(0.2, RepeatAndSelect(Gaussian(3.7), 10, 1.0), Gaussian(3.7), True)
+    assert compose([spend(tuned)], DELTA).accountant == "profile"
+    with pytest.raises(Refused, match="No accountant takes SubsetSelect"):
+        compose([spend(tuned, relation="replace_one")], DELTA)
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_selections_add_up_beside_gaussians(apart: bool) -> None:
+    selected = spend(RepeatAndSelect(Gaussian(8.0), 10, 0.0))
+    tuned = spend(SubsetSelect(0.2, RepeatAndSelect(Gaussian(8.0), 10, 1.0), Gaussian(8.0), apart))
+    for plan in ([selected, spend_mu(0.1)], [selected, selected], [tuned, spend_mu(0.1)], [tuned, selected]):
+        alone = [compose([one], DELTA).epsilon for one in plan]
+        basic = sum(compose([one], DELTA / 2).epsilon for one in plan)
+        together = compose(plan, DELTA).epsilon
+        assert max(alone) < together < basic
+        assert together <= compose(plan, DELTA, adaptive=True).epsilon
+
+
+def test_rounds_of_pure_dp_cost_what_randomised_response_does() -> None:
+    rounds = compose([spend(Exponential(0.1), count=19), spend_mu(0.05)], DELTA)
+    assert rounds.accountant == "profile"
+    assert rounds.epsilon == pytest.approx(selection.tested_epsilon(0.05, 0.1, 19, DELTA))
+    assert (
+        rounds.epsilon
+        < compose([spend(Exponential(0.1), count=19), spend_mu(0.05)], DELTA, adaptive=True).epsilon
+    )
 
 
 def test_pure_events_that_pld_does_not_take_are_charged_there_too() -> None:

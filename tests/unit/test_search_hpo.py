@@ -11,23 +11,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpladder.config.model import Fit, Search
-from dpladder.errors import BadInput, Refused
+from dpladder.config.searches import (
+    SEARCHES,
+    DpHypo,
+    KoskelaKulkarni,
+    LiuTalwar,
+    NaiveComposition,
+    PapernotSteinke,
+    ProposeTest,
+)
+from dpladder.errors import Refused
 from dpladder.learn.interface import Constants
 from dpladder.privacy import gdp, selection
+from dpladder.privacy.compose import compose
 from dpladder.privacy.ledger import Terms
 from dpladder.privacy.meter import Meter
 from dpladder.privacy.noise import ResearchNoise
-from dpladder.privacy.selection import Lean, Runs
-from dpladder.privacy.spend import Job
-from dpladder.search.adaptive import CELLS, AdaptiveRuns, proposal
+from dpladder.privacy.price import rounds_of, runs_of
+from dpladder.privacy.selection import Lean
+from dpladder.privacy.spend import Job, Partition, Spend
+from dpladder.search.adaptive import CELLS, proposal
 from dpladder.search.hpo import Answer, Setting, alone
 from dpladder.search.ladder import Ladder
-from dpladder.search.propose_test import ProposeTest, climb
-from dpladder.search.registry import METHODS, method
-from dpladder.search.repeat import RandomRuns
-from dpladder.search.single import NaiveComposition
+from dpladder.search.propose_test import climb
+from dpladder.search.registry import METHODS, method_of
 from dpladder.search.space import bounds
-from dpladder.search.subset import SubsetRuns
 
 CONSTANTS = Constants(n0=1000, classes=10, dimension=4)
 UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 16)
@@ -36,6 +44,14 @@ BEST = 8.0  # the toy's best r
 
 def setting(epsilon=1.0, constants=CONSTANTS):
     return Setting(epsilon, Search(), constants)
+
+
+def composed(events):
+    spends = [
+        Spend("toy", "add_remove", Partition("given"), Job("toy", "private_search"), one.event, one.count)
+        for one in events
+    ]
+    return compose(spends, 1e-5).epsilon
 
 
 def search(found_by, where, seed=0, asked=None):
@@ -60,8 +76,8 @@ def search(found_by, where, seed=0, asked=None):
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 def test_the_whole_method_costs_the_total_and_no_more(name, epsilon):
-    cost = METHODS[name].declare(setting(epsilon)).epsilon
-    assert 0.99999 * epsilon < cost <= epsilon
+    cost = composed(METHODS[name].declare(setting(epsilon)).events)
+    assert 0.99999 * epsilon < cost <= epsilon * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -84,23 +100,34 @@ def test_a_larger_total_trains_with_less_noise(name):
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(METHODS) - {"random_search", "random_search_uniform", "linear_scaling_line"})
+    "name",
+    sorted(set(METHODS) - {"random_search", "random_search_uniform", "linear_scaling_line", "propose_test"}),
 )
 def test_a_method_that_looks_comes_near_the_hump(name):
     """A guess is a factor 12 away in the median; uniform draws with a line hardly look below r = 100."""
-    ratios = [abs(math.log(search(METHODS[name], setting(8.0), seed).r / BEST)) for seed in range(12)]
-    assert np.median(ratios) < math.log(9)
+    assert distance(METHODS[name]) < math.log(9)
 
 
-def test_unknown_methods_are_refused_by_name():
-    with pytest.raises(BadInput, match="Choose one of: random_search, "):
-        method("hyperband")
+def test_propose_and_test_needs_many_parts_to_come_near_the_hump():
+    few, many = (distance(method_of(ProposeTest(parts=parts))) for parts in (10, 400))
+    assert many < math.log(4) < few
+
+
+def distance(found_by):
+    """Of r from the hump, as the median over searches of the ratio's logarithm."""
+    return np.median([abs(math.log(search(found_by, setting(8.0), seed).r / BEST)) for seed in range(12)])
+
+
+@pytest.mark.parametrize("section", SEARCHES)
+def test_every_section_of_the_config_has_its_search(section):
+    assert method_of(section()).section == section()
 
 
 def test_naive_composition_pays_for_every_run_and_score():
     asked = []
-    search(NaiveComposition(4), setting(), asked=asked)
-    draw = NaiveComposition(4).declare(setting()).draws[0]
+    naive = method_of(NaiveComposition(runs=4))
+    search(naive, setting(), asked=asked)
+    [draw] = naive.declare(setting()).draws
     spent = [ask.mu for ask in asked] + [1 / draw.scale] * 4
     assert gdp.compose(spent) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
 
@@ -124,11 +151,11 @@ def test_a_ladder_whose_draws_look_back_uses_the_rung_below():
 
 def test_how_many_runs_and_where_is_secret_and_random():
     """K follows its law over the meter's streams; nothing of it hangs on the public seed."""
-    runs = Runs(4.0, 1.0)
+    runs = method_of(LiuTalwar(mean=4.0, padded=False))
     counts, places = [], set()
     for seed in range(300):
         asked = []
-        search(RandomRuns(runs), setting(), seed, asked)
+        search(runs, setting(), seed, asked)
         counts.append(len(asked))
         places.add(asked[0].r)
     assert np.mean(counts) == pytest.approx(4.0, abs=4 * math.sqrt(12 / 300))  # sd of a geometric of mean 4
@@ -136,20 +163,37 @@ def test_how_many_runs_and_where_is_secret_and_random():
     assert len(places) == 300
 
 
-@pytest.mark.parametrize("runs", [Runs(4.0, 0.0), Runs(4.0, 1.0), Runs(4.0, math.inf)])
-def test_a_run_and_its_score_and_the_end_of_the_law_fit_in_delta_together(runs):
+@pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
+def test_a_run_and_its_score_and_the_end_of_the_law_fit_in_delta_together(law):
     asked = []
-    found_by = RandomRuns(runs)
+    section = PapernotSteinke(mean=4.0, law=law)
+    found_by, runs = method_of(section), runs_of(section)
     search(found_by, setting(), 1, asked)
     score = next(draw for draw in found_by.declare(setting()).draws if draw.name == "score")
     mu = gdp.compose([asked[0].mu, 1 / score.scale])
     assert selection.epsilon(mu, runs, 1e-5 * (1 - selection.TAIL)) <= 1.0 + 1e-12
-    assert score.shape == (selection.most(runs, 1.0, 1e-5),)
+    assert score.shape == (selection.most(runs, 1e-5),)
 
 
-def test_no_run_at_all_puts_out_no_weights():
-    found = [search(RandomRuns(Runs(0.5, math.inf)), setting(), seed) for seed in range(20)]
+@pytest.mark.parametrize("padded", [True, False])
+def test_no_run_at_all_puts_out_no_weights(padded):
+    rarely = method_of(PapernotSteinke(mean=1.01, law="poisson", padded=padded))
+    found = [search(rarely, setting(), seed) for seed in range(20)]
     assert {None, True} == {one.weights if one.weights is None else True for one in found}
+
+
+@pytest.mark.parametrize("section", [PapernotSteinke, LiuTalwar, DpHypo, KoskelaKulkarni])
+def test_padding_hides_the_number_of_runs_and_changes_nothing_else(section):
+    plain, padded = (method_of(section(mean=3.0, padded=padded)) for padded in (False, True))
+    lengths = set()
+    for seed in range(12):
+        short, long = [], []
+        found = [search(one, setting(), seed, asked) for one, asked in ((plain, short), (padded, long))]
+        assert found[0].r == found[1].r
+        assert np.array_equal(found[0].weights[0], found[1].weights[0])
+        assert len(short) < len(long)
+        lengths.add(len(long))
+    assert len(lengths) == 1
 
 
 def test_equal_scores_are_ranked_at_random():
@@ -159,7 +203,7 @@ def test_equal_scores_are_ranked_at_random():
     asks = [Ask(r, 0.1) for r in (1.0, 2.0, 3.0)]
     answers = [Answer((np.zeros((1, 1), np.float32),), 5)] * 3
     won = {
-        best(asks, answers, Chance(np.zeros(3), np.zeros(3), np.roll([0.9, 0.1, 0.2], by)), setting()).r
+        best(asks, answers, Chance(3, np.zeros(3), np.zeros(3), np.roll([0.9, 0.1, 0.2], by)), setting()).r
         for by in range(3)
     }
     assert won == {1.0, 2.0, 3.0}
@@ -177,7 +221,8 @@ def test_a_proposal_stays_within_its_bounds(wished, ratio):
 
 
 def test_an_adaptive_search_looks_more_often_where_scores_were_high():
-    adaptive, plain = AdaptiveRuns(Runs(12.0, 0.0), adapting=0.6), RandomRuns(Runs(12.0, 0.0))
+    adaptive = method_of(DpHypo(mean=12.0, law="logarithmic", adapting=0.6, padded=False))
+    plain = method_of(PapernotSteinke(mean=12.0, padded=False))
 
     def nearby(found_by):
         asked = []
@@ -190,20 +235,20 @@ def test_an_adaptive_search_looks_more_often_where_scores_were_high():
 
 def test_tuning_on_a_subset_keeps_the_final_training_apart():
     asked = []
-    search(SubsetRuns(Runs(5.0, 1.0), apart=True), setting(), asked=asked)
+    search(method_of(KoskelaKulkarni(mean=5.0)), setting(), asked=asked)
     *tuning, final = asked
     assert all((ask.trained == tuning[0].trained).all() for ask in tuning)
     assert not (tuning[0].trained & final.trained).any()
     assert (tuning[0].trained | final.trained).all()
     assert 0.1 < tuning[0].trained.mean() < 0.3  # Poisson, with probability 0.2
     asked.clear()
-    search(SubsetRuns(Runs(5.0, 1.0), apart=False), setting(), asked=asked)
+    search(method_of(KoskelaKulkarni(mean=5.0, apart=False)), setting(), asked=asked)
     assert asked[-1].trained is None
 
 
 def test_tuning_on_a_subset_scales_r_with_the_number_of_records():
     asked = []
-    found = search(SubsetRuns(Runs(5.0, 1.0), share=0.2), setting(), 1, asked)
+    found = search(method_of(KoskelaKulkarni(mean=5.0, share=0.2, padded=False)), setting(), 1, asked)
     assert any(ask.r == pytest.approx(found.r / 4) for ask in asked[:-1])
 
 
@@ -214,7 +259,7 @@ def test_tuning_on_a_subset_is_refused_where_its_theorem_does_not_hold():
 
 def test_parts_are_disjoint_and_tested_on_records_set_aside():
     asked = []
-    search(ProposeTest(parts=4, candidates=2), setting(), asked=asked)
+    search(method_of(ProposeTest(parts=4, candidates=2)), setting(), asked=asked)
     *tested, final = asked
     parts = [ask.trained for ask in tested[::2]]
     aside = tested[0].counted
@@ -225,11 +270,11 @@ def test_parts_are_disjoint_and_tested_on_records_set_aside():
 
 
 def test_rounds_are_capped_at_what_was_paid_for():
-    test = ProposeTest(step=0.1)
-    assert test.rounds(10) == 17
-    level, utility = test.declare(setting()).draws[-2:]
-    assert level.shape == (17,)
-    assert utility.shape == (17, test.candidates)
+    section = ProposeTest(step=0.1, candidates=4)
+    level, utility = method_of(section).declare(setting()).draws[-2:]
+    assert rounds_of(section) == 19
+    assert level.shape == (19,)
+    assert utility.shape == (19, 4)
 
 
 def test_a_climb_doubles_on_a_hit_and_resets_on_a_miss():
@@ -245,7 +290,10 @@ def test_a_climb_doubles_on_a_hit_and_resets_on_a_miss():
 
 def test_replacing_a_unit_doubles_what_a_part_may_move():
     scales = [
-        ProposeTest().declare(setting(constants=Constants(1000, 10, 4, relation=relation))).draws[-1].scale
+        method_of(ProposeTest())
+        .declare(setting(constants=Constants(1000, 10, 4, relation=relation)))
+        .draws[-1]
+        .scale
         for relation in ("add_remove", "replace_one")
     ]
     assert scales[1] == pytest.approx(2 * scales[0])

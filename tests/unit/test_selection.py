@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from dpladder.errors import BadInput
-from dpladder.privacy import gdp, selection
+from dpladder.privacy import gdp, selection, winner
 from dpladder.privacy.selection import Lean, Runs
+from dpladder.privacy.spend import Gaussian, RepeatAndSelect
 
 DELTA = 1e-5
 BASE = gdp.mu(1.0, DELTA)
@@ -68,6 +69,19 @@ def test_the_exact_law_of_the_winner_respects_the_bound(mu, mean, seen, shape):
     runs = Runs(mean, shape)
     for delta in (1e-5, 1e-2):
         assert exact_delta(selection.epsilon(mu, runs, delta), mu, runs, seen) <= delta
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_exact_law_of_the_winner_beside_other_releases_respects_the_bound(shape):
+    """A second release is a part of every run that no score sees."""
+    runs, mu, beside = Runs(10.0, shape), 0.27, 1.2
+    both = math.hypot(mu, beside)
+    event = RepeatAndSelect(Gaussian(1 / mu), 10.0, shape)
+    for delta in (1e-5, 1e-2):
+        bound = winner.epsilon(beside, [(event, 1)], delta)
+        seen = (0.5 * mu * mu) / both**2
+        assert exact_delta(bound, both, runs, seen) <= delta
+        assert exact_delta(winner.epsilon(0.0, [(event, 1)], delta), both, runs, seen) > delta
 
 
 def test_neither_part_of_the_bound_may_be_left_out():
@@ -197,12 +211,13 @@ def test_the_law_of_the_number_is_the_one_named(mean):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_number_has_its_mean_and_its_tail_is_paid_for(shape):
     runs = Runs(10.0, shape)
-    limit = selection.most(runs, 1.0, DELTA)
+    limit = selection.most(runs, DELTA)
     law = np.array([p for k, p in islice(selection._law(runs), 20 * limit)])
     first = 0 if shape == math.inf else 1
     assert law @ np.arange(first, first + len(law)) == pytest.approx(10.0)
     tail = law[limit + 1 - first :].sum()
-    assert tail * (1 + math.e) <= selection.TAIL * DELTA < 1.5 * law[limit - 1 - first :].sum() * (1 + math.e)
+    paid = selection.TAIL * DELTA / (1 + math.exp(selection.HIGHEST))
+    assert tail <= selection.beyond(runs, limit) * (1 + 1e-12) <= paid < 1.5 * law[limit - 1 - first :].sum()
 
 
 @given(st.floats(1e-9, 1.0), st.sampled_from(SHAPES))
@@ -241,7 +256,7 @@ def test_tuning_on_a_subset_bounds_both_directions(share, apart):
         ] * center(x, final)
 
     for order in (2, 3, 6):
-        more, less = selection._subset_renyi(order, tuning, final, share, runs, apart)
+        more, less = selection.subset_renyi(order, tuning, final, share, runs, apart)
         assert renyi_by_integral(order, inside, outside) == pytest.approx(
             more, rel=1e-6
         )  # all terms are exact

@@ -25,6 +25,7 @@ from dpladder.privacy.spend import (
     RepeatAndSelect,
     Sampled,
     Spend,
+    SubsetSelect,
     ZCdp,
     from_json,
     mu,
@@ -39,6 +40,16 @@ GAUSSIAN = Gaussian(2.0)
 
 positive = st.floats(1e-6, 1e6)
 names = st.text(min_size=1, max_size=8)
+
+
+def selections(inner):
+    shapes = st.sampled_from([0.0, 0.5, 1.0, math.inf])
+    limits = st.none() | st.integers(1, 1000)
+    return st.builds(
+        RepeatAndSelect, inner, st.floats(1, 100), shapes, limits, st.floats(0.1, 1), st.floats(1, 9)
+    )
+
+
 events = st.recursive(
     st.one_of(
         positive.map(Gaussian),
@@ -49,7 +60,8 @@ events = st.recursive(
     ),
     lambda inner: st.one_of(
         st.builds(Sampled, st.floats(1e-6, 1), inner),
-        st.builds(RepeatAndSelect, inner, st.floats(1, 100), st.sampled_from([0.0, 0.5, 1.0, math.inf])),
+        selections(inner),
+        st.builds(SubsetSelect, st.floats(1e-6, 1), selections(inner), positive.map(Gaussian), st.booleans()),
         st.lists(st.builds(Counted, inner, st.integers(1, 1000)), max_size=3).map(
             lambda c: Composed(tuple(c))
         ),

@@ -15,7 +15,7 @@ from itertools import combinations, product
 from typing import Literal
 
 from dpladder.errors import Refused
-from dpladder.privacy import gdp
+from dpladder.privacy import gdp, selection, winner
 from dpladder.privacy.spend import (
     Accountant,
     Composed,
@@ -28,6 +28,7 @@ from dpladder.privacy.spend import (
     RepeatAndSelect,
     Sampled,
     Spend,
+    SubsetSelect,
     describe,
     mu,
     new_accountant,
@@ -43,7 +44,7 @@ class Figure:
 
     epsilon: float
     mu: float | None
-    accountant: Literal["exact", "bound", "pld", "rdp"]
+    accountant: Literal["exact", "bound", "profile", "pld", "rdp"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Composition:
 
     epsilon: float
     mu: float | None
-    accountant: Literal["exact", "bound", "pld", "rdp"]
+    accountant: Literal["exact", "bound", "profile", "pld", "rdp"]
     parts: Mapping[Part, Figure]
 
 
@@ -73,8 +74,9 @@ def compose(spends: Sequence[Spend], delta: float, adaptive: bool = False) -> Co
 
     Gaussians compose exactly, "exact", however later ones depend on earlier releases. A plan with other events,
     all fixed before the first release, takes the smallest sound figure: pure-DP events bounded as mu-GDP, "bound";
-    "pld"; "rdp". With `adaptive`, for events chosen as results come in (a lineage's life), "bound" is taken where
-    there is one, else "rdp" with delta split over its orders, because the results then choose the best order too.
+    private selections and rounds of equal pure-DP events by proofs of our own, "profile"; "pld"; "rdp". With `adaptive`,
+    for events chosen as results come in (a lineage's life), "bound" is taken where there is one, else selections' or
+    "rdp" curves with delta split over their orders, because the results then choose the best order too.
     """
     relation = _relation(spends)
     choices = _choices(spends, relation)
@@ -218,9 +220,19 @@ def _figure(load: _Load, relation: Relation, delta: float, adaptive: bool) -> Fi
         return exact
     bound = _by_bound(load, delta)
     if adaptive:
-        figures = [bound or _by_rdp(load, relation, delta / len(_orders(load)))]
+        figures = [
+            bound
+            or _by_selection(load, relation, delta, adaptive)
+            or _by_rdp(load, relation, delta / len(_orders(load)))
+        ]
     else:
-        figures = [bound, _by_pld(load, relation, delta), _by_rdp(load, relation, delta)]
+        figures = [
+            bound,
+            _by_selection(load, relation, delta),
+            _by_rounds(load, delta),
+            _by_pld(load, relation, delta),
+            _by_rdp(load, relation, delta),
+        ]
     sound = [figure for figure in figures if figure]
     if not sound:
         names = sorted({describe(event) for event, _ in load.others})
@@ -253,6 +265,25 @@ def _mu_bound(event: Event, count: int) -> float | None:
             return gdp.compose([gdp.mu_of_pure(1 / scale) * math.sqrt(count)])
         case Exponential(epsilon):
             return gdp.compose([gdp.mu_of_pure(epsilon) * math.sqrt(count)])
+    return None
+
+
+def _by_selection(load: _Load, relation: Relation, delta: float, adaptive: bool = False) -> Figure | None:
+    """Private selections beside Gaussians, and pure-DP events bounded as such."""
+    selections = [(event, n) for event, n in load.others if isinstance(event, RepeatAndSelect | SubsetSelect)]
+    rest = _bounded(_Load(load.mu, load.others - frozenset(selections)))
+    subsets = any(isinstance(event, SubsetSelect) for event, _ in selections)
+    if not selections or rest is None or (subsets and relation != "add_remove"):
+        return None
+    epsilon = winner.epsilon(rest, sorted(selections, key=repr), delta, adaptive)
+    return None if epsilon is None else Figure(epsilon, None, "profile")
+
+
+def _by_rounds(load: _Load, delta: float) -> Figure | None:
+    """Equal rounds of pure DP beside Gaussians."""
+    match [*load.others]:
+        case [(Exponential(epsilon), rounds)]:
+            return Figure(selection.tested_epsilon(load.mu, epsilon, rounds, delta), None, "profile")
     return None
 
 

@@ -18,6 +18,11 @@ Together A(S) <= e^(e1 + e2) A'(S) + E[K] delta(e1): the selection is (e1 + e2, 
 
 For a truncated negative binomial K, f'(x) is proportional to (1 - (1 - gamma) x)^(-1-eta); for a Poisson K to e^(mx).
 
+The same proof holds beside other mechanisms, because w = f' only multiplies. Let B be mu_B-GDP and B' its law on the
+neighbour, published with the winner, each free to look at the other: with w <= e^e2 w' and w <= E[K],
+    integral over S of w Q B - e^(e1 + e2) w' Q' B' <= E[K] delta(e1) for the mu^2 + mu_B^2 of Q and B together.   (4)
+So mus add in squares, e2 adds, and E[K] multiplies, for Renyi curves too.
+
 None of this holds when somebody learns K, a loser, or how long the job took to make them.
 """
 
@@ -33,6 +38,11 @@ from dpladder.errors import BadInput
 from dpladder.privacy import gdp
 
 TAIL = 1e-3  # of delta, that pays for cutting the law of K off
+HIGHEST = 16.0  # epsilon of all that is published beside a selection, up to which that is enough
+ORDERS = (
+    *range(2, 64),
+    *(round(64 * 1.25**k) for k in range(12)),
+)  # whole ones, for sums by the binomial theorem
 SAFE = 1 + 1e-9  # above what bisection leaves open
 _NORMAL = NormalDist()
 
@@ -78,8 +88,17 @@ def epsilon(mu: float, runs: Runs, delta: float, lean: Lean = STRAIGHT) -> float
     [low Q, high Q] whatever came before, which bounds (1) by low Q(dy) f'(1 - high u) and high Q(dy) f'(1 - low u).
     Then (2) compares high u' with low u, and the step from Q to Q' costs log(high/low) and high E[K] delta(e1).
     """
-    outer = gdp.epsilon(mu, delta / (lean.high * runs.mean))
-    return (outer + math.log(lean.high / lean.low) + rank_loss(mu, runs, lean)) * SAFE
+    return joint(mu, loss(mu, runs, lean), weight(runs, lean), delta)
+
+
+def joint(mu: float, loss: float, weight: float, delta: float) -> float:
+    """Epsilon at delta of (4): of all mus together, the sum of the losses, and the product of the weights."""
+    return (gdp.epsilon(mu, delta / weight) + loss) * SAFE
+
+
+def loss(mu: float, runs: Runs, lean: Lean) -> float:
+    """e2 of (2), leaning included."""
+    return math.log(lean.high / lean.low) + rank_loss(mu, runs, lean)
 
 
 def epsilon_of_profile(
@@ -106,7 +125,7 @@ def epsilon_of_profile(
 def renyi(order: float, mu: float, runs: Runs) -> float:
     """The Renyi divergence of the best of K runs, each mu-GDP; as Papernot & Steinke 2022, Theorem 2, with the tighter
     e2 of (2) in place of theirs."""
-    return order * mu * mu / 2 + rank_loss(mu, runs) + math.log(_weight(runs)) / (order - 1)
+    return order * mu * mu / 2 + rank_loss(mu, runs) + math.log(weight(runs)) / (order - 1)
 
 
 @cache
@@ -145,14 +164,14 @@ def subset_epsilon(tuning: float, final: float, share: float, runs: Runs, delta:
     training sees everything (variant 2) F is 1, and its own curve is added. Both directions of Theorem 6, for whole
     orders: powers of that sum by the binomial theorem, its inverse bounded by share / P + (1 - share) / F.
     """
-    orders = (*range(2, 64), *(round(64 * 1.25**k) for k in range(12)))
     return min(
-        _from_renyi(order, max(_subset_renyi(order, tuning, final, share, runs, apart)), delta)
-        for order in orders
+        from_renyi(order, max(subset_renyi(order, tuning, final, share, runs, apart)), delta)
+        for order in ORDERS
     )
 
 
-def _subset_renyi(
+@cache
+def subset_renyi(
     order: int, tuning: float, final: float, share: float, runs: Runs, apart: bool
 ) -> tuple[float, float]:
     """The divergences of more from less data, and of less from more."""
@@ -236,22 +255,32 @@ def stopping(runs: Runs) -> float:
         low, high = (gamma, high) if mean(gamma) > runs.mean else (low, gamma)
 
 
-def _weight(runs: Runs) -> float:
-    """E[K], and what no run at all adds to a moment."""
-    return runs.mean + (math.exp(-runs.mean) if runs.shape == math.inf else 0.0)
+def weight(runs: Runs, lean: Lean = STRAIGHT) -> float:
+    """The bound on f' of (3), and what no run at all adds beside other releases."""
+    return lean.high * runs.mean + (math.exp(-runs.mean) if runs.shape == math.inf else 0.0)
 
 
-def most(runs: Runs, epsilon: float, delta: float) -> int:
+@cache
+def most(runs: Runs, delta: float) -> int:
     """Where K may be cut off, at what TAIL of delta pays for: moving mass p of the law adds (1 + e^epsilon) p to delta."""
-    allowed = TAIL * delta / (1 + math.exp(epsilon))
+    allowed = TAIL * delta / (1 + math.exp(HIGHEST))
+    return next(k for k, beyond in _tails(runs) if beyond <= allowed)
+
+
+@cache
+def beyond(runs: Runs, limit: int) -> float:
+    """A bound on the probability of more runs than that."""
+    return next(tail for k, tail in _tails(runs) if k == limit)
+
+
+def _tails(runs: Runs) -> Iterator[tuple[int, float]]:
+    """Each k with a bound on the probability of more: by a geometric series, once the law falls."""
     after = 1 - stopping(runs) if runs.shape < math.inf else 0.0  # what the ratio of neighbours tends to
     before = math.nan
     for k, probability in _law(runs):
         ratio = max(probability / before, after)
-        if ratio < 1 and probability * ratio / (1 - ratio) <= allowed:
-            return k
+        yield k, probability * ratio / (1 - ratio) if ratio < 1 else 1.0
         before = probability
-    raise AssertionError("the law has no end")
 
 
 def number(uniform: float, runs: Runs, limit: int) -> int:
@@ -278,7 +307,7 @@ def _law(runs: Runs) -> Iterator[tuple[int, float]]:
         k, probability = k + 1, probability * ratio / (k + 1)
 
 
-def _from_renyi(order: float, divergence: float, delta: float) -> float:
+def from_renyi(order: float, divergence: float, delta: float) -> float:
     """Epsilon at delta of an (order, divergence)-RDP mechanism (Canonne, Kamath & Steinke 2020, Proposition 12)."""
     return divergence + math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
 

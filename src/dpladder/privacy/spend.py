@@ -78,17 +78,42 @@ class ZCdp:
 @dataclass(frozen=True)
 class RepeatAndSelect:
     """Papernot & Steinke 2022: run `event` K times, K ~ TNB(shape, mean), publish the best run only.
-    `shape` 1 is geometric, 0 logarithmic, inf Poisson."""
+    `shape` 1 is geometric, 0 logarithmic, inf Poisson. K is cut off at `limit`, where there is one. Where runs look at
+    earlier ones, their law stays within [low, high] of its prior (Wang et al. 2023)."""
 
     event: Event
     mean: float
     shape: float
+    limit: int | None = None
+    low: float = 1.0
+    high: float = 1.0
 
     def __post_init__(self) -> None:
         _check_type("RepeatAndSelect.event", self.event, Event)
         _check_number("RepeatAndSelect.mean", self.mean, low=1.0)
         if self.shape not in (0, math.inf):
             _check_number("RepeatAndSelect.shape", self.shape)
+        if self.limit is not None:
+            _check_count("RepeatAndSelect.limit", self.limit)
+        _check_number("RepeatAndSelect.low", self.low, high=1.0)
+        _check_number("RepeatAndSelect.high", self.high, low=1.0)
+
+
+@dataclass(frozen=True)
+class SubsetSelect:
+    """Koskela & Kulkarni 2023: `tuning` selects on a Poisson sample of `probability`, `final` sees the rest of the units
+    if `apart`, else all of them. Under add_remove alone."""
+
+    probability: float
+    tuning: RepeatAndSelect
+    final: Gaussian
+    apart: bool
+
+    def __post_init__(self) -> None:
+        _check_number("SubsetSelect.probability", self.probability, high=1.0)
+        _check_type("SubsetSelect.tuning", self.tuning, RepeatAndSelect)
+        _check_type("SubsetSelect.final", self.final, Gaussian)
+        _check_type("SubsetSelect.apart", self.apart, bool)
 
 
 @dataclass(frozen=True)
@@ -121,7 +146,9 @@ class Nothing:
         _check_text("Nothing.reason", self.reason)
 
 
-Event = Gaussian | Laplace | Sampled | Exponential | ZCdp | RepeatAndSelect | Composed | Nothing
+Event = (
+    Gaussian | Laplace | Sampled | Exponential | ZCdp | RepeatAndSelect | SubsetSelect | Composed | Nothing
+)
 
 
 @dataclass(frozen=True)
@@ -261,7 +288,7 @@ def _translate(event: Event, doubling: float, accountant: Accountant) -> DpEvent
             inner_mu = mu(inner)
             seen = Gaussian(1 / inner_mu) if inner_mu else inner
             return dp.PoissonSampledDpEvent(float(probability), _translate(seen, doubling, accountant))
-        case RepeatAndSelect(inner, mean, shape):
+        case RepeatAndSelect(inner, mean, shape, None, 1.0, 1.0):
             once = _translate(inner, doubling, accountant)
             return dp.dp_event.RepeatAndSelectDpEvent(once, float(mean), float(shape))
         case Composed(events):

@@ -18,10 +18,11 @@ from dpladder.config.model import Fit, Resources, Sweep
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data, Hyper, Weights
 from dpladder.learn.registry import method
+from dpladder.privacy import gdp
 from dpladder.privacy.ledger import Terms
 from dpladder.privacy.meter import Meter
 from dpladder.privacy.noise import ResearchNoise
-from dpladder.privacy.spend import Job
+from dpladder.privacy.spend import Counted, Gaussian, Job
 from dpladder.rules.training import hyper_of
 from dpladder.search.hpo import Answer, Ask, Asking, Declared, Found, Setting, Units
 from dpladder.search.hpo import Method as Searching
@@ -74,7 +75,7 @@ class Straight:
     """No search: the whole total on one training."""
 
     def declare(self, setting: Setting) -> Declared:
-        return Declared(setting.epsilon)
+        return Declared((Counted(Gaussian(gdp.sigma(setting.mu, 1))),))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         [answer] = yield [Ask(1.0, setting.mu)]

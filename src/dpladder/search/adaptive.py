@@ -6,16 +6,17 @@ bounds the cost: (2 + shape) log(high/low) of epsilon for runs of pure DP. Assum
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from dpladder.config.searches import DpHypo
 from dpladder.privacy.meter import Meter
-from dpladder.privacy.selection import Lean, Runs
+from dpladder.privacy.selection import Lean
+from dpladder.privacy.spend import Counted
 from dpladder.search.hpo import Answer, Ask, Asking, Declared, Setting, Units, spread
-from dpladder.search.repeat import Chance, Floats, best, budget, draws, toss
+from dpladder.search.repeat import Chance, Floats, best, budget, draws, selected, toss
 
 CELLS = 48  # places in log r between which a proposal chooses
 LENGTH = 0.15  # over which scores are alike, as a share of the range
@@ -26,19 +27,18 @@ SHARPNESS = (
 
 @dataclass(frozen=True)
 class AdaptiveRuns:
-    """`adapting` is the share of the total that leaning may cost: a small total hardly lets a proposal lean at all."""
+    """A small total hardly lets a proposal lean at all."""
 
-    runs: Runs
-    adapting: float = 0.2
+    section: DpHypo
 
     def declare(self, setting: Setting) -> Declared:
-        plan = budget(self.runs, self._lean(setting), setting.epsilon, setting.constants)
-        return Declared(plan.epsilon, draws(plan))
+        event = selected(self.section, setting)
+        return Declared((Counted(event),), draws(budget(event, setting)))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        lean = self._lean(setting)
-        plan = budget(self.runs, lean, setting.epsilon, setting.constants)
-        chance = toss(self.runs, plan, meter)
+        event = selected(self.section, setting)
+        plan, lean = budget(event, setting), Lean(event.low, event.high)
+        chance = toss(self.section, plan, meter)
         cells: list[int] = []
         asks: list[Ask] = []
         answers: list[Answer] = []
@@ -48,10 +48,6 @@ class AdaptiveRuns:
             asks.append(Ask(spread((cells[-1] + 0.5) / CELLS, setting.search), plan.weights))
             answers += yield asks[-1:]
         return best(asks, answers, chance, setting)
-
-    def _lean(self, setting: Setting) -> Lean:
-        half = self.adapting * setting.epsilon / (2 + self.runs.shape) / 2
-        return Lean(math.exp(-half), math.exp(half))
 
 
 def beliefs(cells: Sequence[int], answers: Sequence[Answer], chance: Chance, scale: float) -> Floats:

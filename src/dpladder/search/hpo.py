@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.model import Search
+from dpladder.config.searches import PrivateSearch
 from dpladder.learn.interface import Constants, Weights
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
+from dpladder.privacy.price import price
+from dpladder.privacy.spend import Counted, Event, mu
 from dpladder.search.space import bounds, clamp
 
 Mask = NDArray[np.bool_]
@@ -35,6 +38,7 @@ class Setting:
     epsilon: float  # the total, at the constants' delta
     search: Search
     constants: Constants
+    share: float = SCORE_SHARE  # of a run's mu^2, for its score
 
     @property
     def delta(self) -> float:
@@ -78,7 +82,7 @@ class Found:
 class Declared:
     """What a search costs in all, and every draw beside those of its trainings."""
 
-    epsilon: float
+    events: tuple[Counted, ...]
     draws: tuple[Draw, ...] = ()
 
 
@@ -102,7 +106,19 @@ def alone(asking: Asking, train: Callable[[Ask], Answer]) -> Found:
         return found
 
 
-def split(mu: float, share: float = SCORE_SHARE) -> tuple[float, float]:
+def declared_price(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
+    """The events that the plan reserves for a search of this total."""
+    return price(section, setting.epsilon, setting.delta, setting.constants.relation)
+
+
+def mu_of(event: Event, count: int = 1) -> float:
+    """mu of events that are Gaussian."""
+    found = mu(event, count)
+    assert found is not None, "a search's runs are Gaussian"
+    return found
+
+
+def split(mu: float, share: float) -> tuple[float, float]:
     """A run's mu for its weights and for its score, which gets this share of mu^2."""
     score = math.sqrt(share) * mu
     return gdp.remaining(mu, [score]), score

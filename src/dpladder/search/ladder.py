@@ -12,6 +12,7 @@ from dpladder.config.model import Fit, Search
 from dpladder.learn import score
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
+from dpladder.privacy.spend import Counted, Gaussian
 from dpladder.search.fit import fit_radius
 from dpladder.search.hpo import SCORE_SHARE, Ask, Asking, Declared, Found, Setting, Units, split
 from dpladder.search.select import best
@@ -36,8 +37,8 @@ class Ladder:
             Draw(f"score {rung}", "gaussian", self._scale(setting, rung), (number,))
             for rung, (_, number) in enumerate(self.rungs)
         )
-        spent = gdp.compose([*trials, self._final(setting)])
-        return Declared(gdp.epsilon(spent, setting.delta), tuple(draws))
+        events = (Counted(Gaussian(gdp.sigma(mu, 1))) for mu in (*trials, self._final(setting)))
+        return Declared(tuple(events), tuple(draws))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         search = self._search(setting)

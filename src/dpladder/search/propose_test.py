@@ -12,66 +12,60 @@ and the choice is a guess.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.learn.interface import Constants
-from dpladder.privacy import gdp, selection
+from dpladder.config.searches import ProposeTest
 from dpladder.privacy.meter import Draw, Meter
-from dpladder.search.hpo import Ask, Asking, Declared, Found, Mask, Setting, Units
+from dpladder.privacy.spend import Exponential
+from dpladder.search.hpo import Ask, Asking, Declared, Found, Mask, Setting, Units, declared_price, mu_of
 from dpladder.search.space import draw
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ProposeTest:
-    parts: int = 10
-    candidates: int = 4
-    step: float = 0.1  # g, the least gain worth a round
-    aside: float = 0.2  # of the units, on which models of parts are tested
-    final: float = 0.8  # of mu^2, for the final training
+class DoublingTests:
+    """Candidates that are tested on parts, and the final training at the last one that passed."""
+
+    section: ProposeTest
 
     def declare(self, setting: Setting) -> Declared:
-        _, epsilon0, cost = _budget(self, setting.epsilon, setting.constants)
-        rounds, moves = self.rounds(setting.constants.classes), self._sensitivity(setting)
-        shares = [self.aside, *(1 / (self.parts - part) for part in range(self.parts - 1))]
+        training, rounds = declared_price(self.section, setting)
+        assert isinstance(rounds.event, Exponential)
+        section, moves, epsilon0 = self.section, self._sensitivity(setting), rounds.event.epsilon
+        shares = [section.aside, *(1 / (section.parts - part) for part in range(section.parts - 1))]
         masks = tuple(Draw(f"part {index}", "mask", share) for index, share in enumerate(shares))
-        level = Draw("level", "laplace", 2 * moves / epsilon0, (rounds,))
-        utility = Draw("utility", "laplace", 4 * moves / epsilon0, (rounds, self.candidates))
-        return Declared(cost, (*masks, level, utility))
+        level = Draw("level", "laplace", 2 * moves / epsilon0, (rounds.count,))
+        utility = Draw("utility", "laplace", 4 * moves / epsilon0, (rounds.count, section.candidates))
+        return Declared((training, rounds), (*masks, level, utility))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        *masks, level, utility = self.declare(setting).draws
-        mu, *_ = _budget(self, setting.epsilon, setting.constants)
+        declared, section = self.declare(setting), self.section
+        *masks, level, utility = declared.draws
+        mu = mu_of(declared.events[0].event)
         aside, *parts = _deal([meter.mask(mask.name, mask.scale, units) for mask in masks])
         search = setting.search.model_copy(update={"draw": "stratified"})
-        candidates = [draw(search, setting.epsilon, 0, number) for number in range(self.candidates)]
-        share = (1 - self.aside) / self.parts
+        candidates = [draw(search, setting.epsilon, 0, number) for number in range(section.candidates)]
+        share = (1 - section.aside) / section.parts
         # A part's sums are as noisy, for their size, as those of the final training will be.
         asks = [Ask(r, mu / share, part, aside, share) for part in parts for r in candidates]
         answers = yield asks
-        correct = np.reshape([answer.correct for answer in answers], (self.parts, self.candidates))
-        utilities = np.minimum(correct / (self.aside * setting.constants.n0), 1.0).mean(axis=0)
+        correct = np.reshape([answer.correct for answer in answers], (section.parts, section.candidates))
+        utilities = np.minimum(correct / (section.aside * setting.constants.n0), 1.0).mean(axis=0)
         levels = meter.laplace("level", level.scale, level.shape)
         noised = utilities + meter.laplace("utility", utility.scale, utility.shape)
-        r = candidates[climb(noised, levels, 1 / setting.constants.classes, self.step)]
+        r = candidates[climb(noised, levels, 1 / setting.constants.classes, section.step)]
         [answer] = yield [Ask(r, mu)]
         return Found(r, mu, answer.weights)
 
-    def rounds(self, classes: int) -> int:
-        """The most there can be: every hit gains a step, and between two hits one miss at most (Ding & Wu, section 4)."""
-        return 2 * math.ceil((1 - 1 / classes) / self.step) - 1
-
     def _sensitivity(self, setting: Setting) -> float:
         """One unit: its part's model, or its records among those set aside, whichever moves the mean more."""
-        constants = setting.constants
-        return constants.doubling * max(1 / self.parts, constants.cap / (self.aside * constants.n0))
+        constants, section = setting.constants, self.section
+        return constants.doubling * max(1 / section.parts, constants.cap / (section.aside * constants.n0))
 
 
 def climb(noised: Floats, levels: Floats, start: float, step: float) -> int:
@@ -96,15 +90,3 @@ def _deal(masks: Sequence[Mask]) -> list[Mask]:
         dealt.append(left & mask)
         left = left & ~mask
     return [*dealt, left]
-
-
-@cache
-def _budget(method: ProposeTest, epsilon: float, constants: Constants) -> tuple[float, float, float]:
-    """mu of the final training, the largest epsilon0 of a round beside it, and epsilon of all."""
-    mu = math.sqrt(method.final) * gdp.mu(epsilon, constants.delta)
-
-    def cost(epsilon0: float) -> float:
-        return selection.tested_epsilon(mu, epsilon0, method.rounds(constants.classes), constants.delta)
-
-    epsilon0 = selection.largest(cost, epsilon, epsilon)
-    return mu, epsilon0, cost(epsilon0)

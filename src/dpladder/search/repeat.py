@@ -8,34 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.searches import SecretRuns
 from dpladder.learn import score
-from dpladder.learn.interface import Constants
-from dpladder.privacy import gdp, selection
+from dpladder.privacy import selection
 from dpladder.privacy.meter import Draw, Meter
-from dpladder.privacy.selection import STRAIGHT, Lean, Runs
-from dpladder.search.hpo import Answer, Ask, Asking, Declared, Found, Setting, Units, split, spread
+from dpladder.privacy.price import runs_of
+from dpladder.privacy.spend import Counted, RepeatAndSelect
+from dpladder.search.hpo import (
+    Answer,
+    Ask,
+    Asking,
+    Declared,
+    Found,
+    Setting,
+    Units,
+    declared_price,
+    mu_of,
+    split,
+    spread,
+)
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class RandomRuns:
-    """Shape 0 is logarithmic, 1 geometric (Liu & Talwar's stopping with a fixed probability), inf Poisson."""
+    """By the law of the section: logarithmic, geometric (Liu & Talwar's stopping by a coin), or Poisson."""
 
-    runs: Runs
+    section: SecretRuns
 
     def declare(self, setting: Setting) -> Declared:
-        plan = budget(self.runs, STRAIGHT, setting.epsilon, setting.constants)
-        return Declared(plan.epsilon, draws(plan))
+        event = selected(self.section, setting)
+        return Declared((Counted(event),), draws(budget(event, setting)))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        plan = budget(self.runs, STRAIGHT, setting.epsilon, setting.constants)
-        chance = toss(self.runs, plan, meter)
+        plan = budget(selected(self.section, setting), setting)
+        chance = toss(self.section, plan, meter)
         asks = [Ask(spread(place, setting.search), plan.weights) for place in chance.places]
         answers = (yield asks) if asks else []
         return best(asks, answers, chance, setting)
@@ -45,7 +57,6 @@ class RandomRuns:
 class Budget:
     """What each run may spend on its weights, the noise of its score, and where the number of runs is cut off."""
 
-    epsilon: float  # of the whole selection
     weights: float
     scale: float
     limit: int
@@ -53,25 +64,26 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Chance:
-    """A selection's own randomness, drawn before its first run. How many places there are is the secret number."""
+    """A selection's own randomness, drawn before its first run. `places` are those where it trains, of which the first
+    `number` count: the secret number. Padded, it trains at all there may ever be."""
 
+    number: int
     places: Floats
     noise: Floats
     ties: Floats
 
 
-@cache
-def budget(runs: Runs, lean: Lean, epsilon: float, constants: Constants) -> Budget:
-    """The dearest runs whose selection costs no more than the total."""
-    delta = constants.delta * (1 - selection.TAIL)
+def selected(section: SecretRuns, setting: Setting) -> RepeatAndSelect:
+    """The one event of the whole selection."""
+    [counted] = declared_price(section, setting)
+    assert isinstance(counted.event, RepeatAndSelect)
+    return counted.event
 
-    def cost(mu: float) -> float:
-        return selection.epsilon(mu, runs, delta, lean)
 
-    mu = selection.largest(cost, epsilon, gdp.mu(epsilon, delta))
-    weights, counted = split(mu)
-    limit = selection.most(runs, epsilon, constants.delta)
-    return Budget(cost(mu), weights, score.noise_scale(counted, constants), limit)
+def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
+    weights, counted = split(mu_of(event.event), setting.share)
+    assert event.limit is not None, "a search declares where it cuts its runs off"
+    return Budget(weights, score.noise_scale(counted, setting.constants), event.limit)
 
 
 def draws(plan: Budget) -> tuple[Draw, ...]:
@@ -84,16 +96,17 @@ def draws(plan: Budget) -> tuple[Draw, ...]:
     )
 
 
-def toss(runs: Runs, plan: Budget, meter: Meter) -> Chance:
+def toss(section: SecretRuns, plan: Budget, meter: Meter) -> Chance:
     shape = (plan.limit,)
-    number = selection.number(float(meter.uniform("runs", ())), runs, plan.limit)
+    number = selection.number(float(meter.uniform("runs", ())), runs_of(section), plan.limit)
     places, noise = meter.uniform("place", shape), meter.gaussian("score", plan.scale, shape)
-    return Chance(places[:number], noise, meter.uniform("tie", shape))
+    trained = places if section.padded else places[:number]
+    return Chance(number, trained, noise, meter.uniform("tie", shape))
 
 
 def best(asks: Sequence[Ask], answers: Sequence[Answer], chance: Chance, setting: Setting) -> Found:
     """The run with the highest noised count. Equal ones are ranked at random: the theorems assume no ties."""
-    if not answers:
+    if not chance.number:
         return Found(spread(0.5, setting.search), 0.0, None)
-    won = max(range(len(answers)), key=lambda i: (answers[i].correct + chance.noise[i], chance.ties[i]))
+    won = max(range(chance.number), key=lambda i: (answers[i].correct + chance.noise[i], chance.ties[i]))
     return Found(asks[won].r, asks[won].mu, answers[won].weights)

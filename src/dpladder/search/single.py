@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from dpladder.config import searches
 from dpladder.learn import score
-from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
-from dpladder.search.hpo import Ask, Asking, Declared, Found, Setting, Units, split
+from dpladder.search.hpo import Ask, Asking, Declared, Found, Setting, Units, declared_price, mu_of, split
 from dpladder.search.space import draw
 
 
@@ -19,38 +17,38 @@ from dpladder.search.space import draw
 class RandomSearch:
     """One training at a random r. It looks at nothing, so its draw of r is public."""
 
-    law: Literal["uniform", "log_uniform"]
+    section: searches.RandomSearch
 
     def declare(self, setting: Setting) -> Declared:
-        return Declared(gdp.epsilon(setting.mu, setting.delta))
+        return Declared(declared_price(self.section, setting))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        search = setting.search.model_copy(update={"draw": self.law})
-        r = draw(search, setting.epsilon, 0, 0)
-        [answer] = yield [Ask(r, setting.mu)]
-        return Found(r, setting.mu, answer.weights)
+        [training] = self.declare(setting).events
+        search = setting.search.model_copy(update={"draw": self.section.law})
+        r, mu = draw(search, setting.epsilon, 0, 0), mu_of(training.event)
+        [answer] = yield [Ask(r, mu)]
+        return Found(r, mu, answer.weights)
 
 
 @dataclass(frozen=True)
 class NaiveComposition:
-    """`runs` trainings at mu / sqrt(runs) each, spread over the range; all could be published, the best one is."""
+    """Trainings at mu / sqrt(runs) each, spread over the range; all could be published, the best one is."""
 
-    runs: int = 5
+    section: searches.NaiveComposition
 
     def declare(self, setting: Setting) -> Declared:
-        scale = score.noise_scale(split(self._mu(setting))[1], setting.constants)
-        spent = gdp.compose([self._mu(setting)] * self.runs)
-        return Declared(gdp.epsilon(spent, setting.delta), (Draw("score", "gaussian", scale, (self.runs,)),))
+        [training] = events = declared_price(self.section, setting)
+        _, scored = split(mu_of(training.event), setting.share)
+        scale = score.noise_scale(scored, setting.constants)
+        return Declared(events, (Draw("score", "gaussian", scale, (self.section.runs,)),))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        [noise] = self.declare(setting).draws
+        declared = self.declare(setting)
+        [training], [noise] = declared.events, declared.draws
         search = setting.search.model_copy(update={"draw": "stratified"})
-        mu, _ = split(self._mu(setting))
-        asks = [Ask(draw(search, setting.epsilon, 0, run), mu) for run in range(self.runs)]
+        mu, _ = split(mu_of(training.event), setting.share)
+        asks = [Ask(draw(search, setting.epsilon, 0, run), mu) for run in range(self.section.runs)]
         answers = yield asks
         scores = meter.gaussian("score", noise.scale, noise.shape) + [answer.correct for answer in answers]
         best = int(np.argmax(scores))
         return Found(asks[best].r, mu, answers[best].weights)
-
-    def _mu(self, setting: Setting) -> float:
-        return setting.mu / math.sqrt(self.runs) * (1 - 1e-12)
