@@ -18,6 +18,7 @@ from dpladder.rules.record import write_record
 from dpladder.search.hpo import Method, Setting
 from dpladder.search.ladder import Ladder
 from dpladder.search.registry import METHODS
+from dpladder.search.subset import SubsetRuns
 
 FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
 CONTESTANTS: dict[str, Method] = {**METHODS, FREE: Straight()}
@@ -25,21 +26,16 @@ FLOORS = ("random_search", "random_search_uniform")
 
 
 def compare_hpo(task: Task) -> None:
-    arena, learner = arena_of(task), learner_of(task.cfg["learner"])
-    if learner.searches is None:
-        raise BadInput(
-            f"learner.name is {learner.name}, which has nothing to search. Compare searches with a learner that has, such "
-            "as dp_gd."
-        )
-    search, repeats = section(task, "sweep.search", Search), task.cfg["repeats"]
-    about = f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
+    arena, learner, repeats = arena_of(task), _learner_of(task), task.cfg["repeats"]
+    search = section(task, "sweep.search", Search)
     rows: list[Document] = []
     varied: list[Document] = []
     for epsilon in task.cfg["totals"]:
         setting = Setting(epsilon, search, arena.constants)
-        ablated = epsilon == task.cfg["privacy.epsilon"]
-        own, ladders = compare(arena, setting, learner, repeats, ablated=ablated)
+        ablated = epsilon == task.cfg["ablated"]
+        own, ladders = compare(arena, setting, learner, repeats, _possible(arena), ablated)
         rows, varied = rows + own, varied + ladders
+    about = f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
     for name, lines in (("hpo", rows), ("ablations", varied)):
         publish(lines, about, *(task.output[f"{name}_{kind}"] for kind in ("csv", "table", "figure")))
     write_record(task, free="research on data declared public; no model is released")
@@ -110,3 +106,23 @@ def ablations(setting: Setting, learner: Learner) -> list[Entry]:
             for name, change in searches.items()
         ),
     ]
+
+
+def _learner_of(task: Task) -> Learner:
+    learner = learner_of(task.cfg["learner"])
+    if learner.searches is None:
+        raise BadInput(
+            f"learner.name is {learner.name}, which has nothing to search. Choose one that has, such as dp_gd."
+        )
+    if task.cfg["features.mean"] is not None or getattr(learner, "covariance", None) is not None:
+        raise BadInput(
+            "features.mean and learner.covariance are releases of their own, and a comparison of searches has none. "
+            "Remove them from this config."
+        )
+    return learner
+
+
+def _possible(arena: Arena) -> list[str]:
+    """Tuning on a subset is bounded under add_remove alone."""
+    everywhere = arena.constants.relation == "add_remove"
+    return [name for name, way in CONTESTANTS.items() if everywhere or not isinstance(way, SubsetRuns)]
