@@ -50,6 +50,7 @@ RELEASE = (
 )
 TRAIN = (*RELEASE, "learner")
 TRAINERS = ("run_trial", "train_final")
+COMPARISONS = ("compare_learners", "compare_hpo")
 STAGES: dict[str, Stage] = {
     "prepare_dataset": Stage(DATA),
     "prepare_public": Stage(DATA),
@@ -63,6 +64,7 @@ STAGES: dict[str, Stage] = {
     "train_final": Stage((*TRAIN, "sweep.search"), ("fit_radius", "merge_features")),
     "evaluate": Stage((*RELEASE, "evaluate"), ("train_final",)),
     "compare_learners": Stage(RELEASE, ("merge_features",)),
+    "compare_hpo": Stage((*TRAIN, "sweep.search"), ("merge_features",)),
 }
 
 DATA_RULES = ("prepare_dataset", "prepare_public", "extract_features", "merge_features")
@@ -234,7 +236,7 @@ def parts_read(config: Config, rule: str, wildcards: Wildcards) -> tuple[str, ..
     own = {
         "run_trial": trial_parts(config),
         "evaluate": ("test",),
-        "compare_learners": ("train", "test"),
+        **dict.fromkeys(COMPARISONS, ("train", "test")),
     }
     return own.get(rule, ("train",))
 
@@ -291,7 +293,7 @@ def rule_code(rule: str, learner: str | None = None) -> str:
     """Digest of the package code behind a rule: of all learners the one that it trains. The statement is what
     compose_privacy makes, and inert for all others."""
     own: tuple[str, ...] = ("dpladder.privacy.statement",) if rule == "compose_privacy" else ()
-    if rule == "compare_learners":
+    if rule in COMPARISONS:
         own = tuple(f"dpladder.learn.{name}" for section in SECTIONS for name in names(section))
     trained = () if learner is None else (f"dpladder.learn.{learner}",)
     return digest_of(f"dpladder.rules.{rule}", *own, *trained)

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
-from compare_hpo import Entry, contest, oracle
-from quality_search import load
+from arena import load
 
-from dpladder.config.model import Resources, Search
+from dpladder.config.learners import Descent
+from dpladder.config.model import Search
+from dpladder.rules.contest import Entry, contest, oracle
 from dpladder.search import suggest
 from dpladder.search.hpo import Setting
 from dpladder.search.ladder import Ladder
@@ -42,20 +43,19 @@ def main() -> None:
     asked = parser.parse_args()
     rows = []
     for name, repeats in DATA.items():
-        problem = replace(load(name, asked.cache), resources=Resources(threads=asked.threads))
+        arena = load(name, asked.cache, asked.threads, SEED)
         for epsilon in EPSILONS:
-            setting = Setting(epsilon, Search(), problem.constants)
-            top = oracle(problem, setting, SEED)
+            setting = Setting(epsilon, Search(), arena.constants)
+            top = oracle(arena, setting, Descent())
             designs = [
                 Ladder(((cheap, trials), (dear, trials)), share=share)
                 for (cheap, dear), trials, share in product(RUNGS, TRIALS, SHARES)
             ]
-            entries = [Entry(repr(design), design, setting) for design in designs]
-            for design, row in zip(
-                designs, contest(problem, entries, asked.repeats or repeats, SEED), strict=True
-            ):
+            entries = [Entry(repr(design), design, setting, Descent()) for design in designs]
+            found = contest(arena, entries, asked.repeats or repeats)
+            for design, row in zip(designs, found, strict=True):
                 ((cheap, trials), (dear, _)) = design.rungs
-                strength = problem.constants.n0 * setting.mu
+                strength = arena.constants.n0 * setting.mu
                 rows.append(
                     suggest.Measured(
                         name,

@@ -1,11 +1,11 @@
-"""The comparison of learners: what a contestant is charged, that it can be repeated, and what its table says."""
+"""Comparisons on public data: what an entry is charged, that trainings share nothing but passes, and what tables say."""
 
 from __future__ import annotations
 
 import csv
 import math
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -13,17 +13,23 @@ import pytest
 from dpladder.config.learners import learner_of
 from dpladder.config.model import Fit, Resources, Search, Sweep
 from dpladder.errors import Refused
+from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy import gdp
 from dpladder.privacy.ledger import Terms
+from dpladder.report.hpo import publish
 from dpladder.report.learners import plot_learners, verdict, write_csv, write_markdown
 from dpladder.rules import contest as contests
-from dpladder.rules.contest import Arena, Contestant, Row, compete, contest
+from dpladder.rules.compare_hpo import CONTESTANTS, ablations, compare, judge
+from dpladder.rules.compare_learners import entries
+from dpladder.rules.contest import Arena, Entry, PublicMeter, Row, Training, contest, correct, oracle, trained
+from dpladder.search.hpo import Ask, Setting
 
 CLASSES, DIMENSION = 3, 6
+SEARCH = Search(steps=(2, 6))
 
 
-def arena(mode="research", seed=0):
+def arena(mode="research", seed=0, threads=1):
     random = np.random.default_rng(1)
     centres = 3 * random.normal(size=(CLASSES, DIMENSION))
 
@@ -32,27 +38,54 @@ def arena(mode="research", seed=0):
         return Data((centres[labels] + random.normal(size=(count, DIMENSION))).astype(np.float32), labels)
 
     terms = Terms("public", "add_remove", "record", 1, 1e-5, "given", mode=mode)
-    return Arena(part(400), part(200), Constants(400, CLASSES, DIMENSION), terms, Resources(threads=1), seed)
+    constants = Constants(400, CLASSES, DIMENSION)
+    return Arena(part(400), part(200), constants, terms, Resources(threads=threads), seed)
 
 
-def contestant(name):
-    return Contestant(name, learner_of({"name": name}), Sweep(search=Search(steps=(2, 6))), Fit(), 1.0)
+def learning(name, *epsilons):
+    learner = learner_of({"name": name})
+    return entries(name, learner, Sweep(search=SEARCH), Fit(), 1.0, arena().constants, epsilons)
+
+
+def searching(name, epsilon=1.0):
+    setting = Setting(epsilon, SEARCH, arena().constants)
+    return Entry(name, CONTESTANTS[name], setting, learner_of({"name": "dp_gd"}))
+
+
+def asked(learner="dp_gd", **ask):
+    """A training of r = 1 and one of r = 20."""
+    entry = replace(searching("random_search"), learner=learner_of({"name": learner}))
+    return [Training(f"of {r}", Ask(r, 2.0, **ask), entry) for r in (1.0, 20.0)]
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Every array of normals that a contest draws, by name and content."""
+    kept = []
+    honest = PublicMeter.gaussian
+
+    def watched(meter, name, scale, shape):
+        kept.append(((name, shape), honest(meter, name, scale, shape)))
+        return kept[-1][1]
+
+    monkeypatch.setattr(PublicMeter, "gaussian", watched)
+    return kept
 
 
 @pytest.mark.parametrize("name", ["dp_gd", "dp_zo", "dp_ls", "hyfree_dp"])
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_everything_a_contestant_does_is_within_its_total(monkeypatch, name, epsilon):
+def test_everything_a_learner_does_is_within_its_total(monkeypatch, name, epsilon):
     spent = []
-    honest = contests.trainings
+    honest = contests.trained
 
-    def watched(place, who, asks, names):
-        assert len(set(names)) == len(asks)
-        spent.extend((own.split()[2], ask.mu) for own, ask in zip(names, asks, strict=True))
-        return honest(place, who, asks, names)
+    def watched(place, trainings):
+        assert len({training.name for training in trainings}) == len(trainings)
+        spent.extend((one.entry.setting.search.seed, one.ask.mu) for one in trainings)
+        return honest(place, trainings)
 
-    monkeypatch.setattr(contests, "trainings", watched)
-    row = compete(arena(), contestant(name), epsilon, repeats=2)
-    for repeat in "01":
+    monkeypatch.setattr(contests, "trained", watched)
+    [row] = contest(arena(), learning(name, epsilon), repeats=2)
+    for repeat in (0, 1):
         mus = [mu for own, mu in spent if own == repeat]
         scores = [gdp.mu(share * epsilon, 1e-5) * math.sqrt(0.05) for share in (0.1, 0.2) for _ in range(3)]
         scores = scores if len(mus) > 1 else []
@@ -61,30 +94,98 @@ def test_everything_a_contestant_does_is_within_its_total(monkeypatch, name, eps
         assert row.search == pytest.approx(1 - mus[-1] ** 2 / gdp.mu(epsilon, 1e-5) ** 2)
 
 
+def untimed(rows):
+    return [replace(row, seconds=0.0) for row in rows]
+
+
 def test_a_contest_can_be_repeated_and_a_seed_changes_it():
-    one, again, other = (
-        [
-            (row.learner, row.epsilon, row.mean, row.sd)
-            for row in contest(place, [contestant("dp_adam")], 3, [1.0])
-        ]
-        for place in (arena(), arena(), arena(seed=1))
-    )
-    assert one == again != other
+    entered = [*learning("dp_adam", 0.2), searching("liu_talwar", 0.2), searching("propose_test", 0.2)]
+    one, again, other = (untimed(contest(place, entered, 3)) for place in (arena(), arena(), arena(seed=1)))
+    assert one == again
+    assert all(mine != yours for mine, yours in zip(one, other, strict=True))
 
 
-def test_more_budget_gives_better_models_than_a_guess():
-    low, high = (row.mean for row in contest(arena(), [contestant("dp_gd")], 3, [0.01, 8.0]))
+def test_no_draw_is_made_twice(drawn):
+    contest(arena(), [searching("ladder"), searching("liu_talwar", 1.0), searching("liu_talwar", 2.0)], 3)
+    values = [array.tobytes() for _, array in drawn]
+    assert len(values) > 100
+    assert len(set(values)) == len(values)
+
+
+def test_noise_is_as_large_as_declared_and_independent_across_trainings(drawn):
+    contest(arena(), [searching("random_search")], 40)
+    steps = [array / array.std() for (name, _), array in drawn if name == "noise"]
+    assert abs(np.corrcoef([array.ravel() for array in steps]) - np.eye(len(steps))).mean() < 0.3
+    meter = PublicMeter([contests.Draw("noise", "gaussian", 3.0, (10_000,))], contests._noise(arena(), "one"))
+    assert np.std(meter.gaussian("noise", 3.0, (10_000,))) == pytest.approx(3.0, rel=0.03)
+
+
+@pytest.mark.parametrize("learner", ["dp_gd", "dp_adam", "dp_ls"])
+def test_trainings_that_share_a_pass_are_what_they_are_alone(learner):
+    together, _ = trained(arena(), asked(learner))
+    for training, shared in zip(asked(learner), together, strict=True):
+        [alone], _ = trained(arena(), [training])
+        for mine, yours in zip(alone.weights, shared.weights, strict=True):
+            np.testing.assert_allclose(mine, yours, rtol=1e-4, atol=1e-6)
+        assert alone.correct == shared.correct
+
+
+def test_cores_change_no_training():
+    """One core trains both together, two cores each alone, and the order of the answers is that of the questions."""
+    (one, _), (two, _) = (trained(arena(threads=threads), asked()) for threads in (1, 2))
+    for mine, yours in zip(one, two, strict=True):
+        np.testing.assert_allclose(mine.weights[0], yours.weights[0], rtol=1e-4, atol=1e-6)
+
+
+def test_a_training_sees_the_records_that_its_search_names_and_no_others():
+    place = arena()
+    half = np.arange(400) < 200
+    part = replace(place.train, features=place.train.features[half], labels=place.train.labels[half])
+    own, _ = trained(place, asked(trained=half, counted=~half, share=0.5))
+    smaller = replace(place, train=part, constants=replace(place.constants, n0=200))
+    expected, _ = trained(smaller, asked())
+    for mine, yours in zip(own, expected, strict=True):
+        np.testing.assert_allclose(mine.weights[0], yours.weights[0], rtol=1e-5)
+        others = place.train.features[~half], place.train.labels[~half]
+        assert mine.correct == score.correct_count(mine.weights, *others)
+
+
+@pytest.mark.parametrize("shapes", [[(3, 6)], [(3, 7)], [(5, 6), (3, 5)]])
+def test_heads_counted_together_are_counted_right(shapes):
+    """Linear ones, with a bias too, and those of two layers."""
+    random = np.random.default_rng(2)
+    heads = [tuple(random.normal(size=shape).astype(np.float32) for shape in shapes) for _ in range(40)]
+    test = arena().test
+    alone = [score.correct_count(head, test.features, test.labels) for head in heads]
+    assert correct(heads, test).tolist() == alone
+    assert len(set(alone)) > 10
+
+
+def test_more_budget_gives_better_models_than_a_guess_and_the_oracle_better_ones():
+    low, high = (row.mean for row in contest(arena(), learning("dp_gd", 0.01, 8.0), 3))
     assert low < high
     assert high > 0.9 > 1 / CLASSES
+    entry = searching("ladder", 8.0)
+    assert oracle(arena(), entry.setting, entry.learner) > 0.9
 
 
 def test_private_data_cannot_enter():
     with pytest.raises(Refused, match="research"):
-        compete(arena(mode="release"), contestant("dp_gd"), 1.0, repeats=1)
+        contest(arena(mode="release"), learning("dp_gd", 1.0), repeats=1)
+    with pytest.raises(Refused, match="research"):
+        oracle(arena(mode="release"), searching("ladder").setting, searching("ladder").learner)
+
+
+def test_every_way_to_search_has_its_row_and_so_has_every_ablation():
+    entry = searching("ladder")
+    rows, varied = compare(arena(), entry.setting, entry.learner, 1, ["ladder", "random_search"], True)
+    assert [row["name"] for row in rows] == ["ladder", "random_search"]
+    assert [row["name"] for row in varied] == [one.name for one in ablations(entry.setting, entry.learner)]
+    assert rows[1]["rerr"] in (0.0, pytest.approx(math.nan, nan_ok=True))
 
 
 def row(learner, epsilon, mean, sd=0.01):
-    return asdict(Row(learner, epsilon, mean, sd, 4, 7, 1.5, 0.2))
+    return asdict(Row(learner, epsilon, mean, sd, mean - 0.1, 4, 7.0, 1.5, 0.2))
 
 
 ROWS = [
@@ -116,3 +217,26 @@ def test_tables_and_figure_hold_every_row(tmp_path):
     assert "loses" not in (tmp_path / "one.md").read_text()
     svg = (tmp_path / "t.svg").read_text()
     assert all(f'id="learner-{name}"' in svg for name in ("dp_gd", "a", "b"))
+
+
+def test_rerr_is_the_share_of_the_lead_over_random_search():
+    closed = judge(Row("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), floor=0.7, top=0.9, delta=1e-5)
+    assert closed["rerr"] == pytest.approx(0.5)
+    assert closed["oracle_epsilon"] == pytest.approx(4.21, abs=0.01)
+    assert math.isnan(judge(Row("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), 0.9, 0.9, 1e-5)["rerr"])
+
+
+def test_tables_and_figure_of_searches_hold_every_row(tmp_path):
+    rows = [{**own, "rerr": 0.5, "oracle": 0.95, "oracle_epsilon": 4.2} for own in ROWS]
+    rows[0]["rerr"] = math.nan
+    publish(rows, "some data", tmp_path / "t.csv", tmp_path / "t.md", tmp_path / "t.svg")
+    with (tmp_path / "t.csv").open() as file:
+        assert [float(line["oracle"]) for line in csv.DictReader(file)] == [0.95] * len(rows)
+    text = (tmp_path / "t.md").read_text()
+    assert "| total ε | 1 | 2 |" in text
+    assert "| a | **0.900** | 0.700 |" in text
+    assert "| oracle | 0.950 | 0.950 |" in text
+    assert "| dp_gd | 0.800 | 0.010 | 0.700 | – | 7.0 | 1.50 | 20% |" in text
+    details = text[text.index("Total ε = 1") : text.index("Total ε = 2")]
+    assert re.findall(r"^\| (\w+) \| 0", details, re.M) == ["a", "b", "dp_gd"]
+    assert all(f">{name}<" in (tmp_path / "t.svg").read_text() for name in ("dp_gd", "a", "b"))

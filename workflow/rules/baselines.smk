@@ -22,7 +22,41 @@ rule compare_learners:
         mem_mb=PROJECT.main.resources.mem_mb,
         runtime=PROJECT.main.resources.runtime,
     params:
-        cfg=comparison_of,
+        cfg=learners_compared,
         code=CODE["compare_learners"],
     script:
         "../scripts/compare_learners.py"
+
+
+rule compare_hpo:
+    input:
+        features=[path_of("merge_features", FEATURES, "main", part=part) for part in ("train", "test")],
+    output:
+        hpo_figure=report(
+            "results/comparison/hpo.svg",
+            caption="../report/hpo.rst",
+            category="Research",
+        ),
+        hpo_table="results/comparison/hpo.md",
+        hpo_csv="results/comparison/hpo.csv",
+        ablations_figure=report(
+            "results/comparison/ablations.svg",
+            caption="../report/ablations.rst",
+            category="Research",
+        ),
+        ablations_table="results/comparison/ablations.md",
+        ablations_csv="results/comparison/ablations.csv",
+        privacy="results/comparison/hpo.privacy.json",
+    log:
+        "logs/comparison/hpo.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: PROJECT.main.resources.threads
+    resources:
+        mem_mb=PROJECT.main.resources.mem_mb,
+        runtime=PROJECT.main.resources.runtime,
+    params:
+        cfg=searches_compared,
+        code=CODE["compare_hpo"],
+    script:
+        "../scripts/compare_hpo.py"

@@ -8,6 +8,7 @@ PARSED = open_project(workflow)
 PROJECT = PARSED.project
 CODE = {rule: stages.rule_code(rule) for rule in stages.RULES}
 SHARD_UNITS = 20_000
+REPEATS = 1 + len(PROJECT.repeats["main"])
 
 
 wildcard_constraints:
@@ -283,8 +284,14 @@ def summary_params(wildcards):
 # --- comparisons on public data ---
 
 
-def comparison_of(wildcards):
+def learners_compared(wildcards):
     """The first experiment's features, and how each experiment learns and searches."""
     cfg = PARSED.params("compare_learners", {"experiment": "main"})
-    repeats = 1 + len(PROJECT.repeats["main"])
-    return cfg | {"contestants": stages.contestants(PROJECT), "repeats": repeats}
+    return cfg | {"contestants": stages.contestants(PROJECT), "repeats": REPEATS}
+
+
+def searches_compared(wildcards):
+    """The first experiment's features, learner and range of r, at each of its totals."""
+    cfg, ablated = PARSED.params("compare_hpo", {"experiment": "main"}), PROJECT.main.privacy.epsilon
+    totals = sorted({*stages.targets(PROJECT.main), ablated})
+    return cfg | {"totals": totals, "ablated": ablated, "repeats": REPEATS}

@@ -10,6 +10,7 @@ chunks, the thread that takes each, their order and their shapes do not change.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -74,7 +75,9 @@ def resident(
 ) -> tuple[Records, int]:
     """The records, ready, and by how many threads their chunks are shared out."""
     device = prepare(resources)
-    chunk = CHUNK[device.type]
+    chunk = min(
+        CHUNK[device.type], 64 * math.ceil(constants.n0 / 56)
+    )  # of few records one chunk, with room for chance
     records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias)
     torch.set_num_threads(1)  # from here on threads share out chunks, and no two meet inside an operation
     return records, 1 if device.type == "cuda" else resources.threads

@@ -34,7 +34,7 @@ def write_csv(rows: Sequence[Document], path: Path) -> None:
 def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     """Mean and deviation over repeats; the best of each total in bold."""
     learners, epsilons = _names(rows), _epsilons(rows)
-    by_place = {(row["learner"], row["epsilon"]): row for row in rows}
+    by_place = {(row["name"], row["epsilon"]): row for row in rows}
     best = {epsilon: max(rows, key=lambda r: (r["epsilon"] == epsilon, r["mean"])) for epsilon in epsilons}
 
     def cell(learner: str, epsilon: float) -> str:
@@ -45,14 +45,14 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     lines = [
         f"Test accuracy, {about}. The sweep is inside each total. Mean ± sd over the repeats.",
         "",
-        f"| total ε | {' | '.join(map(plain, epsilons))} | trainings | s per repeat |",
+        f"| total ε | {' | '.join(map(plain, epsilons))} | trainings | core s per repeat |",
         f"|---|{'---|' * (len(epsilons) + 2)}",
     ]
     for learner in learners:
-        own = [row for row in rows if row["learner"] == learner]
+        own = [row for row in rows if row["name"] == learner]
         seconds = sum(row["seconds"] for row in own) / len(own)
         cells = " | ".join(cell(learner, epsilon) for epsilon in epsilons)
-        lines.append(f"| {learner} | {cells} | {own[0]['trainings']} | {seconds:.1f} |")
+        lines.append(f"| {learner} | {cells} | {own[0]['trainings']:g} | {seconds:.1f} |")
     if REFERENCE in learners and rows[0]["repeats"] > 1:  # one repeat says nothing about chance
         lines += ["", *(verdict(rows, epsilon) for epsilon in epsilons)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
@@ -61,14 +61,14 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
 def verdict(rows: Sequence[Document], epsilon: float) -> str:
     """Who beats DP-GD at a total, and whom it beats, beyond chance."""
     here = [row for row in rows if row["epsilon"] == epsilon]
-    (reference,) = (row for row in here if row["learner"] == REFERENCE)
+    (reference,) = (row for row in here if row["name"] == REFERENCE)
 
     def clearly(row: Document, sign: int) -> bool:
         error = math.sqrt(row["sd"] ** 2 / row["repeats"] + reference["sd"] ** 2 / reference["repeats"])
         return bool(sign * (row["mean"] - reference["mean"]) > SURE * error)
 
-    better = [row["learner"] for row in here if clearly(row, 1)]
-    worse = [row["learner"] for row in here if clearly(row, -1)]
+    better = [row["name"] for row in here if clearly(row, 1)]
+    worse = [row["name"] for row in here if clearly(row, -1)]
     return (
         f"- ε = {plain(epsilon)}: {REFERENCE} loses to {', '.join(better) or 'none'}, "
         f"wins over {', '.join(worse) or 'none'}."
@@ -82,7 +82,7 @@ def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
     with canvas(path) as figure:
         axes = figure.subplots()
         for number, learner in enumerate(_names(rows)):
-            own = sorted((row for row in rows if row["learner"] == learner), key=lambda row: row["epsilon"])
+            own = sorted((row for row in rows if row["name"] == learner), key=lambda row: row["epsilon"])
             colour, marker = looks[number % len(looks)]
             x, y = [row["epsilon"] for row in own], [row["mean"] for row in own]
             axes.plot(x, y, color=colour, lw=2 if learner == REFERENCE else 1, alpha=0.5)
@@ -99,7 +99,7 @@ def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
 
 
 def _names(rows: Sequence[Document]) -> list[str]:
-    return [*dict.fromkeys(row["learner"] for row in rows)]
+    return [*dict.fromkeys(row["name"] for row in rows)]
 
 
 def _epsilons(rows: Sequence[Document]) -> list[float]:
