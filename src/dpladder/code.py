@@ -25,6 +25,7 @@ INERT = frozenset(
         "dpladder.config.learners",
         "dpladder.config.load",
         "dpladder.config.model",
+        "dpladder.config.searches",
         "dpladder.config.section",
         "dpladder.config.wording",
         "dpladder.errors",

@@ -19,6 +19,7 @@ from dpladder.code import digest_of
 from dpladder.config import Config, Project
 from dpladder.config.check import PATH_SOURCES
 from dpladder.config.learners import SECTIONS, Covariance, names
+from dpladder.config.searches import Ladder
 from dpladder.privacy.spend import Job
 
 Keys = dict[str, Any]
@@ -49,7 +50,8 @@ RELEASE = (
     "privacy.relation",
 )
 TRAIN = (*RELEASE, "learner")
-TRAINERS = ("run_trial", "train_final")
+TRAINERS = ("run_trial", "train_final", "private_search")
+FINALS = ("train_final", "private_search")  # the one or the other puts out an experiment's final models
 COMPARISONS = ("compare_learners", "compare_hpo")
 STAGES: dict[str, Stage] = {
     "prepare_dataset": Stage(DATA),
@@ -62,7 +64,8 @@ STAGES: dict[str, Stage] = {
     "select_rung": Stage(("sweep.select",), ("run_trial",), private=False),
     "fit_radius": Stage(("fit", "sweep.search", "privacy.delta"), ("select_rung",), private=False),
     "train_final": Stage((*TRAIN, "sweep.search"), ("fit_radius", "merge_features")),
-    "evaluate": Stage((*RELEASE, "evaluate"), ("train_final",)),
+    "private_search": Stage((*TRAIN, "sweep.search", "sweep.select", "hpo"), ("merge_features",)),
+    "evaluate": Stage((*RELEASE, "evaluate"), FINALS),
     "compare_learners": Stage(RELEASE, ("merge_features",)),
     "compare_hpo": Stage((*TRAIN, "sweep.search"), ("merge_features",)),
 }
@@ -172,14 +175,24 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
 
 
 def _ancestry(config: Config, rule: str) -> tuple[str, ...]:
-    return ancestry(rule, bool(config.sweep.rungs))
+    return ancestry(rule, absent(config))
 
 
 @cache
-def ancestry(rule: str, ladder: bool = True) -> tuple[str, ...]:
-    """A rule and every rule it stands on. Without a ladder there is no fit below the final training."""
-    after = [parent for parent in STAGES[rule].after if ladder or parent != "fit_radius"]
-    return tuple(sorted({rule}.union(*(ancestry(parent, ladder) for parent in after))))
+def ancestry(rule: str, without: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """A rule and every rule it stands on."""
+    after = [parent for parent in STAGES[rule].after if parent not in without]
+    return tuple(sorted({rule}.union(*(ancestry(parent, without) for parent in after))))
+
+
+def absent(config: Config) -> frozenset[str]:
+    """The rules that a config has no jobs for, though others would stand on them."""
+    return frozenset(FINALS) - {final_rule(config)} | (frozenset() if config.sweep.rungs else {"fit_radius"})
+
+
+def final_rule(config: Config) -> str:
+    """The rule that puts the final models out."""
+    return "train_final" if isinstance(config.hpo, Ladder) else "private_search"
 
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
@@ -312,7 +325,7 @@ def _ladder_keys(config: Config, rule: str, wildcards: Wildcards) -> Keys:
         below = rungs[:rung] if looks_back(config) else []
         own = rungs[rung] if rule == "select_rung" else {"epsilon": rungs[rung]["epsilon"]}
         return {"rungs": [*below, own]}
-    if rule in ("fit_radius", "train_final", "evaluate"):
+    if rule in ("fit_radius", "evaluate", *FINALS):
         return {"rungs": rungs, "target": float(wildcards["target"]), "final.budget": config.final.budget}
     return {}
 
@@ -325,7 +338,7 @@ def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
     if "rung" in wildcards:
         rung = int(wildcards["rung"])
         return rung < len(rungs) and int(wildcards.get("trial", 0)) < rungs[rung].trials
-    if rule == "fit_radius" and not rungs:
+    if rule in absent(config):
         return False
     return "target" not in wildcards or float(wildcards["target"]) in targets(config)
 

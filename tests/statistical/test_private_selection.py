@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -97,7 +96,7 @@ def searches(method, present, order=up, number=SEARCHES, score=None):
         return Answer(y, score(ask, present) if score else int(HUGE * order(y, ask.r)))
 
     for place in range(number):
-        found = alone(method.run(SETTING, dice, UNITS), train)
+        found = alone(method.run(SETTING, dice, UNITS), lambda asks: [train(ask) for ask in asks])
         # No run at all shows as well: far away from every weight.
         seen[place] = found.r > MIDDLE, -1e3 if found.weights is None else found.weights * found.mu
     return seen
@@ -205,7 +204,7 @@ def told(monkeypatch):
             return Answer(y, int(10 * y))
 
         for row in seen:
-            alone(climbed.run(SETTING, dice, UNITS), partial(train, row))
+            alone(climbed.run(SETTING, dice, UNITS), lambda asks, row=row: [train(row, ask) for ask in asks])
         return seen
 
     return all_told

@@ -22,7 +22,8 @@ from dpladder.report.learners import plot_learners, verdict, write_csv, write_ma
 from dpladder.rules import contest as contests
 from dpladder.rules.compare_hpo import CONTESTANTS, ablations, compare, judge
 from dpladder.rules.compare_learners import entries
-from dpladder.rules.contest import Arena, Entry, PublicMeter, Row, Training, contest, correct, oracle, trained
+from dpladder.rules.contest import Arena, Entry, PublicMeter, Row, contest, oracle
+from dpladder.rules.trainings import Training, answers, correct
 from dpladder.search.hpo import Ask, Setting
 
 CLASSES, DIMENSION = 3, 6
@@ -54,8 +55,13 @@ def searching(name, epsilon=1.0):
 
 def asked(learner="dp_gd", **ask):
     """A training of r = 1 and one of r = 20."""
-    entry = replace(searching("random_search"), learner=learner_of({"name": learner}))
-    return [Training(f"of {r}", Ask(r, 2.0, **ask), entry) for r in (1.0, 20.0)]
+    return [
+        Training(f"of {r}", Ask(r, 2.0, **ask), learner_of({"name": learner}), SEARCH) for r in (1.0, 20.0)
+    ]
+
+
+def trained(place, trainings):
+    return answers(contests._bench(place), trainings)[0]
 
 
 @pytest.fixture
@@ -76,14 +82,14 @@ def drawn(monkeypatch):
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_everything_a_learner_does_is_within_its_total(monkeypatch, name, epsilon):
     spent = []
-    honest = contests.trained
+    honest = contests.answers
 
     def watched(place, trainings):
         assert len({training.name for training in trainings}) == len(trainings)
-        spent.extend((one.entry.setting.search.seed, one.ask.mu) for one in trainings)
+        spent.extend((one.search.seed, one.ask.mu) for one in trainings)
         return honest(place, trainings)
 
-    monkeypatch.setattr(contests, "trained", watched)
+    monkeypatch.setattr(contests, "answers", watched)
     [row] = contest(arena(), learning(name, epsilon), repeats=2)
     for repeat in (0, 1):
         mus = [mu for own, mu in spent if own == repeat]
@@ -122,9 +128,9 @@ def test_noise_is_as_large_as_declared_and_independent_across_trainings(drawn):
 
 @pytest.mark.parametrize("learner", ["dp_gd", "dp_adam", "dp_ls"])
 def test_trainings_that_share_a_pass_are_what_they_are_alone(learner):
-    together, _ = trained(arena(), asked(learner))
+    together = trained(arena(), asked(learner))
     for training, shared in zip(asked(learner), together, strict=True):
-        [alone], _ = trained(arena(), [training])
+        [alone] = trained(arena(), [training])
         for mine, yours in zip(alone.weights, shared.weights, strict=True):
             np.testing.assert_allclose(mine, yours, rtol=1e-4, atol=1e-6)
         assert alone.correct == shared.correct
@@ -132,7 +138,7 @@ def test_trainings_that_share_a_pass_are_what_they_are_alone(learner):
 
 def test_cores_change_no_training():
     """One core trains both together, two cores each alone, and the order of the answers is that of the questions."""
-    (one, _), (two, _) = (trained(arena(threads=threads), asked()) for threads in (1, 2))
+    one, two = (trained(arena(threads=threads), asked()) for threads in (1, 2))
     for mine, yours in zip(one, two, strict=True):
         np.testing.assert_allclose(mine.weights[0], yours.weights[0], rtol=1e-4, atol=1e-6)
 
@@ -141,9 +147,9 @@ def test_a_training_sees_the_records_that_its_search_names_and_no_others():
     place = arena()
     half = np.arange(400) < 200
     part = replace(place.train, features=place.train.features[half], labels=place.train.labels[half])
-    own, _ = trained(place, asked(trained=half, counted=~half, share=0.5))
+    own = trained(place, asked(trained=half, counted=~half, share=0.5))
     smaller = replace(place, train=part, constants=replace(place.constants, n0=200))
-    expected, _ = trained(smaller, asked())
+    expected = trained(smaller, asked())
     for mine, yours in zip(own, expected, strict=True):
         np.testing.assert_allclose(mine.weights[0], yours.weights[0], rtol=1e-5)
         others = place.train.features[~half], place.train.labels[~half]

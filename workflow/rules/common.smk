@@ -190,6 +190,30 @@ def per_target(rule, path):
     return finals
 
 
+def final_of(path):
+    """An input function: `path` of the rule that puts a final model out."""
+
+    def final(wildcards):
+        return path_of(stages.final_rule(config_of(wildcards)), path, **dict(wildcards.items()))
+
+    return final
+
+
+def finals_of(path):
+    """The same for each target of an experiment."""
+
+    def finals(wildcards):
+        return per_target(stages.final_rule(config_of(wildcards)), path)(wildcards)
+
+    return finals
+
+
+def finals_by(rule):
+    """The experiments whose final models a rule puts out, as a wildcard constraint."""
+    names = [name for name, config in PROJECT.experiments.items() if stages.final_rule(config) == rule]
+    return "|".join(names) or "(?!)"
+
+
 # --- resources ---
 
 
@@ -237,7 +261,7 @@ def records_of(name):
     for target in map(stages.target_name, stages.targets(config)):
         if config.sweep.rungs:
             yield path_of("fit_radius", FIT_RECORD, name, target=target)
-        yield path_of("train_final", FINAL_RECORD, name, target=target)
+        yield path_of(stages.final_rule(config), FINAL_RECORD, name, target=target)
         yield path_of("evaluate", METRICS_RECORD, name, target=target)
 
 

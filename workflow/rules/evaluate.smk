@@ -1,6 +1,6 @@
 rule evaluate:
     input:
-        weights=output_of("train_final", WEIGHTS),
+        weights=final_of(WEIGHTS),
         features=features_of("test"),
         mean=mean_of,
     output:

@@ -19,5 +19,32 @@ rule train_final:
     params:
         cfg=cfg_of("train_final"),
         code=code_of("train_final"),
+    wildcard_constraints:
+        experiment=finals_by("train_final"),
     script:
         "../scripts/train_final.py"
+
+
+# Everything that a private search trains stays in one job with one output: its theorem needs that.
+rule private_search:
+    input:
+        features=features_of("train"),
+    output:
+        weights="results/{experiment}/final/{target}/weights.safetensors",
+        privacy="results/{experiment}/final/{target}/privacy.json",
+    log:
+        "logs/{experiment}/final/{target}/search.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+        gpu=gpu_of,
+    params:
+        cfg=cfg_of("private_search"),
+        code=code_of("private_search"),
+    wildcard_constraints:
+        experiment=finals_by("private_search"),
+    script:
+        "../scripts/private_search.py"

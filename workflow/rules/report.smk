@@ -3,7 +3,7 @@ rule summarise:
         statement="results/privacy.json",
         rungs=rungs_of,
         fits=fits_of,
-        finals=per_target("train_final", WEIGHTS),
+        finals=finals_of(WEIGHTS),
         metrics=per_target("evaluate", METRICS),
     output:
         summary="results/{experiment}/summary.json",

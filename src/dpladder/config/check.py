@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dpladder.config.learners import Descending
 from dpladder.config.model import Config
+from dpladder.config.searches import Ladder
 from dpladder.config.wording import KeyPath, did_you_mean, shown
 
 Problem = tuple[KeyPath, str]
@@ -192,6 +193,8 @@ def _sweep(config: Config) -> Iterator[Problem]:
 
 def _ladder(config: Config) -> Iterator[Problem]:
     learner, degree = config.learner, config.fit.degree
+    if not isinstance(config.hpo, Ladder):
+        return
     points = len({rung.epsilon for rung in config.sweep.rungs})
     if learner.searches is None and points:
         yield ("sweep", "rungs"), f"learner {learner.name} has nothing to search; write rungs: []"
@@ -201,6 +204,38 @@ def _ladder(config: Config) -> Iterator[Problem]:
         yield (
             ("sweep", "rungs"),
             f"{points} distinct epsilon for a fit of degree {degree}; it needs at least {degree + 1}",
+        )
+
+
+def _hpo(config: Config) -> Iterator[Problem]:
+    """A private search is one job that spends the whole total, so nothing else may bear on the training part."""
+    search, dataset = config.hpo, config.dataset
+    if isinstance(search, Ladder):
+        return
+    here = ("hpo", "name")
+    given = f"given {search.name!r}; "
+    if config.learner.searches is None:
+        yield here, f"{given}learner {config.learner.name} has nothing to search; leave hpo out"
+    if config.sweep.rungs:
+        yield here, f"{given}it climbs no ladder; write sweep: {{rungs: []}} beside it"
+    if config.features.mean is not None or getattr(config.learner, "covariance", None) is not None:
+        yield here, f"{given}it spends the whole total; leave features.mean and learner.covariance out"
+    if config.final.budget != "remaining":
+        yield here, f"{given}it spends the whole total; leave final.budget out"
+    if config.sweep.select.by != "noisy_count" or config.sweep.select.part != "train":
+        yield here, f"{given}it counts on the training part; leave sweep.select.by and sweep.select.part out"
+    if config.sweep.search.draw != "stratified" or config.sweep.search.prior != "none":
+        yield here, f"{given}it draws r by itself; leave sweep.search.draw and sweep.search.prior out"
+    if search.name == "koskela_kulkarni" and config.privacy.relation != "add_remove":
+        yield here, f"{given}its bound holds under privacy.relation: add_remove alone"
+    parallel = dataset.split.rule == "hash" and config.privacy.relation == "add_remove"
+    if dataset.public_test is None and not parallel:
+        yield (
+            here,
+            (
+                f"{given}the test part must cost nothing beside it: name dataset.public_test, or use split.rule: hash and "
+                "privacy.relation: add_remove"
+            ),
         )
 
 
@@ -251,8 +286,18 @@ _READS = {
     _mode: ("mode", "dataset.declared_public", "research.repeats"),
     _sources: ("dataset.source", "dataset.public_test", "dataset.public_validation", "dataset.classes"),
     _features: ("features.model", "features.weights", "dataset.source"),
-    _ladder: ("sweep.rungs", "fit.degree", "learner.name"),
+    _ladder: ("sweep.rungs", "fit.degree", "learner.name", "hpo.name"),
     _sweep: ("sweep", "fit", "dataset.public_validation", "dataset.split"),
+    _hpo: (
+        "hpo",
+        "learner",
+        "sweep",
+        "features.mean",
+        "final.budget",
+        "privacy.relation",
+        "dataset.public_test",
+        "dataset.split.rule",
+    ),
     _learner: ("learner.sampling_rate", "learner.augment"),
     _test_part: ("dataset.public_test", "dataset.split"),
     _paths: ("paths",),

@@ -19,6 +19,7 @@ from pydantic_core import PydanticUndefined
 
 from dpladder.config.learners import DEFAULT, SECTIONS, names
 from dpladder.config.model import Config
+from dpladder.config.searches import SEARCHES
 from dpladder.config.section import NAME_PATTERN
 
 DEMO = {
@@ -42,7 +43,7 @@ def generated() -> dict[str, str]:
 
 def schema() -> str:
     document = Config.model_json_schema()
-    for section in SECTIONS:  # one without a name is the default learner's, and no other's
+    for section in (*SECTIONS, *SEARCHES):  # one without a name is the default one, and no other
         if DEFAULT not in names(section):
             document["$defs"][section.__name__]["required"] = ["name"]
     document["properties"]["experiments"] = {

@@ -24,6 +24,7 @@ from dpladder.errors import BadInput
 BASE = "main"
 RESERVED_NAMES = (BASE, "benchmarks", "data", "figures", "logs", "privacy", "report", "tables")
 LONGEST_NAME = 64
+NAMED = {"learner": DEFAULT, "hpo": "ladder"}  # sections of several kinds, and the kind without a name
 PROJECT_KEYS = ("mode", "paths", "experiments")  # one for the whole project: no experiment overrides them
 STAND_IN = {  # for required keys that are wrong, so that the others can be checked; never part of a config
     "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},
@@ -141,12 +142,12 @@ def _gives(values: Any, key: KeyPath) -> bool:
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings merge key by key; everything else, lists included, is replaced whole, and so is a learner by another."""
+    """Mappings merge key by key; everything else, lists included, is replaced whole, and so is a section by one of another name."""
     merged = dict(below)
     for key, value in above.items():
         merge = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        if merge and key == "learner":
-            merge = value.get("name", name := merged[key].get("name", DEFAULT)) == name
+        if merge and key in NAMED:
+            merge = value.get("name", name := merged[key].get("name", NAMED[key])) == name
         merged[key] = overlay(merged[key], value) if merge else value
     return merged
 
@@ -275,8 +276,12 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     """JSON mode keeps types strict (no "yes" for 1.0) while lists may fill tuples."""
-    if isinstance(values.get("learner"), Mapping):
-        values = {**values, "learner": {"name": DEFAULT, **values["learner"]}}
+    named = {
+        key: {"name": name, **values[key]}
+        for key, name in NAMED.items()
+        if isinstance(values.get(key), Mapping)
+    }
+    values = {**values, **named}
     try:
         return Config.model_validate_json(json.dumps(values, default=str)), []
     except ValidationError as error:

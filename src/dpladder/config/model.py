@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from dpladder.config.learners import Descent, Learner
+from dpladder.config.searches import Hpo, Ladder
 from dpladder.config.section import Count, Fraction, Name, Positive, Section
 
 
@@ -286,6 +287,10 @@ class Config(Section):
     features: Features = Field(default_factory=Features, description=Features.__doc__)
     privacy: Privacy = Field(description=Privacy.__doc__)
     sweep: Sweep = Field(default_factory=Sweep, description=Sweep.__doc__)
+    hpo: Hpo = Field(
+        default_factory=Ladder,
+        description="How r is searched: by the ladder, or in one job with one output.",
+    )
     fit: Fit = Field(default_factory=Fit, description=Fit.__doc__)
     final: Final = Field(default_factory=Final, description=Final.__doc__)
     learner: Learner = Field(default_factory=Descent, description="What one private training is.")

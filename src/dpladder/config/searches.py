@@ -26,7 +26,10 @@ Padded = Annotated[
 class Ladder(Section):
     """Rungs of cheap trials, and r carried along them to the total (Panda et al.); sweep and fit are its sections."""
 
-    name: Literal["ladder"] = "ladder"
+    name: Literal["ladder"] = Field(
+        "ladder",
+        description="ladder, or a private search that pays for itself; config/README.md has them all",
+    )
 
 
 class RandomSearch(Section):

@@ -15,7 +15,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.privacy import noise
 from dpladder.privacy.noise import Floats, Shape
 
-Distribution = Literal["gaussian", "laplace", "uniform", "mask", "seed"]
+Distribution = Literal["gaussian", "laplace", "uniform", "mask", "seed", "within"]
 Number = TypeVar("Number", bound=np.generic)
 
 
@@ -93,6 +93,10 @@ class Meter:
         rests on: such generators are predictable."""
         seed = np.frombuffer(self._take(name, "seed", 1.0, ())[:8], dtype="<u8")
         return int(self._note(name, seed)[0])
+
+    def within(self, name: str) -> noise.DerivedNoise:
+        """A source for the meters of mechanisms inside this one, whose own draws may hang on secret ones made here."""
+        return noise.DerivedNoise(self._take(name, "within", 1.0, ()))
 
     def close(self) -> None:
         """Refuse unless everything declared was drawn, and nothing else was tried."""

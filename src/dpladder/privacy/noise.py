@@ -42,6 +42,17 @@ class SecretNoise:
 
 
 @dataclass(frozen=True)
+class DerivedNoise:
+    """Streams of a draw's own stream, for a mechanism inside the one that declared it."""
+
+    key: bytes = field(repr=False)
+
+    def stream(self, name: str, index: int) -> bytes:
+        """The key of one draw's own stream."""
+        return hmac.digest(self.key, encode([name, index]), "sha256")
+
+
+@dataclass(frozen=True)
 class ResearchNoise:
     """Repeatable noise for data declared public. It protects nobody."""
 

@@ -16,10 +16,12 @@ from dpladder import stages
 from dpladder.config import Config, Project
 from dpladder.config.load import BASE
 from dpladder.config.model import Rung
+from dpladder.config.searches import Ladder
 from dpladder.errors import Refused
 from dpladder.privacy import budget, gdp
 from dpladder.privacy.compose import Composition, compose
 from dpladder.privacy.ledger import Held, Item, State, Terms, check_terms
+from dpladder.privacy.price import price
 from dpladder.privacy.spend import Gaussian, Job, Partition, Spend, counts_for
 
 TRAIN, TEST = "train", "test"
@@ -218,8 +220,9 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
 
 
 def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
-    """The final training and, on a private test part, its evaluation."""
-    rules = ("train_final",) if config.dataset.public_test is not None else ("train_final", "evaluate")
+    """The final training, or the private search that puts its model out, and its evaluation on a private test part."""
+    final = stages.final_rule(config)
+    rules = (final,) if config.dataset.public_test is not None else (final, "evaluate")
     return tuple(stages.owned_job(project, name, rule, target=stages.target_name(target)) for rule in rules)
 
 
@@ -233,6 +236,8 @@ def _final(
 ) -> Spends:
     final, *tests = _final_jobs(project, name, config, target)
     spends = _known(finished, (final, *tests))
+    if final.rule == "private_search" and final not in spends:
+        spends[final] = _search(config, final, target)
     for test in tests:
         if test not in spends:
             others = [*before, *spends.get(final, ())]
@@ -243,6 +248,17 @@ def _final(
         mu = _final_mu(config, target, [*before, *(s for test in tests for s in spends[test])])
         spends[final] = (_spend(config, final, TRAIN, mu, "weights"),)
     return {job: spends[job] for job in (final, *tests)}
+
+
+def _search(config: Config, job: Job, target: float) -> tuple[Spend, ...]:
+    """A private search spends the whole total: the test part is paid for beside it (config/check.py)."""
+    assert not isinstance(config.hpo, Ladder)
+    events = price(config.hpo, target, config.privacy.delta, config.privacy.relation)
+    where = partition(config, TRAIN)
+    return tuple(
+        Spend(config.dataset.lineage, config.privacy.relation, where, job, one.event, one.count, "search")
+        for one in events
+    )
 
 
 def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
@@ -265,7 +281,7 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], trained: bo
     and the test part still never bears more than the training part (contract line 9); elsewhere it takes a share."""
     if config.evaluate.epsilon is not None:
         return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
-    if trained:
+    if trained:  # or searched
         return budget.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
     left = _final_mu(config, target, before)
     return left if _parallel(config) else left * math.sqrt(TEST_SHARE)

@@ -79,16 +79,17 @@ def declared(document: Mapping[str, Any]) -> dict[str, Any]:
 def plan_table(document: Mapping[str, Any]) -> str:
     """The same on a terminal: what each group of like jobs costs, the totals, and whether it may run."""
     spends = document["spends"]
-    total = math.fsum(s["mu"] ** 2 for s in spends if s["partition"] != "test") or 1.0
+    total = math.fsum((s["mu"] or 0.0) ** 2 for s in spends if s["partition"] != "test") or 1.0
     groups = Counter(
         (s["experiment"], s["rule"], s["label"], s["partition"], s["mu"], s["epsilon"]) for s in spends
     )
     lines = [
-        f"{'experiment':<14}{'rule':<13}{'buys':<12}{'reads':<12}{'jobs':>4}{'epsilon each':>14}{'share of mu^2':>15}"
+        f"{'experiment':<14}{'rule':<15}{'buys':<12}{'reads':<12}{'jobs':>4}{'epsilon each':>14}{'share of mu^2':>15}"
     ]
     for (experiment, rule, label, part, mu_each, epsilon), count in groups.items():
-        share = "in parallel" if part == "test" else f"{count * mu_each**2 / total:.1%}"
-        lines.append(f"{experiment:<14}{rule:<13}{label:<12}{part:<12}{count:>4}{up(epsilon):>14}{share:>15}")
+        whole = "has no mu" if mu_each is None else f"{count * mu_each**2 / total:.1%}"
+        share = "in parallel" if part == "test" else whole
+        lines.append(f"{experiment:<14}{rule:<15}{label:<12}{part:<12}{count:>4}{up(epsilon):>14}{share:>15}")
     lines.append("")
     lines += [
         f"{a['experiment']}: final model at epsilon = {up(a['epsilon'])} of {a['target_epsilon']:g}, search included"

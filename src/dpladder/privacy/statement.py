@@ -181,8 +181,11 @@ def _job_of(line: Document) -> Job:
     return Job(line["experiment"], line["rule"], tuple(sorted(line["wildcards"].items())))
 
 
-def _share(some: Iterable[Spend], of: Iterable[Spend]) -> float:
-    """Share of mu squared among the spends that read the training part."""
+def _share(some: Iterable[Spend], of: Sequence[Spend]) -> float | None:
+    """Share of mu squared among the spends that read the training part; none of a private search, whose training and
+    search are one."""
+    if any(spend.job.rule == "private_search" for spend in of):
+        return None
 
     def squares(spends: Iterable[Spend]) -> float:
         return math.fsum((mu(s.event, s.count) or 0.0) ** 2 for s in spends if s.partition.parts != ("test",))
@@ -386,7 +389,7 @@ def _page_of(statement: Mapping[str, Any], lineage: str, dataset: Mapping[str, A
     delta, beside = statement["delta"], dataset["outside_this_dag"]
     lines = [f"**{first_line(statement, lineage)}**", ""]
     lines += [
-        f"This DAG's releases together: epsilon = {up(dataset['epsilon'])} (mu = {up(dataset['mu'], 6)}). Outside this DAG: "
+        f"This DAG's releases together: epsilon = {up(dataset['epsilon'])}{_mu_of(dataset)}. Outside this DAG: "
         + (
             f"epsilon = {up(beside['epsilon'])} over {beside['jobs']} jobs." if beside["jobs"] else "nothing."
         ),
@@ -395,7 +398,7 @@ def _page_of(statement: Mapping[str, Any], lineage: str, dataset: Mapping[str, A
         "|---|---|---|---|",
     ]
     lines += [
-        f"| `{path}` | {a['target_epsilon']:g} | {up(a['epsilon'])} | {a['search_share']:.1%} |"
+        f"| `{path}` | {a['target_epsilon']:g} | {up(a['epsilon'])} | {_percent(a['search_share'])} |"
         for path, a in dataset["artifacts"].items()
     ]
     lines += [
@@ -422,6 +425,14 @@ def _page_of(statement: Mapping[str, Any], lineage: str, dataset: Mapping[str, A
             f"Several {dataset['unit']}s of one group together bear k mu; epsilon of this DAG for groups of {groups}.",
         ]
     return [*lines, ""]
+
+
+def _mu_of(dataset: Mapping[str, Any]) -> str:
+    return f" (mu = {up(dataset['mu'], 6)})" if dataset["mu"] is not None else ""
+
+
+def _percent(share: float | None) -> str:
+    return "in one with it" if share is None else f"{share:.1%}"
 
 
 def _where(line: Mapping[str, Any]) -> str:

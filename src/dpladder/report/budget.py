@@ -24,6 +24,7 @@ from dpladder.report.style import (
     PALE,
     PURPLE,
     SKY,
+    VERMILLION,
     Document,
     canvas,
     percent,
@@ -37,6 +38,7 @@ COLOURS = {
     "feature covariance": BLUE,
     "trial scores": GREEN,
     "final training": ORANGE,
+    "private search": VERMILLION,
     "test count": PURPLE,
     "earlier versions": GREY,
     "this workflow": INK,
@@ -113,6 +115,7 @@ def _name(line: Document) -> str:
         "estimate_mean": "feature mean",
         "estimate_covariance": "feature covariance",
         "train_final": "final training",
+        "private_search": "private search",
         "evaluate": "test count",
     }[line["rule"]]
 

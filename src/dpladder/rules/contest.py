@@ -6,36 +6,27 @@ accounted as in a release; nothing here is one.
 
 from __future__ import annotations
 
-import hmac
-import math
-import time
-from collections.abc import Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpladder.config.learners import Learner
 from dpladder.config.model import Resources
 from dpladder.errors import Refused
 from dpladder.job import Task
-from dpladder.learn import score
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
-from dpladder.learn.registry import method
+from dpladder.learn.interface import Constants, Data
 from dpladder.privacy import gdp
 from dpladder.privacy.ledger import Terms
 from dpladder.privacy.meter import Draw, Meter
-from dpladder.privacy.noise import Floats, ResearchNoise, Shape
+from dpladder.privacy.noise import DerivedNoise, Floats, ResearchNoise, Shape
 from dpladder.privacy.spend import Counted, Gaussian, Job
 from dpladder.rules.private import constants_of, part_of, read_raw
-from dpladder.rules.training import hyper_of
-from dpladder.search.hpo import Answer, Ask, Asking, Declared, Found, Mask, Setting, Units
+from dpladder.rules.trainings import Bench, Training, answers, correct
+from dpladder.search.hpo import Answer, Ask, Asking, Declared, Found, Setting, Units
 from dpladder.search.hpo import Method as Searching
 from dpladder.search.space import bounds
 
-WIDE = 32  # trainings that share a pass
 GRID, GRID_REPEATS = 13, 8
 
 
@@ -88,19 +79,6 @@ class Straight:
         return Found(1.0, setting.mu, answer.weights)
 
 
-@dataclass(frozen=True, eq=False)
-class Training:
-    name: str
-    ask: Ask
-    entry: Entry
-
-    @property
-    def hyper(self) -> Hyper:
-        learner = self.entry.learner
-        r = None if learner.searches is None else self.ask.r
-        return hyper_of(learner, self.entry.setting.search, r, self.ask.mu)
-
-
 @dataclass
 class Run:
     """One search under way: what it asks for next, and what it has used so far."""
@@ -122,21 +100,11 @@ class Run:
             self.meter.close()
 
 
-@dataclass(frozen=True)
-class Below:
-    """The streams below one stream: a hash for each."""
-
-    stem: bytes
-
-    def stream(self, name: str, index: int) -> bytes:
-        return hmac.digest(self.stem, f"{name} {index}".encode(), "sha256")
-
-
 class PublicMeter(Meter):
     """Quick draws for public data, the only data that ResearchNoise is for. Hardened normals would be half of the time."""
 
     def __init__(self, draws: Sequence[Draw], source: ResearchNoise) -> None:
-        super().__init__(draws, Below(source.stream("contest", 0)))
+        super().__init__(draws, DerivedNoise(source.stream("contest", 0)))
 
     def gaussian(self, name: str, scale: float, shape: Shape) -> Floats:
         seed = np.frombuffer(self._take(name, "gaussian", scale, shape), np.uint32)
@@ -175,14 +143,13 @@ def contest(arena: Arena, entries: Sequence[Entry], repeats: int) -> list[Row]:
 
 def oracle(arena: Arena, setting: Setting, learner: Learner) -> float:
     """The best mean test accuracy over a grid of r, each training with the whole total: what no private search knows."""
-    entry = Entry("oracle", Straight(), setting, learner)
     trainings = [
-        Training(f"oracle {setting.epsilon} {r} {again}", Ask(r, setting.mu), entry)
+        Training(f"oracle {setting.epsilon} {r} {again}", Ask(r, setting.mu), learner, setting.search)
         for r in np.geomspace(*bounds(setting.search), GRID).tolist()
         for again in range(GRID_REPEATS)
     ]
-    answers, _ = trained(arena, trainings)
-    right = correct([answer.weights for answer in answers], arena.test)
+    found, _ = answers(_bench(arena), trainings)
+    right = correct([one.weights for one in found], arena.test)
     return float(right.reshape(GRID, GRID_REPEATS).mean(axis=1).max()) / len(arena.test.labels)
 
 
@@ -200,47 +167,17 @@ def started(arena: Arena, entry: Entry, repeat: int) -> Run:
 def answer(arena: Arena, pending: Sequence[Run]) -> None:
     """Trains what all searches ask for, and takes each one to its next wish."""
     trainings = [
-        Training(f"{run.name} {run.trainings} {place}", ask, run.entry)
+        Training(f"{run.name} {run.trainings} {place}", ask, run.entry.learner, run.entry.setting.search)
         for run in pending
         for place, ask in enumerate(run.asks)
     ]
-    answers, seconds = trained(arena, trainings)
+    found, seconds = answers(_bench(arena), trainings)
     first = 0
     for run in pending:
         own = slice(first, first := first + len(run.asks))
         run.trainings += sum(ask.share for ask in run.asks)
         run.seconds += sum(seconds[own])
-        run.step(answers[own])
-
-
-def trained(arena: Arena, trainings: Sequence[Training]) -> tuple[list[Answer], Floats]:
-    """Each one's weights and score, and its share of the time. Every core has a batch of its own."""
-    batches = [*_batches(trainings, arena.resources.threads)]
-    answers: dict[int, Answer] = {}
-    seconds = np.empty(len(trainings))
-    with ThreadPoolExecutor(arena.resources.threads) as pool:
-        together = pool.map(partial(_together, arena), ([trainings[i] for i in batch] for batch in batches))
-        for batch, (own, spent) in zip(batches, together, strict=True):
-            answers |= zip(batch, own, strict=True)
-            steps = np.array([trainings[i].hyper.steps for i in batch])
-            seconds[batch] = spent * steps / steps.sum()
-    return [answers[i] for i in range(len(trainings))], seconds
-
-
-def correct(heads: Sequence[Weights], data: Data) -> NDArray[np.int64]:
-    """How many predictions of each head are right. Linear ones are told in one pass."""
-    features, labels = data.features, data.labels
-    if any(len(head) > 1 for head in heads):
-        return np.array([score.correct_count(head, features, labels) for head in heads])
-    found = np.zeros(len(heads), np.int64)
-    for place in range(0, len(heads), WIDE):
-        layers = [layer for (layer,) in heads[place : place + WIDE]]
-        for start in range(0, len(labels), score.CHUNK):
-            part = slice(start, start + score.CHUNK)
-            logits = score.logits((np.concatenate(layers),), features[part])
-            chosen = logits.reshape(len(logits), len(layers), -1).argmax(axis=2)
-            found[place : place + WIDE] += (chosen == labels[part, None]).sum(axis=0)
-    return found
+        run.step(found[own])
 
 
 def summary(arena: Arena, entry: Entry, runs: Sequence[Run]) -> Row:
@@ -263,59 +200,19 @@ def summary(arena: Arena, entry: Entry, runs: Sequence[Run]) -> Row:
     )
 
 
-def _batches(trainings: Sequence[Training], cores: int) -> Iterator[list[int]]:
-    """Places of those that read the same records. A batch is as long as its longest, so like lengths go together; the
-    longest first, so that cores end together."""
-    wide = min(WIDE, math.ceil(len(trainings) / cores))
-    groups: dict[Hashable, list[int]] = {}
-    for place, training in enumerate(trainings):
-        ask = training.ask
-        groups.setdefault((id(ask.trained), id(ask.counted), training.entry.learner), []).append(place)
-    for group in groups.values():
-        group.sort(key=lambda place: -trainings[place].hyper.steps)
-        yield from (group[start : start + wide] for start in range(0, len(group), wide))
-
-
-def _together(arena: Arena, trainings: Sequence[Training]) -> tuple[list[Answer], float]:
-    """Trained as a release would be, each with the noise that it declares, and on one core."""
-    began = time.perf_counter()
-    ask, learner = trainings[0].ask, trainings[0].entry.learner
-    module, hypers = method(learner.name), [training.hyper for training in trainings]
-    constants = replace(arena.constants, n0=round(ask.share * arena.constants.n0))
-    data, resources = _some(arena.train, ask.trained), arena.resources.model_copy(update={"threads": 1})
-    meters = [
-        PublicMeter(module.declare(learner, hyper, constants).draws, _noise(arena, training.name))
-        for hyper, training in zip(hypers, trainings, strict=True)
-    ]
-    heads: list[Weights]
-    if hasattr(module, "train_many"):
-        many = module.train_many(data, hypers, learner, constants, meters, resources)
-        heads = [(head.copy(),) for head in many]  # whoever keeps one must not keep all
-    else:
-        heads = [
-            module.train(data, hyper, learner, constants, meter, resources)
-            for hyper, meter in zip(hypers, meters, strict=True)
-        ]
-    for meter in meters:
-        meter.close()
-    counts = correct(heads, _some(arena.train, ask.counted))
-    answers = [Answer(head, int(count)) for head, count in zip(heads, counts, strict=True)]
-    return answers, time.perf_counter() - began
-
-
-def _some(data: Data, mask: Mask | None) -> Data:
-    if mask is None:
-        return data
-    units = None if data.units is None else data.units[mask]
-    return replace(data, features=data.features[mask], labels=data.labels[mask], units=units)
-
-
 def _units(data: Data) -> Units:
     """Whose each record is; in public data without units, its own number."""
     if data.units is not None:
         return data.units
     numbers = np.arange(len(data.labels), dtype=np.uint64)
     return np.stack([numbers, numbers], axis=1).view(np.uint8)
+
+
+def _bench(arena: Arena) -> Bench:
+    def meter(name: str, draws: Sequence[Draw]) -> Meter:
+        return PublicMeter(draws, _noise(arena, name))
+
+    return Bench(arena.train, arena.constants, arena.resources, meter)
 
 
 def _noise(arena: Arena, name: str) -> ResearchNoise:

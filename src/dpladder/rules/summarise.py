@@ -71,7 +71,7 @@ def _targets(task: Task) -> list[dict[str, Any]]:
                 "mu_final": facts["mu"],
                 "epsilon_final": gdp.epsilon(facts["mu"], task.cfg["privacy"]["delta"]),
                 "fit": fit,
-                "r_star": None if fit is None else fit["r_star"],
+                "r_star": facts.get("r"),
                 **choice,
                 "sigma": facts["sigma"],
                 "test": read_json(metrics),

@@ -20,6 +20,7 @@ def train_final(task: Task) -> None:
     def produce(meter: Meter, folder: Path) -> None:
         found = training.run(read(task, train), meter, task)
         facts = {
+            "r": r,
             "mu": training.hyper.mu,
             "sigma": getattr(training.declared.events[0].event, "sigma", None),
             "experiment": task.experiment,

@@ -95,12 +95,12 @@ class Method(Protocol):
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking: ...
 
 
-def alone(asking: Asking, train: Callable[[Ask], Answer]) -> Found:
-    """Drives one search, a training at a time."""
+def alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> Found:
+    """Drives one search to its end."""
     try:
         asks = next(asking)
         while True:
-            asks = asking.send([train(ask) for ask in asks])
+            asks = asking.send(answer(asks))
     except StopIteration as done:
         found: Found = done.value
         return found
