@@ -36,7 +36,7 @@ def searches(take):
 
 
 def chosen(r, epsilon=0.1):
-    return Trial(rung=0, trial=0, epsilon=epsilon, mu=epsilon / 3, r=r)
+    return Trial(rung=0, trial=0, epsilon=epsilon, mu=epsilon / 3, r=r, score=0.0, sd=1.0, counted=1)
 
 
 def assert_splits(search, place):

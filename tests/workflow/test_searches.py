@@ -22,7 +22,8 @@ def searching(**experiments):
     return {
         "sweep": {"rungs": RUNGS, "search": {"steps": [2, 4]}},
         "experiments": {
-            name: {"hpo": hpo | experiments.get(name, {}), "sweep": {"rungs": []}} for name, hpo in few.items()
+            name: {"hpo": hpo | experiments.get(name, {}), "sweep": {"rungs": []}}
+            for name, hpo in few.items()
         },
     }
 
