@@ -238,6 +238,11 @@ def test_selections_add_up_beside_gaussians(apart: bool) -> None:
         assert together <= compose(plan, DELTA, adaptive=True).epsilon
 
 
+def test_selections_chosen_as_results_come_in_pay_for_choosing_their_order_late() -> None:
+    tuned = [spend(SubsetSelect(0.2, RepeatAndSelect(Gaussian(8.0), 10, 1.0), Gaussian(8.0), True))]
+    assert compose(tuned, DELTA, adaptive=True).epsilon > 1.1 * compose(tuned, DELTA).epsilon
+
+
 def test_rounds_of_pure_dp_cost_what_randomised_response_does() -> None:
     rounds = compose([spend(Exponential(0.1), count=19), spend_mu(0.05)], DELTA)
     assert rounds.accountant == "profile"

@@ -18,7 +18,7 @@ Mean = Annotated[float, Field(gt=1, le=1000, description="expected number of run
 Padded = Annotated[
     bool,
     Field(
-        description="train as often as there may ever be runs, so that the job's time does not tell how many counted"
+        description="train as often as there may ever be runs, so that the job's time does not tell how many counted: at a mean of 10, 1,090 times for a logarithmic law, 327 geometric, 44 Poisson"
     ),
 ]
 
