@@ -107,6 +107,11 @@ def _suggest(project: Project, as_json: bool) -> int:
                 f"experiment {name}: {config.learner.name} searches nothing, so there is no ladder to suggest. Its "
                 "training spends the whole total."
             )
+        if stages.final_rule(config) == "private_search":
+            raise Refused(
+                f"experiment {name}: {config.hpo.name} climbs no ladder, so there is none to suggest. It spends the whole "
+                "total in one job."
+            )
     proposed = {
         name: suggest(min(stages.targets(config)), config.privacy.delta, _signal(config))
         for name, config in project.experiments.items()

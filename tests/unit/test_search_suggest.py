@@ -78,10 +78,17 @@ def test_the_command_suggests_for_the_configs_total(capsys):
     assert "sweep:" in capsys.readouterr().out
 
 
-def test_a_learner_without_a_ladder_is_told_so(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("without", "says"),
+    [
+        ({"learner": {"name": "one_step"}}, "one_step searches nothing"),
+        ({"hpo": {"name": "liu_talwar"}}, "liu_talwar climbs no ladder"),
+    ],
+)
+def test_who_climbs_no_ladder_is_told_so(tmp_path, capsys, without, says):
     config = yaml.safe_load(Path("config/config.yaml").read_text())
-    config |= {"learner": {"name": "one_step"}, "sweep": {"rungs": []}}
+    config |= {"sweep": {"rungs": []}} | without
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(config))
     assert main(["plan", "--suggest", "--configfile", str(path)]) == 1
-    assert "one_step searches nothing" in capsys.readouterr().err
+    assert says in capsys.readouterr().err

@@ -209,34 +209,30 @@ def _ladder(config: Config) -> Iterator[Problem]:
 
 def _hpo(config: Config) -> Iterator[Problem]:
     """A private search is one job that spends the whole total, so nothing else may bear on the training part."""
-    search, dataset = config.hpo, config.dataset
-    if isinstance(search, Ladder):
+    hpo, sweep, relation = config.hpo, config.sweep, config.privacy.relation
+    if isinstance(hpo, Ladder):
         return
-    here = ("hpo", "name")
-    given = f"given {search.name!r}; "
-    if config.learner.searches is None:
-        yield here, f"{given}learner {config.learner.name} has nothing to search; leave hpo out"
-    if config.sweep.rungs:
-        yield here, f"{given}it climbs no ladder; write sweep: {{rungs: []}} beside it"
-    if config.features.mean is not None or getattr(config.learner, "covariance", None) is not None:
-        yield here, f"{given}it spends the whole total; leave features.mean and learner.covariance out"
-    if config.final.budget != "remaining":
-        yield here, f"{given}it spends the whole total; leave final.budget out"
-    if config.sweep.select.by != "noisy_count" or config.sweep.select.part != "train":
-        yield here, f"{given}it counts on the training part; leave sweep.select.by and sweep.select.part out"
-    if config.sweep.search.draw != "stratified" or config.sweep.search.prior != "none":
-        yield here, f"{given}it draws r by itself; leave sweep.search.draw and sweep.search.prior out"
-    if search.name == "koskela_kulkarni" and config.privacy.relation != "add_remove":
-        yield here, f"{given}its bound holds under privacy.relation: add_remove alone"
-    parallel = dataset.split.rule == "hash" and config.privacy.relation == "add_remove"
-    if dataset.public_test is None and not parallel:
-        yield (
-            here,
-            (
-                f"{given}the test part must cost nothing beside it: name dataset.public_test, or use split.rule: hash and "
-                "privacy.relation: add_remove"
-            ),
-        )
+    shared = config.features.mean is not None or getattr(config.learner, "covariance", None) is not None
+    parallel = config.dataset.split.rule == "hash" and relation == "add_remove"
+    wrong = {
+        f"learner {config.learner.name} has nothing to search; leave hpo out": config.learner.searches
+        is None,
+        "it climbs no ladder; write sweep: {rungs: []} beside it": sweep.rungs,
+        "it draws r by itself; leave sweep.search.draw and sweep.search.prior out": (
+            (sweep.search.draw, sweep.search.prior) != ("stratified", "none")
+        ),
+        "it counts on the training part; leave sweep.select.by and sweep.select.part out": (
+            (sweep.select.by, sweep.select.part) != ("noisy_count", "train")
+        ),
+        "it spends the whole total; leave features.mean and learner.covariance out": shared,
+        "it spends the whole total; leave final.budget out": config.final.budget != "remaining",
+        "its bound holds under privacy.relation: add_remove alone": (
+            hpo.name == "koskela_kulkarni" and relation != "add_remove"
+        ),
+        "the test part must cost nothing beside it: name dataset.public_test, or use split.rule: hash and "
+        "privacy.relation: add_remove": config.dataset.public_test is None and not parallel,
+    }
+    yield from ((("hpo", "name"), f"given {hpo.name!r}; {what}") for what, holds in wrong.items() if holds)
 
 
 def _learner(config: Config) -> Iterator[Problem]:

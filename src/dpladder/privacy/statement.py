@@ -444,6 +444,15 @@ def _assumptions(statement: Mapping[str, Any]) -> list[str]:
         "add_remove": "neighbouring datasets differ by one unit more or less",
         "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may lie in two parts",
     }[statement["relation"]]
+    searched = any(
+        line["rule"] == "private_search"
+        for dataset in statement["datasets"].values()
+        for line in dataset["spends"]
+    )
+    secret = (
+        "Of a private search nothing is known but the model that it put out: not how often it trained, nor what lost. "
+        "Nobody watches its job from inside; a padded one takes its time whatever counted."
+    )
     return [
         f"Relation {statement['relation']}: {relation}. Delta = {statement['delta']:g}, one for the life of the lineage.",
         "Public by declaration: class list, nominal sizes, clip bounds, grids, split rule, caps, and every other key of the "
@@ -452,6 +461,7 @@ def _assumptions(statement: Mapping[str, Any]) -> list[str]:
         "computational; it is meant as ideal Gaussian noise, sampled in float64 with hardened sums.",
         "Sums are computed in float32 chunks and float64 totals; clipping leaves a declared slack for that.",
         "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops before anything is spent.",
+        *([secret] if searched else []),
         "A person whose records are in two lineages bears both.",
         "Versions: "
         + ", ".join(f"{name} {version}" for name, version in statement["versions"].items())
