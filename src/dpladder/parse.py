@@ -22,7 +22,7 @@ from dpladder.privacy.home import open_home
 from dpladder.privacy.ledger import Item, Ledger, State
 from dpladder.privacy.plan import Plan, make_plan
 from dpladder.privacy.show import declared, over_target, plan_document, plan_table
-from dpladder.privacy.spend import mu
+from dpladder.privacy.spend import Composed, Counted, mu
 from dpladder.privacy.statement import first_line
 
 Result = TypeVar("Result")
@@ -40,14 +40,15 @@ class Parsed:
         return declared(self.document)
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
-        """What Snakemake compares for a job. A fit also depends on what the plan leaves to the final training."""
+        """What Snakemake compares for a job. A fit also depends on the mu that the final training stands on: what the
+        plan leaves to it, and the statistics' that it shares."""
         params = stages.params(self.project, rule, wildcards)
         if rule == "fit_radius":
-            final = stages.owned_job(
-                self.project, wildcards["experiment"], "train_final", target=wildcards["target"]
-            )
-            (weights,) = self.plan.items[final].spends
-            params["final.mu"] = mu(weights.event, weights.count)
+            experiment = wildcards["experiment"]
+            jobs = [stages.owned_job(self.project, experiment, "train_final", target=wildcards["target"])]
+            if stages.statistics(self.project.experiments[experiment]) is not None:
+                jobs.append(stages.owned_job(self.project, experiment, "estimate_statistics"))
+            params["final.mu"] = mu(Composed(tuple(Counted(s.event, s.count) for s in self.plan.of(jobs))))
         return params
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from dpladder.code import digest_of
 from dpladder.config import Config, Project
 from dpladder.config.check import PATH_SOURCES
-from dpladder.config.learners import SECTIONS, Covariance, names
+from dpladder.config.learners import SECTIONS, Covariance, Statistics, names
 from dpladder.config.searches import Ladder
 from dpladder.privacy.spend import Job
 
@@ -60,6 +60,9 @@ STAGES: dict[str, Stage] = {
     "merge_features": Stage((), ("extract_features",)),
     "estimate_mean": Stage(RELEASE, ("merge_features",)),
     "estimate_covariance": Stage((*RELEASE, "learner.radius", "learner.covariance"), ("merge_features",)),
+    "estimate_statistics": Stage(
+        (*RELEASE, "learner.radius", "learner.statistics.epsilon"), ("merge_features",)
+    ),
     "run_trial": Stage((*TRAIN, "sweep.search", "sweep.select"), ("merge_features",)),
     "select_rung": Stage(("sweep.select",), ("run_trial",), private=False),
     "fit_radius": Stage(("fit", "sweep.search", "privacy.delta"), ("select_rung",), private=False),
@@ -143,7 +146,8 @@ def contestants(project: Project) -> list[Keys]:
             "epsilon": config.privacy.epsilon,
             "comparable": basis(config) == basis(project.main)
             and config.features.mean is None
-            and covariance(config) is None,
+            and covariance(config) is None
+            and statistics(config) is None,
         }
         for name in project.repeats
         for config in [project.experiments[name]]
@@ -281,6 +285,11 @@ def covariance(config: Config) -> Covariance | None:
     return getattr(config.learner, "covariance", None)
 
 
+def statistics(config: Config) -> Statistics | None:
+    """The noised sums that all trainings share, where the learner solves them instead of paying for its own each time."""
+    return getattr(config.learner, "statistics", None)
+
+
 def looks_back(config: Config) -> bool:
     """Whether a rung's draws use the earlier rungs' releases."""
     return config.sweep.search.prior != "none" or config.sweep.search.draw == "binary"
@@ -335,6 +344,8 @@ def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
     rungs = config.sweep.rungs
     if rule == "estimate_covariance":
         return covariance(config) is not None
+    if rule == "estimate_statistics":
+        return statistics(config) is not None
     if "rung" in wildcards:
         rung = int(wildcards["rung"])
         return rung < len(rungs) and int(wildcards.get("trial", 0)) < rungs[rung].trials

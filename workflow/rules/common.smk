@@ -85,6 +85,8 @@ MEAN = "results/{experiment}/mean/mean.safetensors"
 MEAN_RECORD = "results/{experiment}/mean/privacy.json"
 COVARIANCE = "results/{experiment}/covariance/covariance.safetensors"
 COVARIANCE_RECORD = "results/{experiment}/covariance/privacy.json"
+STATISTICS = "results/{experiment}/statistics/statistics.h5"
+STATISTICS_RECORD = "results/{experiment}/statistics/privacy.json"
 SCORE = "results/{experiment}/rungs/{rung}/trials/{trial}/score.json"
 TRIAL_RECORD = "results/{experiment}/rungs/{rung}/trials/{trial}/privacy.json"
 BEST = "results/{experiment}/rungs/{rung}/best.json"
@@ -147,6 +149,12 @@ def covariance_of(wildcards):
     if stages.covariance(config_of(wildcards)) is None:
         return []
     return path_of("estimate_covariance", COVARIANCE, wildcards.experiment)
+
+
+def statistics_of(wildcards):
+    if stages.statistics(config_of(wildcards)) is None:
+        return []
+    return path_of("estimate_statistics", STATISTICS, wildcards.experiment)
 
 
 # --- the ladder ---
@@ -254,6 +262,8 @@ def records_of(name):
         yield path_of("estimate_mean", MEAN_RECORD, name)
     if stages.covariance(config) is not None:
         yield path_of("estimate_covariance", COVARIANCE_RECORD, name)
+    if stages.statistics(config) is not None:
+        yield path_of("estimate_statistics", STATISTICS_RECORD, name)
     for rung, trials in ((str(rung), entry.trials) for rung, entry in enumerate(config.sweep.rungs)):
         for trial in map(str, range(trials)):
             yield path_of("run_trial", TRIAL_RECORD, name, rung=rung, trial=trial)

@@ -4,6 +4,7 @@ rule train_final:
         features=features_of("train"),
         mean=mean_of,
         covariance=covariance_of,
+        statistics=statistics_of,
     output:
         weights="results/{experiment}/final/{target}/weights.safetensors",
         privacy="results/{experiment}/final/{target}/privacy.json",

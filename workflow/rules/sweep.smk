@@ -41,11 +41,34 @@ rule estimate_covariance:
         "../scripts/estimate_covariance.py"
 
 
+rule estimate_statistics:
+    input:
+        features=features_of("train"),
+        mean=mean_of,
+    output:
+        statistics="results/{experiment}/statistics/statistics.h5",
+        privacy="results/{experiment}/statistics/privacy.json",
+    log:
+        "logs/{experiment}/estimate_statistics.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("estimate_statistics"),
+        code=CODE["estimate_statistics"],
+    script:
+        "../scripts/estimate_statistics.py"
+
+
 rule run_trial:
     input:
         features=trial_features,
         mean=mean_of,
         covariance=covariance_of,
+        statistics=statistics_of,
         below=rungs_below,
     output:
         weights="results/{experiment}/rungs/{rung}/trials/{trial}/weights.safetensors",

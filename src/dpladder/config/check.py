@@ -196,11 +196,18 @@ def _ladder(config: Config) -> Iterator[Problem]:
     if not isinstance(config.hpo, Ladder):
         return
     points = len({rung.epsilon for rung in config.sweep.rungs})
+    # With shared statistics all trainings have one budget, and a rung's epsilon buys scores alone.
+    shared = getattr(learner, "statistics", None) is not None
     if learner.searches is None and points:
         yield ("sweep", "rungs"), f"learner {learner.name} has nothing to search; write rungs: []"
     if learner.searches is not None and points == 0:
         yield ("sweep", "rungs"), f"given []; learner {learner.name} has an r to search, so add at least 1"
-    elif learner.searches is not None and points <= degree:
+    elif shared and config.fit.using != "pooled":
+        yield (
+            ("fit", "using"),
+            f"given {shown(config.fit.using)}; all trials solve the same statistics, one point for a line: set using: pooled",
+        )
+    elif learner.searches is not None and not shared and points <= degree:
         yield (
             ("sweep", "rungs"),
             f"{points} distinct epsilon for a fit of degree {degree}; it needs at least {degree + 1}",
@@ -282,7 +289,14 @@ _READS = {
     _mode: ("mode", "dataset.declared_public", "research.repeats"),
     _sources: ("dataset.source", "dataset.public_test", "dataset.public_validation", "dataset.classes"),
     _features: ("features.model", "features.weights", "dataset.source"),
-    _ladder: ("sweep.rungs", "fit.degree", "learner.name", "hpo.name"),
+    _ladder: (
+        "sweep.rungs",
+        "fit.degree",
+        "fit.using",
+        "learner.name",
+        "learner.statistics",
+        "hpo.name",
+    ),
     _sweep: ("sweep", "fit", "dataset.public_validation", "dataset.split"),
     _hpo: (
         "hpo",

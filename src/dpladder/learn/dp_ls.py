@@ -2,6 +2,7 @@
 
 theta_j = (A_j + alpha G + lambda I)^-1 b_j, where A_j and b_j sum x x^T and x over the class's own records and G sums
 x x^T over all. A record enters G and its own class alone, so each of the three costs what one record moves it by.
+alpha and lambda are post-processing, so one release of the sums answers any number of them.
 """
 
 from __future__ import annotations
@@ -21,9 +22,15 @@ from dpladder.privacy.spend import Counted, Gaussian
 
 
 def declare(learner: LeastSquares, hyper: Hyper, constants: Constants) -> Declaration:
-    own = learner.covariance is None
-    sigma = gdp.sigma(hyper.mu, 2 + own)
-    radius, classes, dimension = learner.radius, constants.classes, constants.dimension
+    if hyper.mu == 0.0:  # shared statistics are all that it stands on
+        return Declaration((), ())
+    return declare_sums(hyper.mu, learner.radius, constants, own=learner.covariance is None)
+
+
+def declare_sums(mu: float, radius: float, constants: Constants, own: bool = True) -> Declaration:
+    """Noised A_j and b_j of every class, and G where it is the release's own."""
+    sigma = gdp.sigma(mu, 2 + own)
+    classes, dimension = constants.classes, constants.dimension
     moments = sigma * moment_sensitivity(radius**2, constants)
     targets = sigma * vector_sensitivity(radius, constants)
     draws = (

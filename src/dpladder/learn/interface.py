@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,8 +54,8 @@ def public_random(constants: Constants, *purpose: int) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Hyper:
-    """One training: learning rate, steps, and the mu that all its steps together may spend. The ladder's r is
-    eta * steps."""
+    """One training: learning rate, steps, and the mu that all its steps together may spend; none of it where shared
+    statistics are all that it stands on. The ladder's r is eta * steps."""
 
     eta: float
     steps: int
@@ -78,6 +79,7 @@ class Data:
     labels: NDArray[np.int64]
     units: NDArray[np.uint8] | None = None  # (records, 16): whose record it is; Poisson sampling needs it
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
+    statistics: Path | None = None  # DP-LS's sums as released before (learn/statistics.py)
 
 
 @dataclass(frozen=True)

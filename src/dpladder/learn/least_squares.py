@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from dpladder.config.learners import LeastSquares
 from dpladder.config.model import Resources
+from dpladder.learn import statistics
 from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights
 from dpladder.learn.moments import (
     as_weights,
@@ -33,19 +35,67 @@ def fit(
     release: Release,
     resources: Resources,
 ) -> Weights:
+    """From sums of its own, from shared ones, or from both together."""
     records = load_records(data, constants, resources)
-    if data.covariance is None:
-        together = release("covariance", second_moment(records, learner.radius, records.chunks()))
-    else:
+    observe = partial(_sums, records, learner.radius) if hyper.mu else _nothing
+    known = partial(_known, data.statistics, hyper.mu, records.device)
+    if data.covariance is not None:
         together = torch.from_numpy(data.covariance).to(records.device)
+    elif hyper.mu:
+        own = release("covariance", second_moment(records, learner.radius, records.chunks()))
+        together = known("covariance", None, own)
+    else:
+        together = known("covariance", None, None)
 
-    def head(_: int, sums: Mapping[str, Tensor]) -> Tensor:
-        moments = to_matrix(sums["moments"] + learner.alpha * together)
-        return solve(moments / constants.n0, hyper.ridge, sums["targets"] / constants.n0)
+    def head(label: int, own: Mapping[str, Tensor]) -> Tensor:
+        moments, target = (known(name, label, own.get(name)) for name in ("moments", "targets"))
+        system = to_matrix(moments + learner.alpha * together)
+        return solve(system / constants.n0, hyper.ridge, target / constants.n0)
 
-    observe = partial(_sums, records, learner.radius)
     threads = threads_of(records, resources)
-    return as_weights(class_by_class(constants.classes, threads, observe, release, head))
+    return as_weights(torch.stack(class_by_class(constants.classes, threads, observe, release, head)))
+
+
+@torch.inference_mode()
+def release_sums(
+    path: Path,
+    data: Data,
+    mu: float,
+    radius: float,
+    constants: Constants,
+    release: Release,
+    resources: Resources,
+) -> None:
+    """All noised sums into a file, for trainings to share."""
+    records = load_records(data, constants, resources)
+    with statistics.create(path, mu, constants) as file:
+
+        def keep(label: int, sums: Mapping[str, Tensor]) -> None:
+            for name, total in sums.items():
+                file[name][label] = total.cpu().numpy()
+
+        file["covariance"][:] = release("covariance", second_moment(records, radius, records.chunks())).cpu()
+        observe = partial(_sums, records, radius)
+        class_by_class(constants.classes, threads_of(records, resources), observe, release, keep)
+
+
+def _known(
+    shared: Path | None, mu: float, device: torch.device, name: str, label: int | None, own: Tensor | None
+) -> Tensor:
+    """A sum as well as it is known. Two releases of it, with independent noise of variances proportional to mu^-2, weigh
+    as mu^2: that has the least variance, proportional to (mu_own^2 + mu_shared^2)^-1, what one release at the mu of both
+    together would have."""
+    if shared is None:
+        assert own is not None, "a training without shared statistics releases its own"
+        return own
+    before = torch.from_numpy(statistics.read(shared, name, label)).to(device)
+    if own is None:
+        return before
+    return before.lerp(own, mu**2 / (mu**2 + statistics.mu_of(shared) ** 2))
+
+
+def _nothing(_: int) -> dict[str, Tensor]:
+    return {}
 
 
 def _sums(records: Records, radius: float, label: int) -> dict[str, Tensor]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from dpladder.learn.interface import Constants, Data, Release, Weights
 from dpladder.learn.records import Records, Rows, load, prepare
 
 CHUNK = 1024
+Conclusion = TypeVar("Conclusion")
 LARGEST = 1e7  # of a weight: times the largest radius, float64 still tells probabilities apart by such logits
 
 
@@ -40,12 +42,12 @@ def class_by_class(
     threads: int,
     observe: Callable[[int], Mapping[str, Tensor]],
     release: Release,
-    conclude: Callable[[int, Mapping[str, Tensor]], Tensor],
-) -> Tensor:
+    conclude: Callable[[int, Mapping[str, Tensor]], Conclusion],
+) -> list[Conclusion]:
     """What is concluded of each class from its released sums. Sums and conclusions of as many classes as there are
     threads run side by side, and no more are held; releases keep the order of the classes."""
     observe, conclude = torch.inference_mode()(observe), torch.inference_mode()(conclude)
-    heads: list[Tensor] = []
+    concluded: list[Conclusion] = []
     with ThreadPoolExecutor(threads) as pool:
         each = pool.map if threads > 1 else map
         for first in range(0, classes, threads):
@@ -53,8 +55,8 @@ def class_by_class(
             released = [
                 {name: release(name, total) for name, total in sums.items()} for sums in each(observe, group)
             ]
-            heads += each(conclude, group, released)
-    return torch.stack(heads)
+            concluded += each(conclude, group, released)
+    return concluded
 
 
 def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:

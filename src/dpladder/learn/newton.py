@@ -50,7 +50,8 @@ def fit(
         slope = release("gradient", total) / constants.n0 + hyper.ridge * weights
         observe = partial(_hessian, records, weights, levels, learner)
         move = partial(_move, slope, hyper.ridge, MAJORANT[learner.link] / constants.n0)
-        weights = finite(weights - class_by_class(constants.classes, threads, observe, release, move))
+        moves = class_by_class(constants.classes, threads, observe, release, move)
+        weights = finite(weights - torch.stack(moves))
         if learner.link == "softmax":  # a shift of all classes alike changes no probability, but the penalty
             weights -= weights.mean(0)
     return as_weights(weights)

@@ -34,10 +34,10 @@ Spends = dict[Job, tuple[Spend, ...]]
 
 @dataclass(frozen=True)
 class TrialBudget:
-    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2."""
+    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2. What is free is None."""
 
     total: float
-    weights: float
+    weights: float | None
     score: float | None
 
 
@@ -139,9 +139,13 @@ def terms_of(config: Config) -> Terms:
 
 
 def trial_budget(config: Config, rung: int) -> TrialBudget:
-    """mu of one trial at its rung's epsilon; a share of its square pays for the score."""
+    """mu of one trial at its rung's epsilon; a share of its square pays for the score. Solving shared statistics is
+    free, which leaves all of it to the score."""
     total = gdp.mu(config.sweep.rungs[rung].epsilon, config.privacy.delta)
-    if config.sweep.select.by == "public":
+    public = config.sweep.select.by == "public"
+    if stages.statistics(config) is not None:
+        return TrialBudget(total, None, None if public else total)
+    if public:
         return TrialBudget(total, total, None)
     score = math.sqrt(config.sweep.select.share) * total
     return TrialBudget(total, gdp.remaining(total, [score]), score)
@@ -196,7 +200,8 @@ def _flat(spends: Spends) -> list[Spend]:
 
 
 def _ladder(project: Project, name: str, config: Config) -> Spends:
-    """The spends that every target of an experiment stands on: the noised mean and covariance, and the sweep."""
+    """The spends that every target of an experiment stands on: the noised mean, covariance and statistics, and the
+    sweep."""
     jobs: Spends = {}
     if config.features.mean is not None:
         job = stages.owned_job(project, name, "estimate_mean")
@@ -209,13 +214,20 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
         jobs[job] = (
             _spend(config, job, TRAIN, gdp.mu(covariance.epsilon, config.privacy.delta), "covariance"),
         )
+    statistics = stages.statistics(config)
+    if statistics is not None:
+        job = stages.owned_job(project, name, "estimate_statistics")
+        jobs[job] = (
+            _spend(config, job, TRAIN, gdp.mu(statistics.epsilon, config.privacy.delta), "statistics"),
+        )
     for index, rung in enumerate(config.sweep.rungs):
         cost = trial_budget(config, index)
+        buys = (("weights", TRAIN, cost.weights), ("score", config.sweep.select.part, cost.score))
         for trial in range(rung.trials):
             job = stages.owned_job(project, name, "run_trial", rung=index, trial=trial)
-            jobs[job] = (_spend(config, job, TRAIN, cost.weights, "weights"),)
-            if cost.score is not None:
-                jobs[job] += (_spend(config, job, config.sweep.select.part, cost.score, "score"),)
+            spends = tuple(_spend(config, job, part, mu, label) for label, part, mu in buys if mu is not None)
+            if spends:  # solving shared statistics and counting on a public source cost nothing
+                jobs[job] = spends
     return jobs
 
 

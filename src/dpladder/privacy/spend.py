@@ -187,7 +187,7 @@ class Job:
 
 def counts_for(experiment: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
     """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version of a job spent: the
-    experiment's own jobs, and those of a rung, a mean or a covariance that it shares with their owner."""
+    experiment's own jobs, and those of a rung, a mean, a covariance or statistics that it shares with their owner."""
 
     def kind(job: Job) -> tuple[str, str, str | None]:
         return job.experiment, job.rule, dict(job.wildcards).get("rung")

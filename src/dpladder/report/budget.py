@@ -36,6 +36,7 @@ SEARCH = ("rung", "trial")  # how the names of what the search costs begin
 COLOURS = {
     "feature mean": SKY,
     "feature covariance": BLUE,
+    "feature statistics": BLUE,
     "trial scores": GREEN,
     "final training": ORANGE,
     "private search": VERMILLION,
@@ -114,6 +115,7 @@ def _name(line: Document) -> str:
     return {
         "estimate_mean": "feature mean",
         "estimate_covariance": "feature covariance",
+        "estimate_statistics": "feature statistics",
         "train_final": "final training",
         "private_search": "private search",
         "evaluate": "test count",
@@ -121,7 +123,7 @@ def _name(line: Document) -> str:
 
 
 def _order(name: str) -> tuple[int, int]:
-    """The features' mean and covariance first, then the rungs as they are climbed, then the rest as COLOURS has it."""
+    """The features' mean, covariance and statistics first, then the rungs as they are climbed, then the rest as COLOURS has it."""
     if name not in COLOURS:
         return 1, int(name.removeprefix("rung "))
     place = list(COLOURS).index(name)

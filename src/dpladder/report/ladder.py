@@ -37,7 +37,7 @@ def plot_ladder(summary: Document, path: Path) -> None:
     """r against the axis that the fit runs along: all trials, each rung's best, the fit, and r* of each target."""
     against = summary["targets"][0]["fit"]["against"]
     rungs = [(rung[against], rung) for rung in summary["rungs"]]
-    targets = [(target[f"{against}_final"], target) for target in summary["targets"]]
+    targets = [(target["fit"][against], target) for target in summary["targets"]]
     places = [x for x, _ in (*rungs, *targets)]
     with canvas(path) as figure:
         axes = figure.subplots()

@@ -43,7 +43,7 @@ def plot_scores(summary: Document, path: Path) -> None:
 
 def _draw_rung(axes: Axes, rung: Document, number: int) -> None:
     best = rung["best"]
-    axes.set_title(f"ε = {plain(rung['epsilon'])} per trial")
+    axes.set_title(f"rung {number + 1}, trained at ε = {plain(rung['epsilon'])}")
     axes.axvline(best["r"], color=VERMILLION, lw=1, alpha=0.4)
     scored = [(trial, share(trial)) for trial in rung["trials"]]
     for trial, score in scored:

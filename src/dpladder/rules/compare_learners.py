@@ -53,7 +53,7 @@ def _entries_of(task: Task, constants: Constants) -> list[Entry]:
     entered = task.cfg["contestants"]
     if other := [entry["experiment"] for entry in entered if not entry["comparable"]]:
         raise BadInput(
-            f"experiments {', '.join(other)} have other data or features than the first, or a noised mean or covariance, "
+            f"experiments {', '.join(other)} have other data or features than the first, or a noised mean, covariance or statistics, "
             "so their learners cannot be compared with the others. Leave them out of this config."
         )
     learners = [entry["learner"]["name"] for entry in entered]

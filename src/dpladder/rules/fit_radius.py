@@ -9,6 +9,7 @@ from dpladder.job import Task, read_json, section, write_json
 from dpladder.privacy import gdp
 from dpladder.rules.record import write_record
 from dpladder.search.fit import fit_radius as fit
+from dpladder.search.select import best
 from dpladder.search.trial import Trial
 
 
@@ -18,7 +19,9 @@ def fit_radius(task: Task) -> None:
     epsilon = gdp.epsilon(mu, task.cfg["privacy.delta"])
     settings = section(task, "fit", Fit)
     found = fit(trials, epsilon, mu, section(task, "sweep.search", Search), settings)
-    facts = dataclasses.asdict(found) | settings.model_dump(mode="json") | {"epsilon": epsilon, "mu": mu}
-    # What r* stands for is the learner's to say, when it trains.
+    winner = best(trials)
+    facts = dataclasses.asdict(found) | settings.model_dump(mode="json")
+    facts |= {"epsilon": epsilon, "mu": mu, "best": {"rung": winner.rung, "trial": winner.trial}}
+    # What r* and the best trial's number stand for is the learner's to say, when it trains.
     write_json(task.output["fit"], {name: facts[name] for name in facts if name not in ("eta", "steps")})
     write_record(task, free="computed from released scores alone")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors.numpy import load_file
 
 from dpladder import stages
@@ -80,20 +82,28 @@ def part_of(task: Task, part: str) -> Part:
 
 
 def read(task: Task, part: Part) -> Data:
-    """The features as a training sees them: with the released mean taken away, and the released covariance beside them,
-    where there are any."""
+    """The features as a training sees them: with the released mean taken away, and the released covariance or statistics
+    beside them, where there are any."""
     data = read_raw(part)
     if task.input["mean"]:
         mean = load_file(task.input["mean"])["mean"]
         data = replace(data, features=apply_mean(data.features, mean, task.cfg["features.mean"]["radius"]))
     if task.input.get("covariance"):
         data = replace(data, covariance=load_file(task.input["covariance"])["covariance"])
+    if task.input.get("statistics"):
+        data = replace(data, statistics=Path(task.input["statistics"]))
     return data
+
+
+def read_nothing(task: Task, part: Part) -> Data:
+    """What a training sees that stands on released statistics alone."""
+    features = np.empty((0, part.dimension), np.float32)
+    return Data(features, np.empty(0, np.int64), statistics=Path(task.input["statistics"]))
 
 
 def shared(task: Task) -> dict[str, str]:
     """The releases that `read` uses, by their bytes."""
-    return {name: file_digest(task.input.get(name, [])) for name in ("mean", "covariance")}
+    return {name: file_digest(task.input.get(name, [])) for name in ("mean", "covariance", "statistics")}
 
 
 def read_raw(part: Part) -> Data:
@@ -118,7 +128,10 @@ def constants_of(task: Task, part: Part) -> Constants:
 
 def file_digest(path: str | list[str]) -> str:
     """A released input by its bytes; empty where the rule has none."""
-    return stages.digest(Path(path).read_bytes().hex()) if isinstance(path, str) else ""
+    if not isinstance(path, str):
+        return ""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def release_once(

@@ -12,7 +12,7 @@ from dpladder.learn import weights
 from dpladder.privacy import gdp
 from dpladder.report.tables import summary_table, write_table
 from dpladder.rules.record import write_record
-from dpladder.rules.training import chosen, hyper_of
+from dpladder.rules.training import chosen, hyper_of, of_trial
 from dpladder.search.space import bounds
 
 
@@ -40,7 +40,8 @@ def summarise(task: Task) -> None:
 def _rung(found: dict[str, Any], learner: Learner, search: Search) -> dict[str, Any]:
     trials = []
     for trial in found["trials"]:
-        choice = chosen(learner, hyper_of(learner, search, trial["r"], trial["mu"]))
+        own = of_trial(learner, trial["trial"])
+        choice = chosen(own, hyper_of(learner, search, trial["r"], trial["mu"]))
         facts = {key: trial[key] for key in ("trial", "r", "score", "counted")}
         trials.append(facts | choice | {"score_sd": trial["sd"]})
     first, best = found["trials"][0], found["best"]
@@ -62,7 +63,9 @@ def _targets(task: Task) -> list[dict[str, Any]]:
         own, fits, task.input["finals"], task.input["metrics"], strict=True
     ):
         _, facts = weights.load(Path(final))
-        choice: dict[str, Any] = {name: facts[name] for name in ("eta", "ridge", "steps") if name in facts}
+        choice: dict[str, Any] = {
+            name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts
+        }
         targets.append(
             {
                 "target_epsilon": artifact["target_epsilon"],

@@ -13,8 +13,10 @@ from dpladder.rules.training import chosen, training_of
 
 def train_final(task: Task) -> None:
     held, train = reserved(task), part_of(task, "train")
-    r = read_json(task.input["fit"])["r_star"] if task.input["fit"] else None
-    training = training_of(task, r, held.mu("weights"), constants_of(task, train))
+    fit = read_json(task.input["fit"]) if task.input["fit"] else None
+    r, trial = (None, 0) if fit is None else (fit["r_star"], fit["best"]["trial"])
+    constants = constants_of(task, train)
+    training = training_of(task, r, held.mu("weights"), constants, trial)
     choice = chosen(training.learner, training.hyper)
 
     def produce(meter: Meter, folder: Path) -> None:

@@ -11,8 +11,8 @@ class Trial:
 
     rung: int
     trial: int
-    epsilon: float  # of the rung
-    mu: float  # of the training
+    epsilon: float  # that r is fitted along: the rung's, or that of statistics which all trials share
+    mu: float  # of the training; of the statistics
     r: float
     score: float  # noised count of correct predictions
     sd: float  # of the score's noise

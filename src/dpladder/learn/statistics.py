@@ -1,0 +1,46 @@
+"""DP-LS's noised sums as a file, for all trainings that share them: written and read one class at a time.
+
+float32 is rounding after the release. What it loses is far below the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.learn.interface import Constants
+from dpladder.learn.second_order import coordinates
+
+
+@contextmanager
+def create(path: Path, mu: float, constants: Constants) -> Iterator[h5py.File]:
+    """A file to fill: `covariance`, and `moments` and `targets` with one row for each class."""
+    classes, dimension = constants.classes, constants.dimension
+    size = coordinates(dimension)
+    with h5py.File(path, "w") as file:
+        file.attrs["mu"] = mu
+        for name, shape in (
+            ("covariance", (size,)),
+            ("moments", (classes, size)),
+            ("targets", (classes, dimension)),
+        ):
+            file.create_dataset(name, shape, np.float32)
+        yield file
+
+
+def mu_of(path: Path) -> float:
+    """What the sums cost together."""
+    with h5py.File(path, "r", locking=False) as file:
+        return float(file.attrs["mu"])
+
+
+def read(path: Path, name: str, label: int | None = None) -> NDArray[np.float64]:
+    """One sum; a class's own where `label` names one."""
+    with h5py.File(path, "r", locking=False) as file:
+        found: NDArray[np.float64] = file[name][() if label is None else label].astype(np.float64)
+        return found
