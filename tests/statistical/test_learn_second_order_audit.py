@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dpladder.config.learners import FeatureCovariance, LeastSquares, Newton
-from dpladder.learn import audit, dp_newton, moments
-from dpladder.learn.audit import mechanisms, shared_covariance, sums
+from dpladder.learn import audit, dp_ls, dp_newton, moments
+from dpladder.learn.audit import mechanisms, shared_covariance, shared_statistics, sums
 from dpladder.privacy.audit import Mechanism, Report, run_audit
 
 KEY = b"a public key for audits in tests"
@@ -48,10 +48,11 @@ def stuck(name: str) -> Callable[..., Any]:
     ("make", "name"),
     [
         (lambda: sums(LeastSquares(), 1), "moments"),
+        (shared_statistics, "moments"),
         (lambda: sums(Newton(), 1), "hessian"),
         (lambda: sums(FeatureCovariance(), 2), "gradient"),
     ],
-    ids=["moments of classes", "Hessians of classes", "descent steps"],
+    ids=["moments of classes", "shared moments of classes", "Hessians of classes", "descent steps"],
 )
 def test_shared_noise_is_caught(
     make: Callable[[], Mechanism], name: str, monkeypatch: pytest.MonkeyPatch
@@ -77,6 +78,15 @@ def test_records_outside_the_ball_are_caught(monkeypatch: pytest.MonkeyPatch) ->
     honest = moments.in_ball
     monkeypatch.setattr(moments, "in_ball", lambda records, rows, radius: honest(records, rows, 2 * radius))
     assert "sensitivity over scale of noise" in failed(run_audit([shared_covariance()], KEY))
+
+
+@pytest.mark.parametrize("name", ["moment_sensitivity", "vector_sensitivity"])
+def test_shared_statistics_with_too_small_a_sensitivity_are_caught(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = getattr(dp_ls, name)
+    monkeypatch.setattr(dp_ls, name, lambda bound, constants: honest(bound, constants) / 2)
+    assert "sensitivity over scale of noise" in failed(run_audit([shared_statistics()], KEY))
 
 
 def test_entries_off_the_diagonal_counted_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,14 @@ def test_without_a_name_the_section_is_the_papers_learner() -> None:
         ({"name": "dp_ls", "radus": 2.0}, ["learner.radus", "did you mean radius?"]),
         ({"name": "dp_newton", "link": "softmx"}, ["learner.link: given 'softmx'", "did you mean softmax?"]),
         ({"name": "dp_fc", "covariance": {}}, ["learner.covariance.epsilon: required", "covariance alone"]),
+        (
+            {"name": "dp_ls", "statistics": {"epsilon": 0.5}, "covariance": {"epsilon": 0.5}},
+            ["learner.statistics: hold the covariance already; name one of the two"],
+        ),
+        (
+            {"name": "dp_ls", "statistics": {"epsilon": 0.5, "alpha": [0.1, 2.0]}},
+            ["learner.statistics.alpha[1]: given 2.0"],
+        ),
         ({"name": "dp_ls", "alpha": "much"}, ["learner.alpha: given 'much'", "a number, without quotes"]),
         ([1], ["learner: given [1]; write its keys under it"]),
         (None, ["learner: given nothing; write its keys under it"]),
@@ -99,6 +107,17 @@ def test_the_same_learner_keeps_what_an_override_does_not_name() -> None:
 def test_a_learner_that_searches_needs_rungs() -> None:
     message = problem(learner={"name": "dp_ls"}, sweep={"rungs": []})
     assert "sweep.rungs: given []; learner dp_ls has an r to search, so add at least 1" in message
+
+
+def test_shared_statistics_need_one_rung_alone_and_a_pooled_fit() -> None:
+    learner = {"name": "dp_ls", "statistics": {"epsilon": 0.5}}
+    one = {"rungs": [{"epsilon": 0.1, "trials": 4}]}
+    assert main(learner=learner, sweep=one).fit.using == "pooled"
+    assert "fit.using: given 'best'; all trials solve the same statistics" in problem(
+        learner=learner, sweep=one, fit={"using": "best"}
+    )
+    assert "add at least 1" in problem(learner=learner, sweep={"rungs": []})
+    assert "1 distinct epsilon" in problem(learner={"name": "dp_ls"}, sweep=one)
 
 
 def test_a_learner_that_searches_nothing_has_no_rungs() -> None:

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from dpladder.config.learners import Covariance, FeatureCovariance, LeastSquares, Newton
+from dpladder.config.learners import Covariance, FeatureCovariance, LeastSquares, Newton, Statistics
 from dpladder.config.model import Resources
-from dpladder.learn import dp_fc, dp_ls, dp_newton
+from dpladder.learn import dp_fc, dp_ls, dp_newton, statistics
 from dpladder.learn.interface import Constants, Data, Hyper, releasing
+from dpladder.learn.least_squares import release_sums
 from dpladder.learn.moments import noised_covariance, solve, to_coordinates, to_matrix
 from dpladder.learn.second_order import declare_covariance, moment_sensitivity, vector_sensitivity
 from dpladder.privacy import gdp
@@ -38,8 +39,11 @@ LEARNERS = {
 
 
 class Seeded:
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
     def stream(self, name: str, index: int) -> bytes:
-        return hashlib.sha256(f"{name} {index}".encode()).digest()
+        return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
 
 
 class Swallowing(Meter):
@@ -283,6 +287,138 @@ def test_preconditioning_follows_the_published_step():
     system = x.T @ x / n0 + 0.2 * np.eye(DIMENSION)
     expected = -0.7 * gradient @ np.linalg.inv(system)
     assert fitted(learner, Hyper(0.7, 1, 1.0), data) == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+# --- shared statistics --------------------------------------------------------------------------------------------
+
+SHARING = LeastSquares(radius=1.5, alpha=0.3, statistics=Statistics(epsilon=1.0))
+NOTHING = Data(np.empty((0, DIMENSION), np.float32), np.empty(0, np.int64))
+
+
+def released_sums(path, data, learner=SHARING, constants=CONSTANTS, mu=MU, release=None):
+    """The file that trainings share; with noise of its own unless a release is given."""
+    draws = dp_ls.declare_sums(mu, learner.radius, constants).draws
+    release = release or releasing(Meter(draws, Seeded(1)), draws)
+    with statistics.create(path, mu, constants) as keep:
+        release_sums(data, learner.radius, constants, release, keep, ONE)
+    return path
+
+
+def noised(seed, mu, data, learner=SHARING, constants=CONSTANTS):
+    """The sums and their declared noise in plain numpy: G, and A and b of each class, A and G as coordinates."""
+    x = data.features.astype(np.float64)
+    x *= np.minimum(1.0, learner.radius * (1 - 2.0**-10) / np.linalg.norm(x, axis=1, keepdims=True))
+    own = [x[data.labels == label] for label in range(constants.classes)]
+    sums = {
+        "covariance": [x.T @ x],
+        "moments": [rows.T @ rows for rows in own],
+        "targets": [rows.sum(0) for rows in own],
+    }
+    draws = {draw.name: draw for draw in dp_ls.declare_sums(mu, learner.radius, constants).draws}
+    meter = Meter(list(draws.values()), Seeded(seed))
+    return {
+        name: np.stack(
+            [
+                np.ravel(flat(total)) + meter.gaussian(name, draws[name].scale, draws[name].shape)
+                for total in totals
+            ]
+        )
+        for name, totals in sums.items()
+    }
+
+
+def flat(total):
+    return to_coordinates(torch.from_numpy(total)).numpy() if total.ndim == 2 else total
+
+
+def solved(sums, learner, ridge):
+    """theta_j = (A_j + alpha G + lambda I)^-1 b_j, projected as the learner does."""
+    heads = []
+    for moments, target in zip(sums["moments"], sums["targets"], strict=True):
+        system = to_matrix(torch.from_numpy(moments + learner.alpha * sums["covariance"][0])).numpy()
+        values, vectors = np.linalg.eigh(system / CONSTANTS.n0)
+        projected = vectors @ np.diag(np.maximum(values, 0.0) + ridge) @ vectors.T
+        heads.append(np.linalg.solve(projected, target / CONSTANTS.n0))
+    return np.stack(heads)
+
+
+def test_shared_statistics_cost_what_a_training_of_their_own_costs():
+    own = dp_ls.declare(LeastSquares(radius=1.5), Hyper(0.1, 1, MU), CONSTANTS)
+    assert (
+        dp_ls.declare_sums(MU, 1.5, CONSTANTS) == own == dp_ls.declare(SHARING, Hyper(0.1, 1, MU), CONSTANTS)
+    )
+    (counted,) = own.events
+    assert (counted.count, counted.event.sigma) == (3, pytest.approx(6.4616, rel=5e-5))
+
+
+def test_shared_statistics_are_the_clipped_sums_and_the_declared_noise(tmp_path):
+    path = released_sums(tmp_path / "sums", records())
+    assert statistics.mu_of(path) == MU
+    for name, expected in noised(1, MU, records()).items():
+        found = np.atleast_2d(statistics.read(path, name))
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-4)
+
+
+def test_any_number_of_trials_solve_one_release_and_draw_nothing(tmp_path):
+    path = released_sums(tmp_path / "sums", records())
+    sums = noised(1, MU, records())
+    for number, ridge in ((0, 0.1), (1, 0.1), (2, 3.0)):
+        learner = SHARING.model_copy(
+            update={"statistics": Statistics(epsilon=1.0, alpha=(0.1, 1.0))}
+        ).of_trial(number)
+        assert learner.alpha == (0.1, 1.0, 0.1)[number]
+        hyper = Hyper(1 / ridge, 1, 0.0)
+        declared = dp_ls.declare(learner, hyper, CONSTANTS)
+        assert declared.events == declared.draws == ()
+        meter = Meter(declared.draws, Seeded())
+        (found,) = dp_ls.train(replace(NOTHING, statistics=path), hyper, learner, CONSTANTS, meter, ONE)
+        meter.close()
+        assert found == pytest.approx(solved(sums, learner, ridge), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("mu", [0.02, MU, 3.0])
+def test_a_refined_training_weighs_both_releases_by_inverse_variance(tmp_path, mu):
+    shared = released_sums(tmp_path / "sums", records())
+    before, own = noised(1, MU, records()), noised(0, mu, records())
+    share = mu**2 / (mu**2 + MU**2)
+    both = {name: share * own[name] + (1 - share) * before[name] for name in own}
+    hyper = Hyper(2.0, 1, mu)
+    meter = Meter(dp_ls.declare(SHARING, hyper, CONSTANTS).draws, Seeded())
+    data = replace(records(), statistics=shared)
+    (found,) = dp_ls.train(data, hyper, SHARING, CONSTANTS, meter, ONE)
+    meter.close()
+    assert found == pytest.approx(solved(both, SHARING, 0.5), rel=1e-4, abs=1e-5)
+
+
+def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
+    """Under a huge ridge weights are the targets, and so show their noise: that of one release at the mu of both."""
+    constants = Constants(n0=200, classes=40, dimension=120)
+    random = np.random.default_rng(0)
+    data = Data(random.normal(size=(50, 120)).astype(np.float32) / 100, random.integers(0, 40, 50))
+    exact_sums = np.stack(
+        [data.features[data.labels == label].astype(np.float64).sum(0) for label in range(40)]
+    )
+    for mu in (MU / 2, 2 * MU):
+        shared = released_sums(tmp_path / "sums", data, constants=constants)
+        hyper = Hyper(1e-12, 1, mu)
+        draws = dp_ls.declare(SHARING, hyper, constants).draws
+        (found,) = dp_ls.train(
+            replace(data, statistics=shared), hyper, SHARING, constants, Meter(draws, Seeded()), ONE
+        )
+        noise = found * hyper.ridge * constants.n0 - exact_sums
+        sd = math.sqrt(3) * SHARING.radius / math.hypot(mu, MU)
+        # 4,800 draws: 4 standard errors
+        assert noise.std() == pytest.approx(sd, rel=4 / math.sqrt(2 * noise.size))
+        assert abs(noise.mean()) < 4 * sd / math.sqrt(noise.size)
+
+
+def test_shared_statistics_without_noise_are_ridge_regression(tmp_path):
+    learner = SHARING.model_copy(update={"radius": WIDE})
+    path = released_sums(tmp_path / "sums", records(), learner, release=exact)
+    for r in (0.1, 30.0):
+        found = fitted(learner, Hyper(r, 1, 0.0), replace(NOTHING, statistics=path))
+        own = fitted(LeastSquares(radius=WIDE, alpha=0.3), Hyper(r, 1, 1.0), records())
+        assert found == pytest.approx(own, rel=1e-4, abs=1e-6)
 
 
 # --- with noise ---------------------------------------------------------------------------------------------------

@@ -97,6 +97,47 @@ def test_a_shared_covariance_is_charged_once_for_all_that_use_it() -> None:
         assert own == {"main": ["main"], "ls": ["main"], "wider": ["wider"], "alone": []}[artifact.experiment]
 
 
+STATISTICS = {"name": "dp_ls", "statistics": {"epsilon": 0.6}}
+
+
+def test_trials_on_shared_statistics_pay_for_their_scores_alone() -> None:
+    made = plan(
+        learner=STATISTICS,
+        sweep={"rungs": [{"epsilon": 0.1, "trials": 4}]},
+        final={"targets": [1.0, 2.0]},
+        experiments={
+            "finer": {"learner": {"statistics": {"alpha": [0.1, 1.0]}}},
+            "wider": {"learner": {"radius": 2.0}},
+        },
+    )
+    charged = {job: item.spends for job, item in made.items.items()}
+    shared = {job.experiment: spends for job, spends in charged.items() if job.rule == "estimate_statistics"}
+    assert list(shared) == ["main", "wider"]
+    (statistics,) = shared["main"]
+    assert mu(statistics.event) == pytest.approx(gdp.mu(0.6, 1e-5), rel=1e-9)
+    trials = [spends for job, spends in charged.items() if job.rule == "run_trial"]
+    assert len(trials) == 12
+    for (score,) in trials:
+        assert score.label == "score"
+        assert mu(score.event) == pytest.approx(gdp.mu(0.1, 1e-5), rel=1e-9)
+    for artifact in made.artifacts:
+        assert artifact.target * 0.99999 < artifact_cost(made, artifact).epsilon <= artifact.target
+        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_statistics"]
+        assert own == ["wider" if artifact.experiment == "wider" else "main"]
+
+
+def test_trials_on_shared_statistics_with_public_scores_are_free(tmp_path: Any) -> None:
+    (tmp_path / "v.npz").touch()
+    made = plan(
+        learner=STATISTICS,
+        dataset={"public_validation": f"npz:{tmp_path / 'v.npz'}"},
+        sweep={"select": {"by": "public"}},
+    )
+    assert [job.rule for job in made.items] == ["estimate_statistics", "train_final", "evaluate"]
+    (artifact,) = made.artifacts
+    assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
+
+
 def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
     config = project().main
     bare = config.model_copy(
@@ -186,6 +227,8 @@ OTHER_COVARIANCE = {
     "learner": {"covariance": {"epsilon": 0.7}},
     "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.7}}}},
 }
+SHARED_STATISTICS = {"learner": STATISTICS, "experiments": {"finer": {"learner": {"alpha": 0.5}}}}
+OTHER_STATISTICS = {"learner": {"statistics": {"epsilon": 0.5}}}
 SHARED_TRIALS = {"experiments": {"mu-axis": {"fit": {"against": "mu"}}}}
 OTHER_TRIALS = {"sweep": {"search": {"eta": [0.02, 5.0]}}}
 
@@ -194,6 +237,7 @@ OTHER_TRIALS = {"sweep": {"search": {"eta": [0.02, 5.0]}}}
     ("shared", "change", "rule"),
     [
         (SHARED_COVARIANCE, OTHER_COVARIANCE, "estimate_covariance"),
+        (SHARED_STATISTICS, OTHER_STATISTICS, "estimate_statistics"),
         (SHARED_TRIALS, OTHER_TRIALS, "run_trial"),
     ],
 )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 
+import numpy as np
 import pytest
+from workspace import mixture
 
 from dpladder.learn import weights
+from dpladder.privacy import gdp
 from dpladder.privacy.statement import check, read_statement
 
 COVARIANCE = {"epsilon": 0.3}
@@ -22,6 +26,17 @@ ALONE = {
     "sweep": {"rungs": RUNGS},
     "experiments": {"single": {"learner": {"name": "one_step"}, "sweep": {"rungs": []}}},
 }
+
+
+STATISTICS = {
+    "learner": {"name": "dp_ls", "radius": 4.0, "statistics": {"epsilon": 0.8, "alpha": [0.1, 1.0]}},
+    "dataset": {"public_validation": "npz:validation.npz"},
+    "sweep": {"rungs": [{"epsilon": 0.2, "trials": 2}]},
+    "fit": {"using": "pooled"},
+    "final": {"targets": [1.0, 2.0]},
+    "experiments": {"open": {"sweep": {"select": {"by": "public"}}, "final": {"targets": [1.0]}}},
+}
+ANOTHER = {"experiments": {"heavier": {"learner": {"alpha": 0.5, "statistics": {"alpha": []}}}}}
 
 
 def rules(lines) -> Counter[str]:
@@ -51,6 +66,46 @@ def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(proje
     found = walk()
     assert found.due["estimate_covariance"] == 0
     assert found.charged == {"run_trial": 2, "train_final": 1, "evaluate": 1}
+
+
+def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(project, walk):
+    np.savez(project.folder / "validation.npz", **mixture(60, seed=1))
+    project.configure(STATISTICS)
+    project.finish("results/privacy.json", "results/main/summary.json")
+    assert rules({"rule": held.job.rule} for held in project.held()) == {
+        "estimate_statistics": 1,
+        "run_trial": 2,
+        "train_final": 3,
+        "evaluate": 3,
+    }
+    statement = read_statement(project.results)
+    assert check(statement, project.results) == []
+    tiny = statement["datasets"]["tiny"]
+    assert [line["label"] for line in tiny["spends"] if line["rule"] == "run_trial"] == ["score"] * 2
+    assert rules(line for line in tiny["spends"] if line["label"] == "statistics") == {
+        "estimate_statistics": 1
+    }
+    for path, artifact in tiny["artifacts"].items():
+        assert rules(artifact["jobs"])["run_trial"] == (0 if "/open/" in path else 2)
+        assert 0.9999 < artifact["epsilon"] / artifact["target_epsilon"] <= 1.0
+
+    for experiment in ("main", "open"):
+        folder = project.results / experiment / "rungs/0"
+        trials = json.loads((folder / "best.json").read_text())["trials"]
+        assert [trial["epsilon"] for trial in trials] == [0.8, 0.8]
+        assert [trial["mu"] for trial in trials] == pytest.approx([gdp.mu(0.8, 1e-5)] * 2)
+        assert [(trial["sd"] > 0) for trial in trials] == [experiment == "main"] * 2
+        told = [json.loads((folder / f"trials/{number}/score.json").read_text()) for number in (0, 1)]
+        assert [one["alpha"] for one in told] == [0.1, 1.0]
+    for target in json.loads((project.results / "main/summary.json").read_text())["targets"]:
+        fit = target["fit"]
+        assert fit["mu"] == pytest.approx(math.hypot(target["mu_final"], gdp.mu(0.8, 1e-5)))
+        assert target["alpha"] == (0.1, 1.0)[fit["best"]["trial"]]
+
+    project.configure(STATISTICS, ANOTHER)
+    found = walk()
+    assert found.due["estimate_statistics"] == 0
+    assert found.charged == {"run_trial": 2, "train_final": 2, "evaluate": 2}
 
 
 def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(project, walk):

@@ -26,6 +26,7 @@ from dpladder.config.learners import (
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import dp_zo, hyfree_dp, score
+from dpladder.learn.dp_ls import declare_sums
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, releasing
 from dpladder.learn.registry import LEARNERS, method
 from dpladder.learn.second_order import declare_covariance
@@ -93,7 +94,7 @@ def of_learner(learner: Learner) -> tuple[Mechanism, ...]:
                 differences(laplace, 3, "add_remove"),
             )
         case LeastSquares():
-            return sums(learner, 1, tight=True), sums(learner, 1, "replace_one")
+            return sums(learner, 1, tight=True), sums(learner, 1, "replace_one"), shared_statistics()
         case FeatureCovariance():
             return sums(learner, 1, tight=True), sums(learner, 3, "replace_one")
         case Newton():
@@ -235,6 +236,27 @@ def shared_covariance(mu: float = 2.0, radius: float = 2.0) -> Mechanism:
     pairs = neighbours((NOTHING, NOTHING), CANARIES, "add_remove")
     scale = declared.draws[0].scale
     return Mechanism("covariance", Composed(declared.events), declared.draws, scale, run, pairs, tight=True)
+
+
+def shared_statistics(mu: float = 2.0, radius: float = 2.0) -> Mechanism:
+    """The sums that trainings share."""
+    constants = Constants(N0, CLASSES, len(NOTHING[0]))
+    declared = declare_sums(mu, radius, constants)
+    scales = {draw.name: draw.scale for draw in declared.draws}
+
+    def run(records: Sequence[Record], meter: Meter) -> Floats:
+        from dpladder.learn.least_squares import release_sums
+
+        release, seen = releasing(meter, declared.draws), []
+
+        def keep(name: str, _: int | None, total: Any) -> None:
+            seen.append(total / scales[name])
+
+        release_sums(_data(records), radius, constants, release, keep, Resources(threads=1))
+        return np.concatenate(seen)
+
+    pairs = neighbours((NOTHING, NOTHING), CANARIES, "add_remove")
+    return Mechanism("statistics", Composed(declared.events), declared.draws, 1.0, run, pairs, tight=True)
 
 
 def right_and_wrong(mu: float = 2.0) -> Mechanism:

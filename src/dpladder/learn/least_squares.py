@@ -58,25 +58,27 @@ def fit(
 
 @torch.inference_mode()
 def release_sums(
-    path: Path,
     data: Data,
-    mu: float,
     radius: float,
     constants: Constants,
     release: Release,
+    keep: statistics.Keep,
     resources: Resources,
 ) -> None:
-    """All noised sums into a file, for trainings to share."""
+    """All noised sums, for trainings to share; each is kept as soon as it is released."""
     records = load_records(data, constants, resources)
-    with statistics.create(path, mu, constants) as file:
+    keep(
+        "covariance",
+        None,
+        release("covariance", second_moment(records, radius, records.chunks())).cpu().numpy(),
+    )
 
-        def keep(label: int, sums: Mapping[str, Tensor]) -> None:
-            for name, total in sums.items():
-                file[name][label] = total.cpu().numpy()
+    def conclude(label: int, sums: Mapping[str, Tensor]) -> None:
+        for name, total in sums.items():
+            keep(name, label, total.cpu().numpy())
 
-        file["covariance"][:] = release("covariance", second_moment(records, radius, records.chunks())).cpu()
-        observe = partial(_sums, records, radius)
-        class_by_class(constants.classes, threads_of(records, resources), observe, release, keep)
+    observe = partial(_sums, records, radius)
+    class_by_class(constants.classes, threads_of(records, resources), observe, release, conclude)
 
 
 def _known(

@@ -5,21 +5,24 @@ float32 is rounding after the release. What it loses is far below the noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import h5py
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpladder.learn.interface import Constants
 from dpladder.learn.second_order import coordinates
 
+Keep = Callable[[str, int | None, ArrayLike], None]
+"""Takes a released sum by its name, and its class where it has one."""
+
 
 @contextmanager
-def create(path: Path, mu: float, constants: Constants) -> Iterator[h5py.File]:
-    """A file to fill: `covariance`, and `moments` and `targets` with one row for each class."""
+def create(path: Path, mu: float, constants: Constants) -> Iterator[Keep]:
+    """A file to fill, one sum at a time: `covariance`, and `moments` and `targets` of each class."""
     classes, dimension = constants.classes, constants.dimension
     size = coordinates(dimension)
     with h5py.File(path, "w") as file:
@@ -30,7 +33,11 @@ def create(path: Path, mu: float, constants: Constants) -> Iterator[h5py.File]:
             ("targets", (classes, dimension)),
         ):
             file.create_dataset(name, shape, np.float32)
-        yield file
+
+        def keep(name: str, label: int | None, total: ArrayLike) -> None:
+            file[name][() if label is None else label] = total
+
+        yield keep
 
 
 def mu_of(path: Path) -> float:

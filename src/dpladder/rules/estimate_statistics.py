@@ -8,6 +8,7 @@ from dpladder.job import Task
 from dpladder.learn.dp_ls import declare_sums
 from dpladder.learn.interface import releasing
 from dpladder.learn.least_squares import release_sums
+from dpladder.learn.statistics import create
 from dpladder.privacy.meter import Meter
 from dpladder.rules.private import constants_of, part_of, read, release_once, reserved, shared
 
@@ -20,8 +21,8 @@ def estimate_statistics(task: Task) -> None:
 
     def produce(meter: Meter, folder: Path) -> None:
         release = releasing(meter, declared.draws)
-        path = folder / "statistics.h5"
-        release_sums(path, read(task, train), mu, radius, constants, release, task.resources)
+        with create(folder / "statistics.h5", mu, constants) as keep:
+            release_sums(read(task, train), radius, constants, release, keep, task.resources)
 
     spends = held.concrete("statistics", declared.events)
     inputs = {"train": train.seal, **shared(task)}
