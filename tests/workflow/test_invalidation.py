@@ -109,6 +109,20 @@ TABLE = {
         {"estimate_covariance": 1} | SWEEP | FINAL | PLAN | {"summarise": 2},
         {"estimate_covariance": 1, "run_trial": 6} | PAID,
     ),
+    "an experiment whose trials share statistics": (
+        edit(
+            {
+                "experiments": {
+                    "solved": {
+                        "learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}},
+                        "fit": {"using": "pooled"},
+                    }
+                }
+            }
+        ),
+        {"estimate_statistics": 1} | SWEEP | FINAL | PLAN | {"summarise": 2},
+        {"estimate_statistics": 1, "run_trial": 6} | PAID,
+    ),
     "a public test set": (
         public_source,
         {"prepare_public": 1, "extract_features": 1, "merge_features": 1, "evaluate": 1, **PLAN},
