@@ -18,7 +18,7 @@ from typing import Any
 from dpladder.code import digest_of
 from dpladder.config import Config, Project
 from dpladder.config.check import PATH_SOURCES
-from dpladder.config.learners import SECTIONS, Covariance, Statistics, names
+from dpladder.config.learners import SECTIONS, Covariance, Statistics, names, shares_releases
 from dpladder.config.searches import Ladder
 from dpladder.privacy.spend import Job
 
@@ -146,8 +146,7 @@ def contestants(project: Project) -> list[Keys]:
             "epsilon": config.privacy.epsilon,
             "comparable": basis(config) == basis(project.main)
             and config.features.mean is None
-            and covariance(config) is None
-            and statistics(config) is None,
+            and not shares_releases(config.learner),
         }
         for name in project.repeats
         for config in [project.experiments[name]]

@@ -53,7 +53,7 @@ def test_another_way_takes_nothing_over_from_the_one_below() -> None:
         ({"sweep": {"search": {"draw": "uniform"}}}, "it draws r by itself"),
         ({"sweep": {"search": {"prior": "monotone"}}}, "it draws r by itself"),
         ({"sweep": {"select": {"part": "validation"}}}, "it counts on the training part"),
-        ({"features": {"mean": {"epsilon": 0.1}}}, "leave features.mean and learner.covariance out"),
+        ({"features": {"mean": {"epsilon": 0.1}}}, "leave features.mean, learner.covariance"),
         (
             {"learner": {"name": "dp_fc", "covariance": {"epsilon": 0.1}}},
             "leave features.mean and learner.cov",

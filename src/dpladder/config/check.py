@@ -7,7 +7,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from dpladder.config.learners import Descending
+from dpladder.config.learners import Descending, shares_releases
 from dpladder.config.model import Config
 from dpladder.config.searches import Ladder
 from dpladder.config.wording import KeyPath, did_you_mean, shown
@@ -197,17 +197,17 @@ def _ladder(config: Config) -> Iterator[Problem]:
         return
     points = len({rung.epsilon for rung in config.sweep.rungs})
     # With shared statistics all trainings have one budget, and a rung's epsilon buys scores alone.
-    shared = getattr(learner, "statistics", None) is not None
+    solved = getattr(learner, "statistics", None) is not None
     if learner.searches is None and points:
         yield ("sweep", "rungs"), f"learner {learner.name} has nothing to search; write rungs: []"
     if learner.searches is not None and points == 0:
         yield ("sweep", "rungs"), f"given []; learner {learner.name} has an r to search, so add at least 1"
-    elif shared and config.fit.using != "pooled":
+    elif solved and config.fit.using != "pooled":
         yield (
             ("fit", "using"),
             f"given {shown(config.fit.using)}; all trials solve the same statistics, one point for a line: set using: pooled",
         )
-    elif learner.searches is not None and not shared and points <= degree:
+    elif learner.searches is not None and not solved and points <= degree:
         yield (
             ("sweep", "rungs"),
             f"{points} distinct epsilon for a fit of degree {degree}; it needs at least {degree + 1}",
@@ -219,7 +219,7 @@ def _hpo(config: Config) -> Iterator[Problem]:
     hpo, sweep, relation = config.hpo, config.sweep, config.privacy.relation
     if isinstance(hpo, Ladder):
         return
-    shared = config.features.mean is not None or getattr(config.learner, "covariance", None) is not None
+    shared = config.features.mean is not None or shares_releases(config.learner)
     parallel = config.dataset.split.rule == "hash" and relation == "add_remove"
     wrong = {
         f"learner {config.learner.name} has nothing to search; leave hpo out": config.learner.searches
@@ -231,7 +231,7 @@ def _hpo(config: Config) -> Iterator[Problem]:
         "it counts on the training part; leave sweep.select.by and sweep.select.part out": (
             (sweep.select.by, sweep.select.part) != ("noisy_count", "train")
         ),
-        "it spends the whole total; leave features.mean and learner.covariance out": shared,
+        "it spends the whole total; leave features.mean, learner.covariance and learner.statistics out": shared,
         "it spends the whole total; leave final.budget out": config.final.budget != "remaining",
         "its bound holds under privacy.relation: add_remove alone": (
             hpo.name == "koskela_kulkarni" and relation != "add_remove"

@@ -223,6 +223,11 @@ def learner_of(values: Mapping[str, Any]) -> Learner:
     return _ADAPTER.validate_json(json.dumps(values))
 
 
+def shares_releases(learner: Any) -> bool:
+    """Whether trainings stand on a release that is paid for beside them."""
+    return any(getattr(learner, name, None) is not None for name in ("covariance", "statistics"))
+
+
 def names(section: Any) -> tuple[str, ...]:
     """The learners that a section is for."""
     return get_args(section.model_fields["name"].annotation)

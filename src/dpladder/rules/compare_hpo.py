@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 
-from dpladder.config.learners import HyperparameterFree, Learner, learner_of
+from dpladder.config.learners import HyperparameterFree, Learner, learner_of, shares_releases
 from dpladder.config.model import Fit, Search
 from dpladder.errors import BadInput
 from dpladder.job import Task, section
@@ -114,10 +114,10 @@ def _learner_of(task: Task) -> Learner:
         raise BadInput(
             f"learner.name is {learner.name}, which has nothing to search. Choose one that has, such as dp_gd."
         )
-    if task.cfg["features.mean"] is not None or getattr(learner, "covariance", None) is not None:
+    if task.cfg["features.mean"] is not None or shares_releases(learner):
         raise BadInput(
-            "features.mean and learner.covariance are releases of their own, and a comparison of searches has none. "
-            "Remove them from this config."
+            "features.mean, learner.covariance and learner.statistics are releases of their own, and a comparison of "
+            "searches has none. Remove them from this config."
         )
     return learner
 
