@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.learners import AdamNoSecondMoment
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights, declaration
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, alone, declaration
 from dpladder.privacy.meter import Meter
 
 if TYPE_CHECKING:
@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 
 def declare(learner: AdamNoSecondMoment, hyper: Hyper, constants: Constants) -> Declaration:
     return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
-
-
-def train(
-    data: Data,
-    hyper: Hyper,
-    learner: AdamNoSecondMoment,
-    constants: Constants,
-    meter: Meter,
-    resources: Resources,
-) -> Weights:
-    return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
 
 
 def train_many(
@@ -49,6 +38,9 @@ def train_many(
     from dpladder.learn.engine import descend_heads
 
     return descend_heads(data, hypers, learner, constants, meters, resources, first_moment(learner))
+
+
+train = alone(train_many)
 
 
 def first_moment(learner: AdamNoSecondMoment) -> Begin:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dpladder.config.learners import FeatureCovariance
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, releasing
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, metered
 from dpladder.learn.second_order import covariance_draw
 from dpladder.privacy import gdp
-from dpladder.privacy.meter import Draw, Meter
+from dpladder.privacy.meter import Draw
 from dpladder.privacy.spend import Counted, Gaussian
 
 
@@ -23,18 +23,6 @@ def declare(learner: FeatureCovariance, hyper: Hyper, constants: Constants) -> D
     return Declaration((Counted(Gaussian(sigma), hyper.steps + own),), draws)
 
 
-def train(
-    data: Data,
-    hyper: Hyper,
-    learner: FeatureCovariance,
-    constants: Constants,
-    meter: Meter,
-    resources: Resources,
-) -> Weights:
-    release = releasing(meter, declare(learner, hyper, constants).draws)
-    return fit(data, hyper, learner, constants, release, resources)
-
-
 def fit(
     data: Data,
     hyper: Hyper,
@@ -46,3 +34,6 @@ def fit(
     from dpladder.learn import preconditioned
 
     return preconditioned.fit(data, hyper, learner, constants, release, resources)
+
+
+train = metered(declare, fit)

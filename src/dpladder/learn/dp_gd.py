@@ -9,18 +9,12 @@ from numpy.typing import NDArray
 
 from dpladder.config.learners import Descent
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights, declaration
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, alone, declaration
 from dpladder.privacy.meter import Meter
 
 
 def declare(learner: Descent, hyper: Hyper, constants: Constants) -> Declaration:
     return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
-
-
-def train(
-    data: Data, hyper: Hyper, learner: Descent, constants: Constants, meter: Meter, resources: Resources
-) -> Weights:
-    return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
 
 
 def train_many(
@@ -34,3 +28,6 @@ def train_many(
     from dpladder.learn import engine
 
     return engine.train_many(data, hypers, learner, constants, meters, resources)
+
+
+train = alone(train_many)

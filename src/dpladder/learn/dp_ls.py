@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dpladder.config.learners import LeastSquares
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, releasing
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, metered
 from dpladder.learn.second_order import (
     coordinates,
     covariance_draw,
@@ -17,7 +17,7 @@ from dpladder.learn.second_order import (
     vector_sensitivity,
 )
 from dpladder.privacy import gdp
-from dpladder.privacy.meter import Draw, Meter
+from dpladder.privacy.meter import Draw
 from dpladder.privacy.spend import Counted, Gaussian
 
 
@@ -41,13 +41,6 @@ def declare_sums(mu: float, radius: float, constants: Constants, own: bool = Tru
     return Declaration((Counted(Gaussian(sigma), 2 + own),), draws)
 
 
-def train(
-    data: Data, hyper: Hyper, learner: LeastSquares, constants: Constants, meter: Meter, resources: Resources
-) -> Weights:
-    release = releasing(meter, declare(learner, hyper, constants).draws)
-    return fit(data, hyper, learner, constants, release, resources)
-
-
 def fit(
     data: Data,
     hyper: Hyper,
@@ -59,3 +52,6 @@ def fit(
     from dpladder.learn import least_squares
 
     return least_squares.fit(data, hyper, learner, constants, release, resources)
+
+
+train = metered(declare, fit)

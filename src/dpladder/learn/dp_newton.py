@@ -12,10 +12,10 @@ import math
 
 from dpladder.config.learners import Newton
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, releasing
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Release, Weights, metered
 from dpladder.learn.second_order import coordinates, moment_sensitivity, vector_sensitivity
 from dpladder.privacy import gdp
-from dpladder.privacy.meter import Draw, Meter
+from dpladder.privacy.meter import Draw
 from dpladder.privacy.spend import Counted, Gaussian
 
 
@@ -39,16 +39,12 @@ def bounds(learner: Newton, classes: int) -> tuple[float, float]:
     return math.sqrt(classes), math.sqrt(classes) / 4.0
 
 
-def train(
-    data: Data, hyper: Hyper, learner: Newton, constants: Constants, meter: Meter, resources: Resources
-) -> Weights:
-    release = releasing(meter, declare(learner, hyper, constants).draws)
-    return fit(data, hyper, learner, constants, release, resources)
-
-
 def fit(
     data: Data, hyper: Hyper, learner: Newton, constants: Constants, release: Release, resources: Resources
 ) -> Weights:
     from dpladder.learn import newton
 
     return newton.fit(data, hyper, learner, constants, release, resources)
+
+
+train = metered(declare, fit)

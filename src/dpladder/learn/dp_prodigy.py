@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.learners import StepSizeFree
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights, declaration
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, alone, declaration
 from dpladder.privacy.meter import Meter
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 def declare(learner: StepSizeFree, hyper: Hyper, constants: Constants) -> Declaration:
     return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
-
-
-def train(
-    data: Data, hyper: Hyper, learner: StepSizeFree, constants: Constants, meter: Meter, resources: Resources
-) -> Weights:
-    return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
 
 
 def train_many(
@@ -45,6 +39,9 @@ def train_many(
 
     whole = [replace(hyper, eta=1.0) for hyper in hypers]  # the update is the step, its size included
     return descend_heads(data, whole, learner, constants, meters, resources, prodigy(learner))
+
+
+train = alone(train_many)
 
 
 def prodigy(learner: StepSizeFree) -> Begin:

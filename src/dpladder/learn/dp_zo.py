@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.learners import ZerothOrder
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, alone
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.spend import Counted, Gaussian
@@ -35,12 +35,6 @@ def noise_scale(learner: ZerothOrder, hyper: Hyper, constants: Constants) -> flo
     return sensitivity / gdp.pure_of_mu(1.0 / gdp.sigma(hyper.mu, hyper.steps))
 
 
-def train(
-    data: Data, hyper: Hyper, learner: ZerothOrder, constants: Constants, meter: Meter, resources: Resources
-) -> Weights:
-    return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
-
-
 def train_many(
     data: Data,
     hypers: Sequence[Hyper],
@@ -54,3 +48,6 @@ def train_many(
 
     scales = [noise_scale(learner, hyper, constants) for hyper in hypers]
     return descend_along_directions(data, hypers, scales, learner, constants, meters, resources)
+
+
+train = alone(train_many)

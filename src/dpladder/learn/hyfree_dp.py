@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.learners import HyperparameterFree
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, alone
 from dpladder.privacy import gdp
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.spend import Composed, Counted, Gaussian, Sampled
@@ -74,17 +74,6 @@ def loss_scale(found: Split, constants: Constants) -> float:
     return found.loss * constants.cap
 
 
-def train(
-    data: Data,
-    hyper: Hyper,
-    learner: HyperparameterFree,
-    constants: Constants,
-    meter: Meter,
-    resources: Resources,
-) -> Weights:
-    return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
-
-
 def train_many(
     data: Data,
     hypers: Sequence[Hyper],
@@ -98,3 +87,6 @@ def train_many(
 
     splits = [split(learner, hyper) for hyper in hypers]
     return descend_by_losses(data, hypers, splits, learner, constants, meters, resources)
+
+
+train = alone(train_many)

@@ -104,6 +104,32 @@ def releasing(meter: Meter, draws: Iterable[Draw]) -> Release:
     return release
 
 
+Train = Callable[[Data, Hyper, Any, Constants, Meter, Resources], Weights]
+
+
+def alone(train_many: Callable[..., NDArray[np.float32]]) -> Train:
+    """`train` of a learner that trains many over one pass."""
+
+    def train(
+        data: Data, hyper: Hyper, learner: Any, constants: Constants, meter: Meter, resources: Resources
+    ) -> Weights:
+        return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
+
+    return train
+
+
+def metered(declare: Callable[[Any, Hyper, Constants], Declaration], fit: Callable[..., Weights]) -> Train:
+    """`train` of a learner that releases its sums by the names it declares."""
+
+    def train(
+        data: Data, hyper: Hyper, learner: Any, constants: Constants, meter: Meter, resources: Resources
+    ) -> Weights:
+        release = releasing(meter, declare(learner, hyper, constants).draws)
+        return fit(data, hyper, learner, constants, release, resources)
+
+    return train
+
+
 class Method(Protocol):
     """A learner: a module with these two functions, and one line in the registry. `learner` is its own section of the
     config."""

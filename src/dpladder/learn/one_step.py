@@ -10,18 +10,12 @@ from numpy.typing import NDArray
 from dpladder.config.learners import Adam, OneStep
 from dpladder.config.model import Resources
 from dpladder.learn import dp_adam
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Weights
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, alone
 from dpladder.privacy.meter import Meter
 
 
 def declare(learner: OneStep, hyper: Hyper, constants: Constants) -> Declaration:
     return dp_adam.declare(_adam(learner), _once(learner, hyper), constants)
-
-
-def train(
-    data: Data, hyper: Hyper, learner: OneStep, constants: Constants, meter: Meter, resources: Resources
-) -> Weights:
-    return dp_adam.train(data, _once(learner, hyper), _adam(learner), constants, meter, resources)
 
 
 def train_many(
@@ -34,6 +28,9 @@ def train_many(
 ) -> NDArray[np.float32]:
     once = [_once(learner, hyper) for hyper in hypers]
     return dp_adam.train_many(data, once, _adam(learner), constants, meters, resources)
+
+
+train = alone(train_many)
 
 
 def _adam(learner: OneStep) -> Adam:
