@@ -116,7 +116,7 @@ class LeastSquares(Section):
         return self
 
     def of_trial(self, number: int) -> LeastSquares:
-        """As one trial reads it."""
+        """As one trial reads it, and the final training behind the best one."""
         values = (self.statistics and self.statistics.alpha) or (self.alpha,)
         return self.model_copy(update={"alpha": values[number % len(values)]})
 

@@ -41,11 +41,13 @@ def fit(
     known = partial(_known, data.statistics, hyper.mu, records.device)
     if data.covariance is not None:
         together = torch.from_numpy(data.covariance).to(records.device)
-    elif hyper.mu:
-        own = release("covariance", second_moment(records, learner.radius, records.chunks()))
-        together = known("covariance", None, own)
     else:
-        together = known("covariance", None, None)
+        own = (
+            release("covariance", second_moment(records, learner.radius, records.chunks()))
+            if hyper.mu
+            else None
+        )
+        together = known("covariance", None, own)
 
     def head(label: int, own: Mapping[str, Tensor]) -> Tensor:
         moments, target = (known(name, label, own.get(name)) for name in ("moments", "targets"))
@@ -67,11 +69,8 @@ def release_sums(
 ) -> None:
     """All noised sums, for trainings to share; each is kept as soon as it is released."""
     records = load_records(data, constants, resources)
-    keep(
-        "covariance",
-        None,
-        release("covariance", second_moment(records, radius, records.chunks())).cpu().numpy(),
-    )
+    together = release("covariance", second_moment(records, radius, records.chunks()))
+    keep("covariance", None, together.cpu().numpy())
 
     def conclude(label: int, sums: Mapping[str, Tensor]) -> None:
         for name, total in sums.items():

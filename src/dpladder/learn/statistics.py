@@ -49,5 +49,4 @@ def mu_of(path: Path) -> float:
 def read(path: Path, name: str, label: int | None = None) -> NDArray[np.float64]:
     """One sum; a class's own where `label` names one."""
     with h5py.File(path, "r", locking=False) as file:
-        found: NDArray[np.float64] = file[name][() if label is None else label].astype(np.float64)
-        return found
+        return np.asarray(file[name][() if label is None else label], np.float64)
