@@ -120,13 +120,6 @@ def test_shared_statistics_need_one_rung_alone_and_a_pooled_fit() -> None:
     assert "1 distinct epsilon" in problem(learner={"name": "dp_ls"}, sweep=one)
 
 
-def test_a_private_search_spends_its_total_beside_no_shared_release() -> None:
-    for shared in ("covariance", "statistics"):
-        learner = {"name": "dp_ls", shared: {"epsilon": 0.5}}
-        message = problem(learner=learner, sweep={"rungs": []}, hpo={"name": "papernot_steinke"})
-        assert f"hpo.name: given 'papernot_steinke'; it spends the whole total; leave" in message
-
-
 def test_a_learner_that_searches_nothing_has_no_rungs() -> None:
     message = problem(learner={"name": "one_step"})
     assert "sweep.rungs: learner one_step has nothing to search; write rungs: []" in message
