@@ -10,6 +10,8 @@ rule train_final:
         privacy="results/{experiment}/final/{target}/privacy.json",
     log:
         "logs/{experiment}/final/{target}/train.log",
+    wildcard_constraints:
+        experiment=finals_by("train_final"),
     conda:
         "../../envs/dpladder.yaml"
     threads: threads_of
@@ -20,8 +22,6 @@ rule train_final:
     params:
         cfg=cfg_of("train_final"),
         code=code_of("train_final"),
-    wildcard_constraints:
-        experiment=finals_by("train_final"),
     script:
         "../scripts/train_final.py"
 
@@ -35,6 +35,8 @@ rule private_search:
         privacy="results/{experiment}/final/{target}/privacy.json",
     log:
         "logs/{experiment}/final/{target}/search.log",
+    wildcard_constraints:
+        experiment=finals_by("private_search"),
     conda:
         "../../envs/dpladder.yaml"
     threads: threads_of
@@ -45,7 +47,5 @@ rule private_search:
     params:
         cfg=cfg_of("private_search"),
         code=code_of("private_search"),
-    wildcard_constraints:
-        experiment=finals_by("private_search"),
     script:
         "../scripts/private_search.py"
