@@ -18,7 +18,8 @@ from arena import DATA, DELTA, load
 from dpladder.config.learners import learner_of
 from dpladder.config.model import Fit, Search, Sweep
 from dpladder.learn.registry import LEARNERS
-from dpladder.report.learners import plot_learners, write_csv, write_markdown
+from dpladder.report.comparison import write_csv
+from dpladder.report.learners import plot_learners, write_markdown
 from dpladder.rules.compare_learners import EPSILONS, entries
 from dpladder.rules.contest import contest
 

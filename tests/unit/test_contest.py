@@ -17,8 +17,9 @@ from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy import gdp
 from dpladder.privacy.ledger import Terms
+from dpladder.report.comparison import write_csv
 from dpladder.report.hpo import publish
-from dpladder.report.learners import plot_learners, verdict, write_csv, write_markdown
+from dpladder.report.learners import plot_learners, verdict, write_markdown
 from dpladder.rules import contest as contests
 from dpladder.rules.compare_hpo import CONTESTANTS, ablations, compare, judge
 from dpladder.rules.compare_learners import entries
@@ -128,8 +129,11 @@ def test_noise_is_as_large_as_declared_and_independent_across_trainings(drawn):
 
 @pytest.mark.parametrize("learner", ["dp_gd", "dp_adam", "dp_ls"])
 def test_trainings_that_share_a_pass_are_what_they_are_alone(learner):
-    together = trained(arena(), asked(learner))
-    for training, shared in zip(asked(learner), together, strict=True):
+    """And those on other records keep to theirs."""
+    half = np.arange(400) < 200
+    trainings = [*asked(learner), *asked(learner, trained=half, counted=half, share=0.5)]
+    together = trained(arena(), trainings)
+    for training, shared in zip(trainings, together, strict=True):
         [alone] = trained(arena(), [training])
         for mine, yours in zip(alone.weights, shared.weights, strict=True):
             np.testing.assert_allclose(mine, yours, rtol=1e-4, atol=1e-6)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpladder.report.learners import write_csv
+from dpladder.report.comparison import epsilons, names, write_csv
 from dpladder.report.style import CYCLE, GREY, Document, canvas, percent_axis, plain
 
 
@@ -19,43 +19,44 @@ def publish(rows: Sequence[Document], about: str, csv: Path, table: Path, figure
 
 def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     """The means of all totals, then each total in full, the best first."""
-    epsilons = _epsilons(rows)
+    totals = epsilons(rows)
     lines = [
         f"Test accuracy of what each search puts out, {about}. Everything is paid for inside each total.",
         "",
     ]
-    if len(epsilons) > 1:
-        lines += [*_means(rows, epsilons), ""]
-    for epsilon in epsilons:
+    if len(totals) > 1:
+        lines += [*_means(rows), ""]
+    for epsilon in totals:
         lines += [*_details([row for row in rows if row["epsilon"] == epsilon]), ""]
     path.write_text("\n".join(lines), "utf-8")
 
 
 def plot_searches(rows: Sequence[Document], about: str, path: Path) -> None:
     """The mean as a dot, and a thin line to the 10th percentile."""
-    names, epsilons = _names(rows), _epsilons(rows)
-    with canvas(path, height=1.2 + 0.36 * len(names)) as figure:
+    order, totals = names(rows), epsilons(rows)
+    with canvas(path, height=1.2 + 0.36 * len(order)) as figure:
         axes = figure.subplots()
         for row in rows:
-            number = epsilons.index(row["epsilon"])
-            place = names.index(row["name"]) + 0.12 * (number - (len(epsilons) - 1) / 2)
+            number = totals.index(row["epsilon"])
+            place = order.index(row["name"]) + 0.12 * (number - (len(totals) - 1) / 2)
             below, low = row["oracle"] - row["mean"], row["oracle"] - row["p10"]
             color = CYCLE[number % len(CYCLE)]
             axes.plot([below, low], [place, place], color=color, lw=1, alpha=0.5)
-            label = f"total ε = {plain(row['epsilon'])}" if row["name"] == names[0] else None
+            label = f"total ε = {plain(row['epsilon'])}" if row["name"] == order[0] else None
             axes.plot(below, place, "o", ms=4, color=color, label=label)
         axes.axvline(0, color=GREY, lw=0.8)
-        axes.set(yticks=range(len(names)), yticklabels=names, xlabel="test accuracy below the oracle's")
+        axes.set(yticks=range(len(order)), yticklabels=order, xlabel="test accuracy below the oracle's")
         axes.set_title(about)
         axes.invert_yaxis()
         percent_axis(axes.xaxis)
         axes.legend(loc="lower right")
 
 
-def _means(rows: Sequence[Document], epsilons: Sequence[float]) -> list[str]:
+def _means(rows: Sequence[Document]) -> list[str]:
     """A line for each method, the best of each total in bold, and the oracle's below."""
+    totals = epsilons(rows)
     here = {(row["name"], row["epsilon"]): row for row in rows}
-    best = {epsilon: max(row["mean"] for row in rows if row["epsilon"] == epsilon) for epsilon in epsilons}
+    best = {epsilon: max(row["mean"] for row in rows if row["epsilon"] == epsilon) for epsilon in totals}
     tops = {row["epsilon"]: row["oracle"] for row in rows}
 
     def cell(name: str, epsilon: float) -> str:
@@ -63,10 +64,10 @@ def _means(rows: Sequence[Document], epsilons: Sequence[float]) -> list[str]:
         return f"**{mean:.3f}**" if mean == best[epsilon] else f"{mean:.3f}"
 
     return [
-        f"| total ε | {' | '.join(map(plain, epsilons))} |",
-        f"|---|{'---|' * len(epsilons)}",
-        *(f"| {name} | {' | '.join(cell(name, epsilon) for epsilon in epsilons)} |" for name in _names(rows)),
-        f"| oracle | {' | '.join(f'{tops[epsilon]:.3f}' for epsilon in epsilons)} |",
+        f"| total ε | {' | '.join(map(plain, totals))} |",
+        f"|---|{'---|' * len(totals)}",
+        *(f"| {name} | {' | '.join(cell(name, epsilon) for epsilon in totals)} |" for name in names(rows)),
+        f"| oracle | {' | '.join(f'{tops[epsilon]:.3f}' for epsilon in totals)} |",
     ]
 
 
@@ -88,11 +89,3 @@ def _details(rows: Sequence[Document]) -> list[str]:
 
 def _share(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.0%}"
-
-
-def _names(rows: Sequence[Document]) -> list[str]:
-    return [*dict.fromkeys(row["name"] for row in rows)]
-
-
-def _epsilons(rows: Sequence[Document]) -> list[float]:
-    return sorted({row["epsilon"] for row in rows})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
+from dpladder.report.comparison import epsilons, names
 from dpladder.report.style import (
     CYCLE,
     MARKERS,
@@ -24,18 +24,11 @@ REFERENCE = "dp_gd"
 SURE = 3.0  # standard errors, of few repeats, by which two means must differ before one is called better
 
 
-def write_csv(rows: Sequence[Document], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, [*rows[0]])
-        table.writeheader()
-        table.writerows(rows)
-
-
 def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     """Mean and deviation over repeats; the best of each total in bold."""
-    learners, epsilons = _names(rows), _epsilons(rows)
+    learners, totals = names(rows), epsilons(rows)
     by_place = {(row["name"], row["epsilon"]): row for row in rows}
-    best = {epsilon: max(rows, key=lambda r: (r["epsilon"] == epsilon, r["mean"])) for epsilon in epsilons}
+    best = {epsilon: max(rows, key=lambda r: (r["epsilon"] == epsilon, r["mean"])) for epsilon in totals}
 
     def cell(learner: str, epsilon: float) -> str:
         row = by_place[learner, epsilon]
@@ -45,16 +38,16 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     lines = [
         f"Test accuracy, {about}. The sweep is inside each total. Mean ± sd over the repeats.",
         "",
-        f"| total ε | {' | '.join(map(plain, epsilons))} | trainings | core s per repeat |",
-        f"|---|{'---|' * (len(epsilons) + 2)}",
+        f"| total ε | {' | '.join(map(plain, totals))} | trainings | core s per repeat |",
+        f"|---|{'---|' * (len(totals) + 2)}",
     ]
     for learner in learners:
         own = [row for row in rows if row["name"] == learner]
         seconds = sum(row["seconds"] for row in own) / len(own)
-        cells = " | ".join(cell(learner, epsilon) for epsilon in epsilons)
+        cells = " | ".join(cell(learner, epsilon) for epsilon in totals)
         lines.append(f"| {learner} | {cells} | {own[0]['trainings']:g} | {seconds:.1f} |")
     if REFERENCE in learners and rows[0]["repeats"] > 1:  # one repeat says nothing about chance
-        lines += ["", *(verdict(rows, epsilon) for epsilon in epsilons)]
+        lines += ["", *(verdict(rows, epsilon) for epsilon in totals)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
@@ -77,11 +70,11 @@ def verdict(rows: Sequence[Document], epsilon: float) -> str:
 
 def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
     """Test accuracy against the total epsilon, a line for each learner."""
-    epsilons = _epsilons(rows)
+    totals = epsilons(rows)
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     with canvas(path) as figure:
         axes = figure.subplots()
-        for number, learner in enumerate(_names(rows)):
+        for number, learner in enumerate(names(rows)):
             own = sorted((row for row in rows if row["name"] == learner), key=lambda row: row["epsilon"])
             colour, marker = looks[number % len(looks)]
             x, y = [row["epsilon"] for row in own], [row["mean"] for row in own]
@@ -90,17 +83,9 @@ def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
             points = zip(x, y, strict=True)
             look = {"color": colour, "mec": "white", "ms": 7}
             dots(axes, points, marker, label=learner, gid=f"learner-{learner}", **look)
-        axes.set_xlim(log_limits(epsilons))
-        log_axis(axes, "x", epsilons)
+        axes.set_xlim(log_limits(totals))
+        log_axis(axes, "x", totals)
         percent_axis(axes.yaxis)
         axes.set(xlabel="total ε, search included", ylabel="test accuracy (± 1 sd over repeats)")
         axes.set_title(about)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-
-
-def _names(rows: Sequence[Document]) -> list[str]:
-    return [*dict.fromkeys(row["name"] for row in rows)]
-
-
-def _epsilons(rows: Sequence[Document]) -> list[float]:
-    return sorted({row["epsilon"] for row in rows})

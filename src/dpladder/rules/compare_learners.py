@@ -12,7 +12,8 @@ from dpladder.config.model import Fit, Sweep
 from dpladder.errors import BadInput
 from dpladder.job import Task
 from dpladder.learn.interface import Constants
-from dpladder.report.learners import plot_learners, write_csv, write_markdown
+from dpladder.report.comparison import write_csv
+from dpladder.report.learners import plot_learners, write_markdown
 from dpladder.rules.contest import Entry, Straight, arena_of, contest
 from dpladder.rules.record import write_record
 from dpladder.search.hpo import Setting

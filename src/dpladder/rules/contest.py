@@ -47,7 +47,7 @@ class Entry:
     """A way to search, what it is told, and what it trains."""
 
     name: str
-    search: Searching
+    way: Searching
     setting: Setting
     learner: Learner
 
@@ -158,8 +158,8 @@ def started(arena: Arena, entry: Entry, repeat: int) -> Run:
     search = entry.setting.search.model_copy(update={"seed": repeat})
     entry = replace(entry, setting=replace(entry.setting, search=search))
     name = f"{entry.name} {entry.setting.epsilon} {repeat}"
-    meter = PublicMeter(entry.search.declare(entry.setting).draws, _noise(arena, name))
-    run = Run(name, entry, entry.search.run(entry.setting, meter, _units(arena.train)), meter)
+    meter = PublicMeter(entry.way.declare(entry.setting).draws, _noise(arena, name))
+    run = Run(name, entry, entry.way.run(entry.setting, meter, _units(arena.train)), meter)
     run.step()
     return run
 
