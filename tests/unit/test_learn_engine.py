@@ -18,7 +18,7 @@ from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import dp_gd
 from dpladder.learn.descent import EMA, SLACK
-from dpladder.learn.engine import clipped_sum, train_many
+from dpladder.learn.engine import clipped_sum, resident, train_many
 from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
 from dpladder.learn.records import load
 from dpladder.privacy.meter import Meter
@@ -414,6 +414,13 @@ def test_duplicates_count_each_time():
     data = records(1)
     twice = Data(np.vstack([data.features] * 2), np.tile(data.labels, 2))
     assert torch.allclose(clipped_sum_of(twice), 2 * clipped_sum_of(data), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n0", "records", "chunks"), [(320, 340, [384]), (4000, 4000, [1024] * 4)])
+def test_few_records_share_one_chunk_that_is_not_much_larger(n0, records, chunks):
+    data = Data(np.ones((records, 3), np.float32), np.zeros(records, np.int64))
+    held, _ = resident(data, Constants(n0, 2, 3), ONE)
+    assert [rows.stop - rows.start for rows in held.chunks()] == chunks
 
 
 def test_sums_over_chunks_are_float64():

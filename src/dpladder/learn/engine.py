@@ -75,9 +75,8 @@ def resident(
 ) -> tuple[Records, int]:
     """The records, ready, and by how many threads their chunks are shared out."""
     device = prepare(resources)
-    chunk = min(
-        CHUNK[device.type], 64 * math.ceil(constants.n0 / 56)
-    )  # of few records one chunk, with room for chance
+    few = 64 * math.ceil(constants.n0 * constants.cap / 56)  # all in one chunk, with room for chance
+    chunk = min(CHUNK[device.type], few)
     records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias)
     torch.set_num_threads(1)  # from here on threads share out chunks, and no two meet inside an operation
     return records, 1 if device.type == "cuda" else resources.threads
