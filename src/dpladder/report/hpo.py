@@ -88,4 +88,4 @@ def _details(rows: Sequence[Document]) -> list[str]:
 
 
 def _share(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.0%}"
+    return "–" if math.isnan(value) else f"{round(value, 2) + 0.0:.0%}"  # never -0%

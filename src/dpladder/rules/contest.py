@@ -6,6 +6,7 @@ accounted as in a release; nothing here is one.
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,7 +20,7 @@ from dpladder.learn.interface import Constants, Data
 from dpladder.privacy import gdp
 from dpladder.privacy.ledger import Terms
 from dpladder.privacy.meter import Draw, Meter
-from dpladder.privacy.noise import DerivedNoise, Floats, ResearchNoise, Shape
+from dpladder.privacy.noise import Floats, ResearchNoise, Shape
 from dpladder.privacy.spend import Counted, Gaussian, Job
 from dpladder.rules.private import constants_of, part_of, read_raw
 from dpladder.rules.trainings import Bench, Training, answers, correct
@@ -101,10 +102,15 @@ class Run:
 
 
 class PublicMeter(Meter):
-    """Quick draws for public data, the only data that ResearchNoise is for. Hardened normals would be half of the time."""
+    """Quick draws for public data, the only data that ResearchNoise is for: a hash for each stream, and normals straight
+    from numpy. Hardened ones would be half of the time."""
 
     def __init__(self, draws: Sequence[Draw], source: ResearchNoise) -> None:
-        super().__init__(draws, DerivedNoise(source.stream("contest", 0)))
+        super().__init__(draws, self)
+        self._stem = source.stream("contest", 0)
+
+    def stream(self, name: str, index: int) -> bytes:
+        return hmac.digest(self._stem, f"{name} {index}".encode(), "sha256")
 
     def gaussian(self, name: str, scale: float, shape: Shape) -> Floats:
         seed = np.frombuffer(self._take(name, "gaussian", scale, shape), np.uint32)
