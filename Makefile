@@ -46,7 +46,7 @@ bench: env ## measure speed and size against floors and peers, as ratios
 compare-learners: env ## set the learners against each other, at the same totals, on public data (4 minutes)
 	@$(PY) tests/benchmarks/compare_learners.py
 
-compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (15 minutes)
+compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
 	@$(PY) tests/benchmarks/compare_hpo.py
 
 report: env ## write report.html from the finished run
