@@ -1,7 +1,8 @@
 """Whole ladders on a synthetic mixture: the search beats one random draw, and carries r to other budgets.
 
 Noise is seeded, so a result moves only with the code or the machine's arithmetic. Over 8 seeds the unlucky ladder won by
-0.061 to 0.073 where 0.02 is asked, and the final budget's loss was at most 0.10 where 0.4 is allowed.
+0.061 to 0.073 where 0.02 is asked. Over 4 seeds the final budget's loss was 0.03 to 0.33 where 0.4 is allowed; with ladders
+deaf to their scores, 0.49 to 0.88.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def mixture():
     return run_path(str(BENCHMARKS / "arena.py"))["load"]("mixture", cache=None, threads=1, seed=0)
 
 
-def rows(arena, epsilon, ways):
-    setting = Setting(epsilon, Search(), arena.constants)
+def rows(arena, epsilon, ways, search=None):
+    setting = Setting(epsilon, search or Search(), arena.constants)
     return contest(arena, [Entry(str(way), way, setting, Descent()) for way in ways], REPEATS)
 
 
@@ -54,8 +55,8 @@ def test_even_an_unlucky_ladder_beats_the_average_random_draw(mixture):
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 def test_the_ladder_ends_near_the_best_r_of_its_budget(mixture, epsilon):
-    ladder, *grid = rows(
-        mixture, epsilon, [METHODS["ladder"], *map(At, np.geomspace(0.5, 500.0, 7).tolist())]
-    )
+    """In a range whose middle is far from it."""
+    fixed = map(At, np.geomspace(2.0, 5000.0, 7).tolist())
+    ladder, *grid = rows(mixture, epsilon, [METHODS["ladder"], *fixed], Search(eta=(0.2, 100.0)))
     means = [row.mean for row in grid]
     assert (max(means) - ladder.mean) / (max(means) - min(means)) < 0.4
