@@ -44,7 +44,8 @@ bench: env ## measure speed and size against floors and peers, as ratios
 	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 compare-learners: env ## set the learners against each other, at the same totals, on public data (4 minutes)
-	@$(PY) tests/benchmarks/compare_learners.py
+	@$(PY) tests/benchmarks/compare_learners.py mnist5k
+	@$(PY) tests/benchmarks/compare_learners.py mnist5k-112
 
 compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
 	@$(PY) tests/benchmarks/compare_hpo.py

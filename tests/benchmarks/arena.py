@@ -12,7 +12,7 @@ from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.ledger import Terms
 from dpladder.rules.contest import Arena
 
-DATA = ("mnist5k", "digits", "mixture")
+DATA = ("mnist5k", "mnist5k-112", "digits", "mixture")
 DELTA = 1e-5
 
 
@@ -49,12 +49,15 @@ def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def extract(name: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """mnist5k through the bundled network at 96 pixels; digits as raw pixels."""
+    """mnist5k through the bundled network at 96 pixels, all of it or as far as its 112 channels; digits as raw pixels."""
     from dpladder.data.backbones import encoder
     from dpladder.data.datasets import open_source
 
-    source = open_source(name)
-    features = Features(model="none") if name == "digits" else Features(image_size=96, batch_size=50)
+    source = open_source(name.removesuffix("-112"))
+    layers = ("blocks.4",) if name.endswith("-112") else ()
+    features = Features(image_size=96, batch_size=50, layers=layers)
+    if name == "digits":
+        features = Features(model="none")
     network = encoder(features, source, threads=2)
     records = [network.load(source.read(index)) for index in range(len(source.labels))]
     if name == "digits":
