@@ -154,7 +154,7 @@ def _shown(state: State) -> dict[str, Any] | None:
     if terms is None:
         return None
     return {
-        "epsilon": compose(state.charged(), terms.delta, adaptive=True).epsilon,
+        "epsilon": ledgers.ever(terms, state.charged()).epsilon,
         "delta": terms.delta,
         "relation": terms.relation,
         "lifetime_epsilon": terms.lifetime_epsilon,

@@ -41,11 +41,12 @@ INERT = frozenset(
         "dpladder.rules",
         "dpladder.rules.places",
         "dpladder.rules.record",
+        "dpladder.search.registry",
         "dpladder.stages",
     }
 )
-"""They move bytes, parse config (whose values are part of every query), look a learner up (whose own module is part of
-every query) or stop with an error; none computes a release."""
+"""They move bytes, parse config (whose values are part of every query), look a learner or a search up (whose own module is
+part of every query) or stop with an error; none computes a release."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 from dpladder import stages
 from dpladder.config.model import Resources
+from dpladder.config.searches import search_of
 from dpladder.config.section import Section
 from dpladder.errors import DpladderError, Refused
 
@@ -81,7 +82,9 @@ def _unpack(snakemake: Any) -> Task:
         },
         output={name: Path(value) for name, value in snakemake.output.items()},
         resources=Resources(
-            threads=snakemake.threads, mem_mb=snakemake.resources.get("mem_mb", Resources().mem_mb)
+            threads=snakemake.threads,
+            mem_mb=snakemake.resources.get("mem_mb", Resources().mem_mb),
+            gpu=snakemake.resources.get("gpu", 0),
         ),
     )
 
@@ -98,7 +101,8 @@ def _check_code(task: Task) -> None:
     """A job that spends does so under a digest of its code. What runs must be that code, also when files are edited, or
     another node has others, after the workflow was parsed."""
     learner = task.cfg.get("learner", {}).get("name")
-    if "static" in task.cfg and stages.rule_code(task.rule, learner) != task.code:
+    search = search_of(task.cfg["hpo"]).module if "hpo" in task.cfg else None
+    if "static" in task.cfg and stages.rule_code(task.rule, learner, search) != task.code:
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another version of it. "
             "Nothing was read or spent: start the workflow again."

@@ -146,7 +146,8 @@ def contestants(project: Project) -> list[Keys]:
             "epsilon": config.privacy.epsilon,
             "comparable": basis(config) == basis(project.main)
             and config.features.mean is None
-            and not shares_releases(config.learner),
+            and not shares_releases(config.learner)
+            and isinstance(config.hpo, Ladder),
         }
         for name in project.repeats
         for config in [project.experiments[name]]
@@ -306,18 +307,20 @@ def target_name(target: float) -> str:
 
 def code_of(config: Config, rule: str) -> str:
     """Digest of the code behind a job."""
-    return rule_code(rule, config.learner.name if rule in TRAINERS else None)
+    search = None if isinstance(config.hpo, Ladder) or rule != "private_search" else config.hpo.module
+    return rule_code(rule, config.learner.name if rule in TRAINERS else None, search)
 
 
 @cache
-def rule_code(rule: str, learner: str | None = None) -> str:
-    """Digest of the package code behind a rule: of all learners the one that it trains. The statement is what
+def rule_code(rule: str, learner: str | None = None, search: str | None = None) -> str:
+    """Digest of the package code behind a rule: of all learners, and searches, the one that it runs. The statement is what
     compose_privacy makes, and inert for all others."""
     own: tuple[str, ...] = ("dpladder.privacy.statement",) if rule == "compose_privacy" else ()
     if rule in COMPARISONS:
         own = tuple(f"dpladder.learn.{name}" for section in SECTIONS for name in names(section))
     trained = () if learner is None else (f"dpladder.learn.{learner}",)
-    return digest_of(f"dpladder.rules.{rule}", *own, *trained)
+    searched = () if search is None else (f"dpladder.search.{search}",)
+    return digest_of(f"dpladder.rules.{rule}", *own, *trained, *searched)
 
 
 def digest(*parts: object) -> str:

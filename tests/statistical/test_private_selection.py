@@ -47,7 +47,7 @@ def nothing_remembered():
 
 
 def forget():
-    for remembered in (price.price, selection.rank_loss, selection.most, selection.beyond, winner._terms):
+    for remembered in (price.price, selection.rank_loss, selection.most, winner._terms):
         remembered.cache_clear()
 
 
@@ -161,7 +161,7 @@ def test_a_final_training_that_is_not_paid_for_is_caught(monkeypatch):
     rarely = KoskelaKulkarni(mean=1.1, share=0.9, apart=False, padded=False)
     [honest] = price.price(rarely, EPSILON, DELTA, "add_remove")
     dear = Counted(replace(honest.event, final=Gaussian(1 / (2 * SETTING.mu))))
-    monkeypatch.setattr(subset, "declared_price", lambda *_: (dear,))
+    monkeypatch.setattr(subset, "events_of", lambda *_: (dear,))
     assert attack(method_of(rarely)) > 6
 
 
@@ -186,7 +186,7 @@ def test_the_best_of_runs_that_were_all_paid_for(order):
 
 def test_losers_that_are_not_paid_for_are_caught(monkeypatch):
     whole = Counted(Gaussian(1 / SETTING.mu), 5)
-    monkeypatch.setattr(single, "declared_price", lambda *_: (whole,))
+    monkeypatch.setattr(single, "events_of", lambda *_: (whole,))
     assert attack(method_of(NaiveComposition(runs=5))) > 6
 
 

@@ -17,8 +17,8 @@ import pytest
 from dpladder.config.learners import Descent
 from dpladder.config.model import Search
 from dpladder.rules.contest import Entry, contest
+from dpladder.search.compared import METHODS
 from dpladder.search.hpo import Ask, Declared, Found, Setting
-from dpladder.search.registry import METHODS
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 REPEATS = 16

@@ -209,14 +209,18 @@ def test_pure_events_go_wherever_the_rest_goes() -> None:
 def test_a_selection_that_leans_or_is_cut_off_is_never_taken_for_one_that_is_not() -> None:
     plain = RepeatAndSelect(Gaussian(3.7), 10, 1.0)
     for other in (replace(plain, limit=400), replace(plain, high=1.5), replace(plain, low=0.5)):
-        assert compose([spend(other)], DELTA).epsilon > compose([spend(plain)], DELTA).epsilon
+        more = compose([spend(other)], DELTA).epsilon - compose([spend(plain)], DELTA).epsilon
+        assert more == 0 if other.limit else more > 0
         with pytest.raises(Refused, match="cannot account"):
             to_dp_event(other, "add_remove", "rdp")
 
 
-def test_more_runs_cut_off_than_delta_pays_for_are_refused() -> None:
-    with pytest.raises(Refused, match="No accountant takes RepeatAndSelect"):
-        compose([spend(RepeatAndSelect(Gaussian(3.7), 10, 1.0, limit=50))], DELTA)
+def test_where_runs_are_cut_off_costs_nothing() -> None:
+    costs = {
+        compose([spend(RepeatAndSelect(Gaussian(3.7), 10, 1.0, limit))], DELTA).epsilon
+        for limit in (None, 1, 50)
+    }
+    assert len(costs) == 1
 
 
 def test_tuning_on_a_subset_needs_add_remove() -> None:

@@ -47,7 +47,7 @@ def test_another_way_takes_nothing_over_from_the_one_below() -> None:
     ("beside", "says"),
     [
         ({"hpo": {"name": "liu_tallwar"}}, "did you mean liu_talwar"),
-        ({"hpo": {"name": "liu_talwar", "law": "poisson"}}, "hpo.law: given 'poisson'; unknown key"),
+        ({"hpo": {"name": "liu_talwar", "law": "poisson"}}, "hpo.law: given 'poisson'; allowed: geometric"),
         ({"hpo": {"mean": 1.0}}, "hpo.mean: given 1.0; it should be greater than 1"),
         ({"sweep": {"rungs": [{"epsilon": 0.1, "trials": 2}]}}, "write sweep: {rungs: []} beside it"),
         ({"sweep": {"search": {"draw": "uniform"}}}, "it draws r by itself"),

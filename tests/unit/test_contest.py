@@ -21,10 +21,10 @@ from dpladder.report.comparison import write_csv
 from dpladder.report.hpo import publish
 from dpladder.report.learners import plot_learners, verdict, write_markdown
 from dpladder.rules import contest as contests
+from dpladder.rules.bench import Training, answers, correct
 from dpladder.rules.compare_hpo import CONTESTANTS, ablations, compare, judge
 from dpladder.rules.compare_learners import entries
 from dpladder.rules.contest import Arena, Entry, PublicMeter, Row, contest, oracle
-from dpladder.rules.trainings import Training, answers, correct
 from dpladder.search.hpo import Ask, Setting
 
 CLASSES, DIMENSION = 3, 6

@@ -29,7 +29,7 @@ def work(task):
 run(SimpleNamespace(
     rule="run_trial", wildcards=Named(experiment="main", trial="0"),
     params=SimpleNamespace(cfg={cfg}, code="c"),
-    input=Named(), output=Named(score="results/score.json"), log=["logs/trial.log"], threads=1, resources=Named(mem_mb=100),
+    input=Named(), output=Named(score="results/score.json"), log=["logs/trial.log"], threads=1, resources=Named({resources}),
 ), work)
 """
 
@@ -38,15 +38,22 @@ PRIVATE = {"places": {"diagnostics": "private/lineage/diagnostics"}}
 DETAILS = "private/lineage/diagnostics/run_trial-main-0.txt"
 
 
-def job(body: str, folder: Path, cfg: object = PRIVATE) -> subprocess.CompletedProcess[str]:
+def job(
+    body: str, folder: Path, cfg: object = PRIVATE, resources: str = "mem_mb=100"
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(body=body, cfg=cfg)],
+        [sys.executable, "-c", SCRIPT.format(body=body, cfg=cfg, resources=resources)],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize(("resources", "gpus"), [("mem_mb=100, gpu=2", 2), ("mem_mb=100", 0)])
+def test_a_job_is_told_how_many_gpus_it_has(tmp_path, resources, gpus):
+    assert job(f"assert task.resources.gpu == {gpus}", tmp_path, resources=resources).returncode == 0
 
 
 def everything_public(folder: Path) -> str:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy import gdp, home, journal
+from dpladder.privacy.compose import compose
 from dpladder.privacy.home import Home, open_home
 from dpladder.privacy.ledger import (
     Anchor,
@@ -27,6 +28,7 @@ from dpladder.privacy.ledger import (
     Terms,
     admit,
     commit,
+    ever,
     finish,
     head,
     lineages,
@@ -37,7 +39,17 @@ from dpladder.privacy.ledger import (
     spent,
     verify,
 )
-from dpladder.privacy.spend import Event, Gaussian, Job, Laplace, Nothing, Partition, Sampled, Spend
+from dpladder.privacy.spend import (
+    Event,
+    Gaussian,
+    Job,
+    Laplace,
+    Nothing,
+    Partition,
+    RepeatAndSelect,
+    Sampled,
+    Spend,
+)
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 MU = gdp.mu(0.1, 1e-5)
@@ -214,6 +226,27 @@ def test_without_a_limit_or_in_research_nothing_is_refused(tmp_path: Path) -> No
         assert held[0].status == "RESERVED"
 
 
+def test_selections_share_a_limit_only_where_that_was_declared_and_at_their_own_delta(tmp_path: Path) -> None:
+    selection = RepeatAndSelect(Gaussian(12.0), 10.0, 1.0, 66)
+    home = open_home(tmp_path / "other")
+    plain = open_ledger(home, dataclasses.replace(TERMS, lineage="plain", lifetime_epsilon=8.0))
+    with pytest.raises(Refused, match="lifetime limit that private selections do not share"):
+        reserve(plain, [relabelled(item(0, event=selection), "plain")])
+    terms = dataclasses.replace(TERMS, lineage="shared", lifetime_epsilon=8.0, selections=True)
+    shared = open_ledger(home, terms)
+    reserve(shared, [relabelled(item(0, event=selection), "shared")])
+    spent = ever(terms, load(shared).charged())
+    assert spent.epsilon == compose(load(shared).charged(), 1e-6, adaptive=True).epsilon
+    gaussian = ever(terms, [dataclasses.replace(spends(1)[0], lineage="shared")])
+    assert gaussian.epsilon == pytest.approx(gdp.epsilon(MU, 9e-6))
+
+
+def relabelled(one: Item, lineage: str) -> Item:
+    return dataclasses.replace(
+        one, spends=tuple(dataclasses.replace(spend, lineage=lineage) for spend in one.spends)
+    )
+
+
 def test_other_mechanisms_count_toward_the_lifetime(ledger: Ledger) -> None:
     reserve(ledger, [item(0, event=Laplace(8.0))])
     with pytest.raises(Refused, match="lifetime"):
@@ -321,7 +354,8 @@ def test_any_number_of_steps_fits_the_reserved_mu(ledger: Ledger, steps: int) ->
     assert commit(ledger, held.token, "query", concrete).spends[0].count == steps
 
 
-def test_events_without_mu_must_be_those_reserved(ledger: Ledger) -> None:
+def test_events_without_mu_must_be_those_reserved(tmp_path: Path) -> None:
+    ledger = open_ledger(open_home(tmp_path / "other"), dataclasses.replace(TERMS, selections=True))
     sampled = Sampled(0.01, Gaussian(50.0))
     held = reserve_one(ledger, event=sampled, count=10)
     with pytest.raises(Refused, match="something else"):

@@ -13,6 +13,7 @@ from dpladder.config import Project
 from dpladder.config.docs import DEMO
 from dpladder.config.learners import OneStep
 from dpladder.config.load import overlay, resolve
+from dpladder.config.searches import SEARCHES
 from dpladder.errors import Refused
 from dpladder.privacy import gdp
 from dpladder.privacy.compose import compose
@@ -219,6 +220,30 @@ def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_superseded(tmp_p
     assert 1.99 < artifact_cost(dearer, artifact).epsilon <= 2.0
 
 
+SEARCHING = {
+    "sweep": {"rungs": []},
+    "privacy": {"lifetime": {"epsilon": 20.0, "selections": True}},
+}
+
+
+@pytest.mark.parametrize("section", SEARCHES)
+def test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one(
+    section: Any, tmp_path: Any
+) -> None:
+    changes = overlay(SEARCHING, {"hpo": {"name": section().name}})
+    first = plan(**changes)
+    (artifact,) = first.artifacts
+    assert {job.rule for job in artifact.jobs} == {"private_search", "evaluate"}
+    assert 0.99999 < artifact_cost(first, artifact).epsilon <= 1.0
+    state = spent_in_full(first, tmp_path)
+    wider = overlay(changes, {"sweep": {"search": {"eta": [0.02, 5.0]}}})
+    with pytest.raises(Refused, match=r"changed .* after epsilon = "):
+        make_plan(project(**wider), {"mnist5k": state})
+    dearer = make_plan(project(**overlay(wider, {"privacy": {"epsilon": 4.0}})), {"mnist5k": state})
+    (artifact,) = dearer.artifacts
+    assert 3.9 < artifact_cost(dearer, artifact).epsilon <= 4.0
+
+
 SHARED_COVARIANCE = {
     "learner": {"name": "dp_fc", "covariance": {"epsilon": 0.8}},
     "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.8}}}},
@@ -312,5 +337,6 @@ def test_terms_follow_from_the_config() -> None:
         "delta": 1e-5,
         "split_rule": "hash test=0.2 validation=0.0",
         "lifetime_epsilon": 8.0,
+        "selections": False,
         "mode": "release",
     }

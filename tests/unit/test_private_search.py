@@ -13,8 +13,8 @@ from dpladder.privacy.ledger import Terms
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.noise import ResearchNoise
 from dpladder.privacy.spend import Job
+from dpladder.rules.bench import Bench, Training, answers
 from dpladder.rules.private_search import TRAININGS, _head, _meters
-from dpladder.rules.trainings import Bench, Training, answers
 from dpladder.search.hpo import Ask, Found
 
 SEARCH = Search(steps=(2, 6))

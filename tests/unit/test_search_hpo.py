@@ -31,10 +31,11 @@ from dpladder.privacy.price import rounds_of, runs_of
 from dpladder.privacy.selection import Lean
 from dpladder.privacy.spend import Job, Partition, Spend
 from dpladder.search.adaptive import CELLS, proposal
+from dpladder.search.compared import METHODS
 from dpladder.search.hpo import Answer, Setting, alone
 from dpladder.search.ladder import Ladder
 from dpladder.search.propose_test import climb
-from dpladder.search.registry import METHODS, method_of
+from dpladder.search.registry import method_of
 from dpladder.search.space import bounds
 
 CONSTANTS = Constants(n0=1000, classes=10, dimension=4)
@@ -171,8 +172,8 @@ def test_a_run_and_its_score_and_the_end_of_the_law_fit_in_delta_together(law):
     search(found_by, setting(), 1, asked)
     score = next(draw for draw in found_by.declare(setting()).draws if draw.name == "score")
     mu = gdp.compose([asked[0].mu, 1 / score.scale])
-    assert selection.epsilon(mu, runs, 1e-5 * (1 - selection.TAIL)) <= 1.0 + 1e-12
-    assert score.shape == (selection.most(runs, 1e-5),)
+    assert selection.epsilon(mu, runs, 1e-5) <= 1.0 + 1e-12
+    assert score.shape == (selection.most(runs),)
 
 
 @pytest.mark.parametrize("padded", [True, False])

@@ -211,13 +211,34 @@ def test_the_law_of_the_number_is_the_one_named(mean):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_number_has_its_mean_and_its_tail_is_paid_for(shape):
     runs = Runs(10.0, shape)
-    limit = selection.most(runs, DELTA)
+    limit = selection.most(runs)
     law = np.array([p for k, p in islice(selection._law(runs), 20 * limit)])
     first = 0 if shape == math.inf else 1
     assert law @ np.arange(first, first + len(law)) == pytest.approx(10.0)
     tail = law[limit + 1 - first :].sum()
-    paid = selection.TAIL * DELTA / (1 + math.exp(selection.HIGHEST))
-    assert tail <= selection.beyond(runs, limit) * (1 + 1e-12) <= paid < 1.5 * law[limit - 1 - first :].sum()
+    assert tail <= selection.RARE < law[limit - first :].sum()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("limit", [1, 2, 5, 30])
+def test_a_law_cut_off_anywhere_keeps_both_bounds(shape, limit):
+    """The weight of ranks by the law that is really drawn, against that of the whole law."""
+    runs, first = Runs(10.0, shape), 0 if shape == math.inf else 1
+    law = np.array([p for _, p in islice(selection._law(runs), limit + 1 - first)])
+    law[0] += 1 - law.sum()
+    drawn = [selection.number(u, runs, limit) for u in (np.arange(20_000) + 0.5) / 20_000]
+    counts = np.bincount(drawn, minlength=limit + 1)[first:] / 20_000
+    np.testing.assert_allclose(counts, law, atol=2e-4)
+    ks = np.arange(first, limit + 1)
+    assert law @ ks <= 10.0
+
+    def cut(x):
+        return (law * ks * np.asarray(x)[:, None] ** np.maximum(ks - 1, 0)).sum(axis=1)
+
+    x = np.linspace(1e-6, 1, 400)
+    if limit > first:  # one run or none leaves no rank to weigh
+        grows = np.diff(np.log(cut(x))) <= np.diff(np.log(weight(runs, x))) + 1e-12
+        assert grows.all()
 
 
 @given(st.floats(1e-9, 1.0), st.sampled_from(SHAPES))
@@ -227,7 +248,7 @@ def test_a_uniform_becomes_a_number_by_inversion(uniform, shape):
     k = selection.number(uniform, runs, 300)
     below = sum(p for _, p in islice(selection._law(runs), 300) if _ < k)
     assert below < uniform
-    assert selection.number(uniform, runs, 2) == min(k, 2)
+    assert selection.number(uniform, runs, 2) == (k if k <= 2 else 0 if shape == math.inf else 1)
 
 
 def renyi_by_integral(order, pair, reference):

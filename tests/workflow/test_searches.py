@@ -20,6 +20,7 @@ def searching(**experiments):
     """An experiment for each way to search, at a mean of few runs."""
     few = {name: {"name": name} | ({"mean": 1.5} if name in SECRET else {}) for name in NAMES}
     return {
+        "privacy": {"lifetime": {"epsilon": 12.0, "selections": True}},
         "sweep": {"rungs": RUNGS, "search": {"steps": [2, 4]}},
         "experiments": {
             name: {"hpo": hpo | experiments.get(name, {}), "sweep": {"rungs": []}}

@@ -6,10 +6,11 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 from dpladder.config.learners import Descending, shares_releases
 from dpladder.config.model import Config
-from dpladder.config.searches import Ladder
+from dpladder.config.searches import Ladder, SecretRuns
 from dpladder.config.wording import KeyPath, did_you_mean, shown
 
 Problem = tuple[KeyPath, str]
@@ -69,7 +70,7 @@ def lineage_terms(config: Config) -> dict[str, object]:
     return {
         "privacy.relation": privacy.relation,
         "privacy.delta": privacy.delta,
-        "privacy.lifetime": None if privacy.lifetime is None else privacy.lifetime.epsilon,
+        "privacy.lifetime": None if privacy.lifetime is None else privacy.lifetime.model_dump(),
         "dataset.unit": dataset.unit.model_dump(),
         "dataset.split": dataset.split.model_dump(),
         "dataset.declared_public": dataset.declared_public,
@@ -221,25 +222,42 @@ def _hpo(config: Config) -> Iterator[Problem]:
         return
     shared = config.features.mean is not None or shares_releases(config.learner)
     parallel = config.dataset.split.rule == "hash" and relation == "add_remove"
-    wrong = {
-        f"learner {config.learner.name} has nothing to search; leave hpo out": config.learner.searches
-        is None,
-        "it climbs no ladder; write sweep: {rungs: []} beside it": sweep.rungs,
-        "it draws r by itself; leave sweep.search.draw and sweep.search.prior out": (
-            (sweep.search.draw, sweep.search.prior) != ("stratified", "none")
+    lifetime = config.privacy.lifetime
+    alone = isinstance(hpo, get_args(SecretRuns)) and lifetime is not None and not lifetime.selections
+    wrong = (
+        (
+            config.learner.searches is None,
+            f"learner {config.learner.name} has nothing to search; leave hpo out",
         ),
-        "it counts on the training part; leave sweep.select.by and sweep.select.part out": (
-            (sweep.select.by, sweep.select.part) != ("noisy_count", "train")
+        (sweep.rungs, "it climbs no ladder; write sweep: {rungs: []} beside it"),
+        (
+            (sweep.search.draw, sweep.search.prior) != ("stratified", "none"),
+            "it draws r by itself; leave sweep.search.draw and sweep.search.prior out",
         ),
-        "it spends the whole total; leave features.mean, learner.covariance and learner.statistics out": shared,
-        "it spends the whole total; leave final.budget out": config.final.budget != "remaining",
-        "its bound holds under privacy.relation: add_remove alone": (
-            hpo.name == "koskela_kulkarni" and relation != "add_remove"
+        (
+            (sweep.select.by, sweep.select.part) != ("noisy_count", "train"),
+            "it counts on the training part; leave sweep.select.by and sweep.select.part out",
         ),
-        "the test part must cost nothing beside it: name dataset.public_test, or use split.rule: hash and "
-        "privacy.relation: add_remove": config.dataset.public_test is None and not parallel,
-    }
-    yield from ((("hpo", "name"), f"given {hpo.name!r}; {what}") for what, holds in wrong.items() if holds)
+        (
+            shared,
+            "it spends the whole total; leave features.mean, learner.covariance and learner.statistics out",
+        ),
+        (config.final.budget != "remaining", "it spends the whole total; leave final.budget out"),
+        (
+            hpo.name == "koskela_kulkarni" and relation != "add_remove",
+            "its bound holds under privacy.relation: add_remove alone",
+        ),
+        (
+            config.dataset.public_test is None and not parallel,
+            "the test part must cost nothing beside it: name dataset.public_test, or use split.rule: hash and "
+            "privacy.relation: add_remove",
+        ),
+        (
+            alone,
+            "set privacy.lifetime.selections: true, so that it may share the limit; it is fixed for life",
+        ),
+    )
+    yield from ((("hpo", "name"), f"given {hpo.name!r}; {what}") for holds, what in wrong if holds)
 
 
 def _learner(config: Config) -> Iterator[Problem]:
@@ -305,6 +323,7 @@ _READS = {
         "features.mean",
         "final.budget",
         "privacy.relation",
+        "privacy.lifetime",
         "dataset.public_test",
         "dataset.split.rule",
     ),

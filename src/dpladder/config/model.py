@@ -123,6 +123,10 @@ class Lifetime(Section):
     """The most that may ever be spent on the lineage."""
 
     epsilon: Positive = Field(description="limit on everything ever spent on this lineage, at its delta")
+    selections: bool = Field(
+        False,
+        description="true: private selections (hpo) may share the limit; a tenth of delta is then theirs, for life",
+    )
 
 
 class Privacy(Section):

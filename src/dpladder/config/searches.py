@@ -1,24 +1,26 @@
 """The ways to search, one section for each, with the options that it reads and no others.
 
 The ladder is a graph of jobs. Every other way is a single job that puts out one model: what else it trains stays secret,
-because its theorem needs that.
+because its theorem needs that. `module` is where it is carried out, in search/.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, get_args
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from dpladder.config.section import Count, Section
 
 Law = Literal["logarithmic", "geometric", "poisson"]
 Share = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
-Mean = Annotated[float, Field(gt=1, le=1000, description="expected number of runs")]
+Mean = Annotated[float, Field(gt=1, le=500, description="expected number of runs")]
 Padded = Annotated[
     bool,
     Field(
-        description="train as often as there may ever be runs, so that the job's time does not tell how many counted: at a mean of 10, 1,090 times for a logarithmic law, 327 geometric, 44 Poisson"
+        description="train as often as there may ever be runs, so that time and memory do not tell how many counted: at a mean of 10, 148 times for a logarithmic law, 66 geometric, 21 Poisson"
     ),
 ]
 
@@ -35,6 +37,7 @@ class Ladder(Section):
 class RandomSearch(Section):
     """One training at a random r, with the whole total. It looks at nothing."""
 
+    module: ClassVar[str] = "single"
     name: Literal["random_search"] = "random_search"
     law: Literal["log_uniform", "uniform"] = Field("log_uniform", description="how r is drawn in its range")
 
@@ -42,6 +45,7 @@ class RandomSearch(Section):
 class NaiveComposition(Section):
     """Trainings of equal budgets, spread over the range of r; the best one is put out."""
 
+    module: ClassVar[str] = "single"
     name: Literal["naive_composition"] = "naive_composition"
     runs: Annotated[int, Field(ge=1, le=10_000, description="number of trainings")] = 5
 
@@ -57,6 +61,7 @@ class Selection(Section):
 class PapernotSteinke(Selection):
     """The best of a secret, random number of runs (Papernot & Steinke)."""
 
+    module: ClassVar[str] = "repeat"
     name: Literal["papernot_steinke"] = "papernot_steinke"
     law: Law = Field(
         "logarithmic",
@@ -67,13 +72,15 @@ class PapernotSteinke(Selection):
 class LiuTalwar(Selection):
     """Runs until a coin says stop, of which the best is put out (Liu & Talwar)."""
 
+    module: ClassVar[str] = "repeat"
     name: Literal["liu_talwar"] = "liu_talwar"
-    law: ClassVar[Law] = "geometric"
+    law: Literal["geometric"] = Field("geometric", description="law of the number of runs")
 
 
 class DpHypo(Selection):
     """Private selection whose runs look where earlier ones did well, by a Gaussian process (Wang et al., DP-HyPO)."""
 
+    module: ClassVar[str] = "adaptive"
     name: Literal["dp_hypo"] = "dp_hypo"
     law: Literal["logarithmic", "geometric"] = Field("geometric", description="law of the number of runs")
     adapting: Share = Field(0.2, description="share of the total that leaning towards good runs may cost")
@@ -82,6 +89,7 @@ class DpHypo(Selection):
 class KoskelaKulkarni(Selection):
     """Private selection on a secret random subset of the units; the final training sees the rest, or everything."""
 
+    module: ClassVar[str] = "subset"
     name: Literal["koskela_kulkarni"] = "koskela_kulkarni"
     law: Law = Field("geometric", description="law of the number of runs")
     share: Share = Field(0.2, description="expected share of the units that selects")
@@ -92,6 +100,7 @@ class ProposeTest(Section):
     """Candidates tested on models of disjoint parts of the data, by AboveThreshold with doubling steps (Ding & Wu). The
     choice is a guess unless parts times a round's epsilon is some 100."""
 
+    module: ClassVar[str] = "propose_test"
     name: Literal["propose_test"] = "propose_test"
     parts: Annotated[int, Field(ge=2, le=1000, description="disjoint parts, each with models of its own")] = (
         10
@@ -103,18 +112,14 @@ class ProposeTest(Section):
 
 
 SecretRuns = PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni
-PrivateSearch = (
-    RandomSearch | NaiveComposition | PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni | ProposeTest
-)
-Hpo = Annotated[
-    Ladder
-    | RandomSearch
-    | NaiveComposition
-    | PapernotSteinke
-    | LiuTalwar
-    | DpHypo
-    | KoskelaKulkarni
-    | ProposeTest,
-    Field(discriminator="name"),
-]
-SEARCHES: tuple[type[Section], ...] = get_args(PrivateSearch)
+PrivateSearch = RandomSearch | NaiveComposition | SecretRuns | ProposeTest
+Hpo = Annotated[Ladder | PrivateSearch, Field(discriminator="name")]
+SEARCHES: tuple[Any, ...] = get_args(PrivateSearch)
+
+
+def search_of(values: Mapping[str, Any]) -> PrivateSearch:
+    """A private search's section from plain values."""
+    return _ADAPTER.validate_json(json.dumps(values))
+
+
+_ADAPTER: TypeAdapter[PrivateSearch] = TypeAdapter(PrivateSearch)

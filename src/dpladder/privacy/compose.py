@@ -225,14 +225,10 @@ def _figure(load: _Load, relation: Relation, delta: float, adaptive: bool) -> Fi
             or _by_selection(load, relation, delta, adaptive)
             or _by_rdp(load, relation, delta / len(_orders(load)))
         ]
+    elif own := _by_selection(load, relation, delta) or _by_rounds(load, delta):
+        figures = [bound, own]
     else:
-        figures = [
-            bound,
-            _by_selection(load, relation, delta),
-            _by_rounds(load, delta),
-            _by_pld(load, relation, delta),
-            _by_rdp(load, relation, delta),
-        ]
+        figures = [bound, _by_pld(load, relation, delta), _by_rdp(load, relation, delta)]
     sound = [figure for figure in figures if figure]
     if not sound:
         names = sorted({describe(event) for event, _ in load.others})

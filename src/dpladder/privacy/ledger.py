@@ -31,6 +31,7 @@ Mode = Literal["release", "research"]
 Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
 Draws = Sequence[Mapping[str, Any]]
 
+LATE = 0.1  # selections' share of a lineage's delta
 LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -45,6 +46,7 @@ class Terms:
     delta: float
     split_rule: str
     lifetime_epsilon: float | None = None
+    selections: bool = False  # whether private selections may be among what is ever spent under the limit
     mode: Mode = "release"
 
     def __post_init__(self) -> None:
@@ -203,7 +205,7 @@ def admit(
     kept = state.charged(*replaced)
     asked = tuple(spend for item in new for spend in item.spends)
     if paid_again and not respend:
-        before, after = _total(terms, kept).epsilon, _total(terms, kept + asked).epsilon
+        before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
         raise Refused(
             f"{name(paid_again[0])} is done and paid for, and a changed config would pay again for {len(paid_again)} "
             f"such job(s): lineage {terms.lineage} would go from epsilon = {_up(before)} to {_up(after)}. Undo the "
@@ -323,7 +325,7 @@ def terms_of(ledger: Ledger, state: State) -> Terms:
 
 def spent(ledger: Ledger, state: State) -> Composition:
     """What the lineage has cost so far."""
-    return _total(terms_of(ledger, state), state.charged())
+    return ever(terms_of(ledger, state), state.charged())
 
 
 def name(job: Job) -> str:
@@ -440,23 +442,37 @@ def _by_partition(
 def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...]) -> None:
     if terms.mode == "research" or terms.lifetime_epsilon is None:
         return
-    total, limit = _total(terms, kept + asked), gdp.mu(terms.lifetime_epsilon, terms.delta)
+    total = ever(terms, kept + asked)
+    if total.mu is None and not terms.selections:
+        raise Refused(
+            f"lineage {terms.lineage} was opened with a lifetime limit that private selections do not share, and the limit "
+            "would no longer hold with one. Search by the ladder; or, for data that nothing was spent on yet, declare "
+            "privacy.lifetime.selections: true. Nothing was charged."
+        )
+    limit = gdp.mu(terms.lifetime_epsilon, terms.delta * (1 - LATE if terms.selections else 1))
     # By mu where there is one: its sums are monotone to the last bit, a root-found epsilon need not be.
     if total.mu <= limit if total.mu is not None else total.epsilon <= terms.lifetime_epsilon:
         return
-    before = _total(terms, kept)
+    before = ever(terms, kept)
     left = gdp.remaining(limit, [before.mu]) if before.mu is not None else 0.0
     remains = f", which leaves epsilon = {gdp.epsilon(left, terms.delta):.4f}" if left else ""
     raise Refused(
         f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at delta = {terms.delta:g}. "
-        f"Spent or reserved so far: {_up(before.epsilon)}{remains}. Asked for: {_up(_total(terms, asked).epsilon)}, which "
+        f"Spent or reserved so far: {_up(before.epsilon)}{remains}. Asked for: {_up(ever(terms, asked).epsilon)}, which "
         f"would make {_up(total.epsilon)}. Nothing was charged: plan within what remains, or refund unused reservations."
     )
 
 
-def _total(terms: Terms, spends: Sequence[Spend]) -> Composition:
-    # Adaptive: over a lineage's life what is spent next depends on what was released before.
-    return compose(spends, terms.delta, adaptive=True)
+def ever(terms: Terms, spends: Sequence[Spend]) -> Composition:
+    """What spends cost over a lineage's life, in which what is spent next depends on what was released before.
+
+    Gaussians alone keep to a limit by their mu, selections by their Renyi curves, and results decide which of the two
+    it will be: by the union of both events each must keep to it at its own share of delta.
+    """
+    if not terms.selections:
+        return compose(spends, terms.delta, adaptive=True)
+    late = compose(spends, terms.delta * LATE, adaptive=True)
+    return late if late.mu is None else compose(spends, terms.delta * (1 - LATE), adaptive=True)
 
 
 def _up(epsilon: float) -> str:

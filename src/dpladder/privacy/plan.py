@@ -16,13 +16,13 @@ from dpladder import stages
 from dpladder.config import Config, Project
 from dpladder.config.load import BASE
 from dpladder.config.model import Rung
-from dpladder.config.searches import Ladder
-from dpladder.errors import Refused
+from dpladder.config.searches import Ladder, PrivateSearch
+from dpladder.errors import BadInput, Refused
 from dpladder.privacy import budget, gdp
 from dpladder.privacy.compose import Composition, compose
 from dpladder.privacy.ledger import Held, Item, State, Terms, check_terms
 from dpladder.privacy.price import price
-from dpladder.privacy.spend import Gaussian, Job, Partition, Spend, counts_for
+from dpladder.privacy.spend import Counted, Exponential, Gaussian, Job, Partition, Spend, counts_for
 
 TRAIN, TEST = "train", "test"
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
@@ -112,7 +112,8 @@ def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
     """What an artifact costs someone who sees nothing else of the DAG: its own and its ancestors' spends, and those of
     their earlier versions."""
     earlier = _earlier(plan.superseded, artifact.lineage, artifact.experiment, artifact.jobs)
-    return compose((*plan.of(artifact.jobs), *earlier), artifact.delta)
+    # Whoever changes a plan may have looked at what it released.
+    return compose((*plan.of(artifact.jobs), *earlier), artifact.delta, adaptive=bool(earlier))
 
 
 def _earlier(
@@ -134,6 +135,7 @@ def terms_of(config: Config) -> Terms:
         delta=config.privacy.delta,
         split_rule=partition(config).split_rule,
         lifetime_epsilon=None if lifetime is None else lifetime.epsilon,
+        selections=lifetime is not None and lifetime.selections,
         mode=config.mode,
     )
 
@@ -249,7 +251,7 @@ def _final(
     final, *tests = _final_jobs(project, name, config, target)
     spends = _known(finished, (final, *tests))
     if final.rule == "private_search" and final not in spends:
-        spends[final] = _search(config, final, target)
+        spends[final] = _search(config, final, target, before)
     for test in tests:
         if test not in spends:
             others = [*before, *spends.get(final, ())]
@@ -262,15 +264,48 @@ def _final(
     return {job: spends[job] for job in (final, *tests)}
 
 
-def _search(config: Config, job: Job, target: float) -> tuple[Spend, ...]:
-    """A private search spends the whole total: the test part is paid for beside it (config/check.py)."""
-    assert not isinstance(config.hpo, Ladder)
-    events = price(config.hpo, target, config.privacy.delta, config.privacy.relation)
-    where = partition(config, TRAIN)
-    return tuple(
-        Spend(config.dataset.lineage, config.privacy.relation, where, job, one.event, one.count, "search")
-        for one in events
-    )
+def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) -> tuple[Spend, ...]:
+    """A private search spends the whole total, or what earlier versions of its experiment left of it. The test part is
+    paid for beside it (config/check.py)."""
+    hpo, delta, where = config.hpo, config.privacy.delta, partition(config, TRAIN)
+    assert not isinstance(hpo, Ladder)
+
+    def spends(epsilon: float) -> tuple[Spend, ...]:
+        return tuple(
+            Spend(
+                config.dataset.lineage,
+                config.privacy.relation,
+                where,
+                job,
+                one.event,
+                one.count,
+                _label(hpo, one),
+            )
+            for one in price(hpo, epsilon, delta, config.privacy.relation)
+        )
+
+    def fits(epsilon: float) -> bool:
+        try:
+            return compose([*before, *spends(epsilon)], delta, adaptive=True).epsilon <= target
+        except BadInput:  # too little for any training
+            return False
+
+    if not before:
+        return spends(target)
+    low, high = 0.0, target
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    if not low:
+        raise Refused(f"Nothing of epsilon {target:g} is left for {hpo.name}.")
+    return spends(low)
+
+
+def _label(hpo: PrivateSearch, one: Counted) -> str:
+    """What a search's event buys. Whether its runs are padded is a part of what its figure rests on."""
+    if isinstance(one.event, Exponential):
+        return "tests"
+    return "search, not padded" if not getattr(hpo, "padded", True) else "search"
 
 
 def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
@@ -288,12 +323,12 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
         ) from None
 
 
-def _test_mu(config: Config, target: float, before: Sequence[Spend], trained: bool) -> float:
+def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: bool) -> float:
     """What the noised test count may cost. Where the parts compose in parallel it may cost as much as the final training,
     and the test part still never bears more than the training part (contract line 9); elsewhere it takes a share."""
     if config.evaluate.epsilon is not None:
         return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
-    if trained:  # or searched
+    if priced:  # done, or a search, which takes the whole total
         return budget.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
     left = _final_mu(config, target, before)
     return left if _parallel(config) else left * math.sqrt(TEST_SHARE)

@@ -66,7 +66,7 @@ def rounds_of(search: ProposeTest) -> int:
 
 def _repeated(search: SecretRuns, epsilon: float, delta: float) -> RepeatAndSelect:
     runs, lean = runs_of(search), lean_of(search, epsilon)
-    limit = selection.most(runs, delta)
+    limit = selection.most(runs)
 
     def event(mu: float) -> RepeatAndSelect:
         return RepeatAndSelect(Gaussian(gdp.sigma(mu, 1)), runs.mean, runs.shape, limit, lean.low, lean.high)
@@ -82,7 +82,7 @@ def _on_subset(search: KoskelaKulkarni, epsilon: float, delta: float, relation: 
             "Choose another way to search."
         )
     runs = runs_of(search)
-    limit = selection.most(runs, delta)
+    limit = selection.most(runs)
 
     def event(mu: float) -> SubsetSelect:
         one = Gaussian(gdp.sigma(mu, 1))

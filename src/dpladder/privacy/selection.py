@@ -23,6 +23,11 @@ neighbour, published with the winner, each free to look at the other: with w <= 
     integral over S of w Q B - e^(e1 + e2) w' Q' B' <= E[K] delta(e1) for the mu^2 + mu_B^2 of Q and B together.   (4)
 So mus add in squares, e2 adds, and E[K] multiplies, for Renyi curves too.
 
+K is cut off at a limit: above it, it becomes the least there may be. (2) to (4) stay as they are. Each coefficient k p_k of f'
+changes by a factor that falls with k (above 1 at the least k, 1 up to the limit, 0 beyond). So the mean of k - 1 under
+weights k p_k x^(k-1), which is d log f' / d log x, falls at every x: between two ranks log f' grows by no more than before,
+and f'(1) = E[K] falls.
+
 None of this holds when somebody learns K, a loser, or how long the job took to make them.
 """
 
@@ -37,8 +42,8 @@ from statistics import NormalDist
 from dpladder.errors import BadInput
 from dpladder.privacy import gdp
 
-TAIL = 1e-3  # of delta, that pays for cutting the law of K off
-HIGHEST = 16.0  # epsilon of all that is published beside a selection, up to which that is enough
+MOST_MEAN = 500.0  # exp(-mean), where a Poisson law starts, is exact up to here
+RARE = 1e-3  # probability of more runs than the limit
 ORDERS = (
     *range(2, 64),
     *(round(64 * 1.25**k) for k in range(12)),
@@ -57,9 +62,10 @@ class Runs:
 
     def __post_init__(self) -> None:
         least = 0.0 if self.shape == math.inf else 1.0
-        if not (least < self.mean < math.inf and self.shape >= 0):
+        if not (least < self.mean <= MOST_MEAN and self.shape >= 0):
             raise BadInput(
-                f"runs have mean {self.mean} and shape {self.shape}. Their mean must exceed {least:g}; the shape is 0 "
+                f"runs have mean {self.mean} and shape {self.shape}. Their mean must exceed {least:g} and be at most "
+                f"{MOST_MEAN:g}; the shape is 0 "
                 "(logarithmic), 1 (geometric), another positive number, or inf (Poisson)."
             )
 
@@ -229,8 +235,8 @@ def tested_epsilon(mu: float, epsilon0: float, rounds: int, delta: float) -> flo
 
 def largest(cost: Callable[[float], float], epsilon: float, high: float) -> float:
     """The largest mu, at most `high`, whose cost does not exceed epsilon; `cost` grows with mu."""
-    low = 0.0
-    while high - low > 1e-9 * high:
+    low, least = 0.0, 1e-9 * high
+    while high - low > 1e-9 * high and high > least:
         middle = (low + high) / 2
         low, high = (middle, high) if cost(middle) <= epsilon else (low, middle)
     if not low:
@@ -261,35 +267,25 @@ def weight(runs: Runs, lean: Lean = STRAIGHT) -> float:
 
 
 @cache
-def most(runs: Runs, delta: float) -> int:
-    """Where K may be cut off, at what TAIL of delta pays for: moving mass p of the law adds (1 + e^epsilon) p to delta."""
-    allowed = TAIL * delta / (1 + math.exp(HIGHEST))
-    return next(k for k, beyond in _tails(runs) if beyond <= allowed)
-
-
-@cache
-def beyond(runs: Runs, limit: int) -> float:
-    """A bound on the probability of more runs than that."""
-    return next(tail for k, tail in _tails(runs) if k == limit)
-
-
-def _tails(runs: Runs) -> Iterator[tuple[int, float]]:
-    """Each k with a bound on the probability of more: by a geometric series, once the law falls."""
-    after = 1 - stopping(runs) if runs.shape < math.inf else 0.0  # what the ratio of neighbours tends to
-    before = math.nan
-    for k, probability in _law(runs):
-        ratio = max(probability / before, after)
-        yield k, probability * ratio / (1 - ratio) if ratio < 1 else 1.0
-        before = probability
-
-
-def number(uniform: float, runs: Runs, limit: int) -> int:
-    """K for a secret uniform, by inversion of its law, at most `limit`."""
+def most(runs: Runs) -> int:
+    """The limit of K, above which RARE of its law lies."""
     total = 0.0
     for k, probability in _law(runs):
         total += probability
-        if total >= uniform or k == limit:
+        if total >= 1 - RARE:
             return k
+    raise AssertionError("the law has no end")
+
+
+def number(uniform: float, runs: Runs, limit: int) -> int:
+    """K for a secret uniform, by inversion of its law, cut off at the limit."""
+    total = 0.0
+    for k, probability in _law(runs):
+        total += probability
+        if total >= uniform:
+            return k
+        if k == limit:
+            return 0 if runs.shape == math.inf else 1
     raise AssertionError("the law has no end")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpladder.privacy.compose import Composition, compose
-from dpladder.privacy.ledger import State
+from dpladder.privacy.ledger import State, ever
 from dpladder.privacy.plan import Plan, artifact_cost
 from dpladder.privacy.spend import Spend, mu, to_json
 from dpladder.privacy.statement import up
@@ -113,12 +113,12 @@ def plan_table(document: Mapping[str, Any]) -> str:
 
 def _lineage(plan: Plan, lineage: str) -> dict[str, Any]:
     terms = plan.terms[lineage]
-    dag = compose(plan.of_lineage(lineage), terms.delta)
+    dag = compose(plan.of_lineage(lineage), terms.delta, adaptive=bool(plan.superseded))
     return {"epsilon": dag.epsilon, "mu": dag.mu, "lifetime_epsilon": terms.lifetime_epsilon}
 
 
 def _lifetime(plan: Plan, lineage: str, state: State) -> dict[str, float]:
-    spent = compose(state.charged(), plan.terms[lineage].delta, adaptive=True)
+    spent = ever(plan.terms[lineage], state.charged())
     return {"epsilon_spent": spent.epsilon, "epsilon_after": _after(plan, lineage, state).epsilon}
 
 
@@ -133,7 +133,7 @@ def _after(plan: Plan, lineage: str, state: State) -> Composition:
         if s.lineage == lineage
     )
     kept = tuple(s for h in state.items.values() if h.status in ("COMMITTED", "DONE") for s in h.spends)
-    return compose((*kept, *new), plan.terms[lineage].delta, adaptive=True)
+    return ever(plan.terms[lineage], (*kept, *new))
 
 
 def _spend(spend: Spend, delta: float) -> dict[str, Any]:

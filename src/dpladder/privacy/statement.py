@@ -18,7 +18,7 @@ from typing import Any
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy import gdp
 from dpladder.privacy.compose import compose
-from dpladder.privacy.ledger import Anchor, Held, State, name
+from dpladder.privacy.ledger import Anchor, Held, State, ever, name
 from dpladder.privacy.spend import Job, Spend, counts_for, from_json, mu, to_json
 
 Document = dict[str, Any]
@@ -91,13 +91,13 @@ def _dataset(
     spends = [_line(spend, held, current) for held in inside for spend in held.spends]
     figures = _figures(spends, terms.delta)
     artifacts = _artifacts(plan, lineage, spends, terms.delta)
-    beside = compose([s for held in outside for s in held.spends], terms.delta, adaptive=True)
+    beside = ever(terms, [s for held in outside for s in held.spends])
     return {
         **figures,
         "unit": terms.unit,
         "cap": terms.cap,
         "lifetime_epsilon": terms.lifetime_epsilon,
-        "lifetime_spent": compose(state.charged(), terms.delta, adaptive=True).epsilon,
+        "lifetime_spent": ever(terms, state.charged()).epsilon,
         "artifacts": artifacts,
         "outside_this_dag": {"epsilon": beside.epsilon, "mu": beside.mu, "jobs": len(outside)},
         "spends": spends,
@@ -136,7 +136,7 @@ def _figures(lines: Sequence[Document], delta: float) -> Document:
     spends = [from_json(line["spend"]) for line in lines]
     for line, spend in zip(lines, spends, strict=True):
         line["epsilon"] = compose([spend], delta).epsilon
-    whole = compose(spends, delta)
+    whole = compose(spends, delta, adaptive=_changed(lines))
     return {
         "epsilon": whole.epsilon,
         "mu": whole.mu,
@@ -150,8 +150,9 @@ def _artifacts(plan: Mapping[str, Any], lineage: str, lines: Sequence[Document],
     for artifact in plan["artifacts"]:
         if artifact["lineage"] != lineage:
             continue
-        of_artifact = [from_json(line["spend"]) for line in borne_by(artifact, lines)]
-        cost = compose(of_artifact, delta)
+        borne = borne_by(artifact, lines)
+        of_artifact = [from_json(line["spend"]) for line in borne]
+        cost = compose(of_artifact, delta, adaptive=_changed(borne))
         target = artifact["target_epsilon"]
         if cost.epsilon > target:
             raise Refused(
@@ -168,6 +169,11 @@ def _artifacts(plan: Mapping[str, Any], lineage: str, lines: Sequence[Document],
             "jobs": artifact["jobs"],
         }
     return found
+
+
+def _changed(lines: Iterable[Document]) -> bool:
+    """Whether the plan behind some lines was changed on the way, perhaps because of what it had released."""
+    return any(line["superseded"] for line in lines)
 
 
 def borne_by(artifact: Document, lines: Iterable[Document]) -> list[Document]:
@@ -444,14 +450,19 @@ def _assumptions(statement: Mapping[str, Any]) -> list[str]:
         "add_remove": "neighbouring datasets differ by one unit more or less",
         "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may lie in two parts",
     }[statement["relation"]]
-    searched = any(
-        line["rule"] == "private_search"
+    selected = {
+        line["label"]
         for dataset in statement["datasets"].values()
         for line in dataset["spends"]
-    )
+        if line["spend"]["event"]["type"] in ("RepeatAndSelect", "SubsetSelect")
+    }
     secret = (
-        "Of a private search nothing is known but the model that it put out: not how often it trained, nor what lost. "
-        "Nobody watches its job from inside; a padded one takes its time whatever counted."
+        "Of a private selection nothing is known but the model that it put out: not how often it trained, nor what lost. "
+        + (
+            "One that is not padded tells whoever times its job."
+            if selected - {"search"}
+            else "It was padded."
+        )
     )
     return [
         f"Relation {statement['relation']}: {relation}. Delta = {statement['delta']:g}, one for the life of the lineage.",
@@ -461,7 +472,7 @@ def _assumptions(statement: Mapping[str, Any]) -> list[str]:
         "computational; it is meant as ideal Gaussian noise, sampled in float64 with hardened sums.",
         "Sums are computed in float32 chunks and float64 totals; clipping leaves a declared slack for that.",
         "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops before anything is spent.",
-        *([secret] if searched else []),
+        *([secret] if selected else []),
         "A person whose records are in two lineages bears both.",
         "Versions: "
         + ", ".join(f"{name} {version}" for name, version in statement["versions"].items())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from dpladder.privacy import gdp, selection
-from dpladder.privacy.selection import ORDERS, TAIL, Lean, Runs
+from dpladder.privacy.selection import ORDERS, Lean, Runs
 from dpladder.privacy.spend import RepeatAndSelect, SubsetSelect
 from dpladder.privacy.spend import mu as mu_of
 
@@ -17,22 +17,13 @@ Counts = Sequence[tuple[Selected, int]]
 
 def epsilon(mu: float, selections: Counts, delta: float, adaptive: bool = False) -> float | None:
     """Epsilon at delta of selections, each so many times, beside all else, which is mu-GDP. None where runs are not
-    Gaussian, or where more runs are cut off than delta pays for.
+    Gaussian.
 
     Best-of-K alone, fixed beforehand, by (4) of selection.py. Else by Renyi curves, with delta split over their orders
     where results choose what comes next, because they then choose the best order too.
     """
     if any(_run(event) is None or _tuning(event).mean <= 1.0 for event, _ in selections):
         return None
-    cut = math.fsum(count * _cut(event) for event, count in selections)
-    for spare in (TAIL, 0.5) if cut else (0.0,):
-        found = _epsilon(mu, selections, delta * (1 - spare), adaptive)
-        if cut * (1 + math.exp(min(found, 700.0))) <= spare * delta:
-            return found
-    return None
-
-
-def _epsilon(mu: float, selections: Counts, delta: float, adaptive: bool) -> float:
     repeated = [(_terms(event), count) for event, count in selections if isinstance(event, RepeatAndSelect)]
     if not adaptive and len(repeated) == len(selections):
         together = gdp.compose([mu, *(own * math.sqrt(count) for (own, _, _), count in repeated)])
@@ -54,12 +45,6 @@ def _tuning(event: Selected) -> RepeatAndSelect:
 def _run(event: Selected) -> float | None:
     """mu of one run."""
     return mu_of(_tuning(event).event)
-
-
-def _cut(event: Selected) -> float:
-    """The probability of runs that the law has and the mechanism has not."""
-    tuning = _tuning(event)
-    return 0.0 if tuning.limit is None else selection.beyond(Runs(tuning.mean, tuning.shape), tuning.limit)
 
 
 @cache

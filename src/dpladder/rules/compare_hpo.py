@@ -15,9 +15,9 @@ from dpladder.report.hpo import publish
 from dpladder.report.style import Document
 from dpladder.rules.contest import GRID, Arena, Entry, Row, Straight, arena_of, contest, oracle
 from dpladder.rules.record import write_record
+from dpladder.search.compared import METHODS
 from dpladder.search.hpo import Method, Setting
 from dpladder.search.ladder import Ladder
-from dpladder.search.registry import METHODS
 from dpladder.search.subset import SubsetRuns
 
 FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing

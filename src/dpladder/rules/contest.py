@@ -22,8 +22,8 @@ from dpladder.privacy.ledger import Terms
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.noise import Floats, ResearchNoise, Shape
 from dpladder.privacy.spend import Counted, Gaussian, Job
+from dpladder.rules.bench import Bench, Training, answers, correct
 from dpladder.rules.private import constants_of, part_of, read_raw
-from dpladder.rules.trainings import Bench, Training, answers, correct
 from dpladder.search.hpo import Answer, Ask, Asking, Declared, Found, Setting, Units
 from dpladder.search.hpo import Method as Searching
 from dpladder.search.space import bounds

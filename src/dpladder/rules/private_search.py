@@ -7,19 +7,19 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from dpladder.config.learners import Learner, learner_of
 from dpladder.config.model import Search
-from dpladder.config.searches import PrivateSearch
+from dpladder.config.searches import search_of
 from dpladder.job import Task, section
 from dpladder.learn import weights
 from dpladder.learn.interface import Constants, Weights
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.noise import DerivedNoise
+from dpladder.privacy.spend import Counted
+from dpladder.rules.bench import Bench, Training, answers
 from dpladder.rules.private import constants_of, part_of, read_raw, release_once, reserved
 from dpladder.rules.training import chosen, hyper_of
-from dpladder.rules.trainings import Bench, Training, answers
 from dpladder.search.hpo import Answer, Ask, Found, Setting, alone
 from dpladder.search.registry import method_of
 
@@ -29,9 +29,11 @@ TRAININGS = Draw("trainings", "within")  # their own draws follow from places th
 def private_search(task: Task) -> None:
     held, train = reserved(task), part_of(task, "train")
     constants, search = constants_of(task, train), section(task, "sweep.search", Search)
-    setting = Setting(task.cfg["target"], search, constants, task.cfg["sweep.select"]["share"])
+    spends = list(held.spends.values())
+    events = tuple(Counted(spend.event, spend.count) for spend in spends)
+    setting = Setting(task.cfg["target"], search, constants, task.cfg["sweep.select"]["share"], events)
     learner = learner_of(task.cfg["learner"])
-    found_by = method_of(TypeAdapter(PrivateSearch).validate_python(task.cfg["hpo"]))
+    found_by = method_of(search_of(task.cfg["hpo"]))
     declared = found_by.declare(setting)
 
     def produce(meter: Meter, folder: Path) -> None:
@@ -48,7 +50,6 @@ def private_search(task: Task) -> None:
             folder / "weights.safetensors", _head(found, constants), _facts(task, learner, search, found)
         )
 
-    spends = held.concrete("search", declared.events)
     release_once(
         task, held, spends, (*declared.draws, TRAININGS), {"train": train.seal}, ("weights",), produce
     )

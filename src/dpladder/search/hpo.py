@@ -39,6 +39,9 @@ class Setting:
     search: Search
     constants: Constants
     share: float = SCORE_SHARE  # of a run's mu^2, for its score
+    reserved: tuple[
+        Counted, ...
+    ] = ()  # the events that a ledger holds for the search; else those of the total
 
     @property
     def delta(self) -> float:
@@ -106,9 +109,9 @@ def alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> Found:
         return found
 
 
-def declared_price(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
-    """The events that the plan reserves for a search of this total."""
-    return price(section, setting.epsilon, setting.delta, setting.constants.relation)
+def events_of(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
+    """The events that a search may spend."""
+    return setting.reserved or price(section, setting.epsilon, setting.delta, setting.constants.relation)
 
 
 def mu_of(event: Event, count: int = 1) -> float:

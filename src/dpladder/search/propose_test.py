@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dpladder.config.searches import ProposeTest
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.spend import Exponential
-from dpladder.search.hpo import Ask, Asking, Declared, Found, Mask, Setting, Units, declared_price, mu_of
+from dpladder.search.hpo import Ask, Asking, Declared, Found, Mask, Setting, Units, events_of, mu_of
 from dpladder.search.space import draw
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ class DoublingTests:
     section: ProposeTest
 
     def declare(self, setting: Setting) -> Declared:
-        training, rounds = declared_price(self.section, setting)
+        training, rounds = events_of(self.section, setting)
         assert isinstance(rounds.event, Exponential)
         section, moves, epsilon0 = self.section, self._sensitivity(setting), rounds.event.epsilon
         shares = [section.aside, *(1 / (section.parts - part) for part in range(section.parts - 1))]

@@ -26,7 +26,7 @@ from dpladder.search.hpo import (
     Found,
     Setting,
     Units,
-    declared_price,
+    events_of,
     mu_of,
     split,
     spread,
@@ -75,7 +75,7 @@ class Chance:
 
 def selected(section: SecretRuns, setting: Setting) -> RepeatAndSelect:
     """The one event of the whole selection."""
-    [counted] = declared_price(section, setting)
+    [counted] = events_of(section, setting)
     assert isinstance(counted.event, RepeatAndSelect)
     return counted.event
 

@@ -9,7 +9,7 @@ import numpy as np
 from dpladder.config import searches
 from dpladder.learn import score
 from dpladder.privacy.meter import Draw, Meter
-from dpladder.search.hpo import Ask, Asking, Declared, Found, Setting, Units, declared_price, mu_of, split
+from dpladder.search.hpo import Ask, Asking, Declared, Found, Setting, Units, events_of, mu_of, split
 from dpladder.search.space import draw
 
 
@@ -20,7 +20,7 @@ class RandomSearch:
     section: searches.RandomSearch
 
     def declare(self, setting: Setting) -> Declared:
-        return Declared(declared_price(self.section, setting))
+        return Declared(events_of(self.section, setting))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         [training] = self.declare(setting).events
@@ -37,7 +37,7 @@ class NaiveComposition:
     section: searches.NaiveComposition
 
     def declare(self, setting: Setting) -> Declared:
-        [training] = events = declared_price(self.section, setting)
+        [training] = events = events_of(self.section, setting)
         _, scored = split(mu_of(training.event), setting.share)
         scale = score.noise_scale(scored, setting.constants)
         return Declared(events, (Draw("score", "gaussian", scale, (self.section.runs,)),))

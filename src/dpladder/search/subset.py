@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dpladder.config.searches import KoskelaKulkarni
 from dpladder.privacy.meter import Draw, Meter
 from dpladder.privacy.spend import Counted, SubsetSelect
-from dpladder.search.hpo import Ask, Asking, Declared, Found, Setting, Units, declared_price, mu_of, spread
+from dpladder.search.hpo import Ask, Asking, Declared, Found, Setting, Units, events_of, mu_of, spread
 from dpladder.search.repeat import best, budget, draws, toss
 from dpladder.search.space import clamp
 
@@ -23,7 +23,7 @@ class SubsetRuns:
     section: KoskelaKulkarni
 
     def declare(self, setting: Setting) -> Declared:
-        events = declared_price(self.section, setting)
+        events = events_of(self.section, setting)
         plan = budget(_selected(events).tuning, setting)
         return Declared(events, (Draw("subset", "mask", self.section.share), *draws(plan)))
 

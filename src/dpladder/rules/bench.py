@@ -87,7 +87,7 @@ def _batches(trainings: Sequence[Training], cores: int) -> Iterator[list[int]]:
     groups: dict[Hashable, list[int]] = {}
     for place, training in enumerate(trainings):
         ask = training.ask
-        groups.setdefault((id(ask.trained), id(ask.counted), training.learner), []).append(place)
+        groups.setdefault((id(ask.trained), id(ask.counted), ask.share, training.learner), []).append(place)
     for group in groups.values():
         group.sort(key=lambda place: -trainings[place].hyper.steps)
         yield from (group[start : start + wide] for start in range(0, len(group), wide))
@@ -99,7 +99,9 @@ def _together(bench: Bench, trainings: Sequence[Training]) -> tuple[list[Answer]
     ask, learner = trainings[0].ask, trainings[0].learner
     module, hypers = method(learner.name), [training.hyper for training in trainings]
     constants = replace(bench.constants, n0=max(1, round(ask.share * bench.constants.n0)))
-    data, resources = _some(bench.data, ask.trained), bench.resources.model_copy(update={"threads": 1})
+    data = _some(bench.data, ask.trained)
+    share = {"threads": 1, "mem_mb": max(1, bench.resources.mem_mb // bench.resources.threads)}
+    resources = bench.resources.model_copy(update=share)
     meters = [
         bench.meter(training.name, module.declare(learner, hyper, constants).draws)
         for hyper, training in zip(hypers, trainings, strict=True)
