@@ -47,7 +47,7 @@ def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(proj
         assert target["r_star"] == facts["r"] == pytest.approx(facts["eta"] * facts["steps"])
     page = (project.results / "privacy.md").read_text()
     assert "in one with it" in page
-    assert "Of a private search nothing is known" in page
+    assert "Of a private selection nothing is known" in page
     assert not walk().charged
     due = walk().due
     assert due["plot_utility"] == len(NAMES) + 1
