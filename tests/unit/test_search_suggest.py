@@ -82,7 +82,7 @@ def test_the_command_suggests_for_the_configs_total(capsys):
     ("without", "says"),
     [
         ({"learner": {"name": "one_step"}}, "one_step searches nothing"),
-        ({"hpo": {"name": "liu_talwar"}}, "liu_talwar climbs no ladder"),
+        ({"hpo": {"name": "random_search"}}, "random_search climbs no ladder"),
     ],
 )
 def test_who_climbs_no_ladder_is_told_so(tmp_path, capsys, without, says):

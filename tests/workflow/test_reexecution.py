@@ -183,9 +183,9 @@ def test_an_edited_record_fails_the_check_and_the_statement(finished, capsys):
 def test_a_plan_that_forgot_the_score_publishes_no_score(project, tmp_path, monkeypatch):
     shutil.copytree(SOURCE, tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     plan = tmp_path / "src/dpladder/privacy/plan.py"
-    text, paid = plan.read_text(), "if cost.score is not None:"
+    text, paid = plan.read_text(), ', ("score", config.sweep.select.part, cost.score))'
     assert paid in text
-    plan.write_text(text.replace(paid, "if False:"))
+    plan.write_text(text.replace(paid, ",)"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
     assert project.run(TRIAL).returncode == 1
     assert not Path(TRIAL).exists()

@@ -70,7 +70,8 @@ def lineage_terms(config: Config) -> dict[str, object]:
     return {
         "privacy.relation": privacy.relation,
         "privacy.delta": privacy.delta,
-        "privacy.lifetime": None if privacy.lifetime is None else privacy.lifetime.model_dump(),
+        "privacy.lifetime": None if privacy.lifetime is None else privacy.lifetime.epsilon,
+        "privacy.lifetime.selections": privacy.lifetime is not None and privacy.lifetime.selections,
         "dataset.unit": dataset.unit.model_dump(),
         "dataset.split": dataset.split.model_dump(),
         "dataset.declared_public": dataset.declared_public,

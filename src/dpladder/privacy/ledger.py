@@ -46,8 +46,8 @@ class Terms:
     delta: float
     split_rule: str
     lifetime_epsilon: float | None = None
-    selections: bool = False  # whether private selections may be among what is ever spent under the limit
     mode: Mode = "release"
+    selections: bool = False  # whether private selections may be among what is ever spent under the limit
 
     def __post_init__(self) -> None:
         limit = self.lifetime_epsilon
