@@ -241,6 +241,40 @@ def test_selections_share_a_limit_only_where_that_was_declared_and_at_their_own_
     assert gaussian.epsilon == pytest.approx(gdp.epsilon(MU, 9e-6))
 
 
+def test_a_dearer_part_without_selections_hides_none(tmp_path: Path) -> None:
+    """Each part keeps to the limit at its own share of delta, and an undeclared selection is seen on any of them."""
+    home, selection = open_home(tmp_path / "other"), RepeatAndSelect(Gaussian(8.0), 10.0, 1.0, 66)
+    limit = dataclasses.replace(TERMS, lifetime_epsilon=1.25, selections=True)
+
+    def on(part: str, trial: int, event: Event, lineage: str) -> Item:
+        (spend,) = spends(trial, event=event, partition=Partition("hash", (part,)), lineage=lineage)
+        return Item(job(trial), f"{trial}", (spend,))
+
+    tested = Gaussian(1 / (0.999 * gdp.mu(1.25, 9e-6)))
+    both = [on("test", 0, tested, "toy"), on("train", 1, selection, "toy")]
+    parts = ever(limit, [spend for item in both for spend in item.spends]).parts
+    alone = ever(limit, both[1].spends)
+    assert parts["hash", "train"] == alone.parts["hash", "train"]
+    undeclared = open_ledger(
+        home, dataclasses.replace(limit, lineage="plain", lifetime_epsilon=8.0, selections=False)
+    )
+    reserve(undeclared, [on("test", 0, tested, "plain")])
+    with pytest.raises(Refused, match="private selections do not share"):
+        reserve(undeclared, [on("train", 1, selection, "plain")])
+
+
+def test_a_reservation_whose_price_has_changed_is_replaced(ledger: Ledger) -> None:
+    dear, cheap = (Item(job(0), "same", spends(0, mu=mu)) for mu in (MU, MU / 2))
+    (first,) = reserve(ledger, [dear])
+    (again,) = reserve(ledger, [dear])
+    assert again.token == first.token
+    (held,) = reserve(ledger, [cheap])
+    assert held.declared == cheap.spends
+    assert load(ledger).charged() == cheap.spends
+    with pytest.raises(Refused, match="REFUNDED"):
+        commit(ledger, first.token, "query", dear.spends)
+
+
 def relabelled(one: Item, lineage: str) -> Item:
     return dataclasses.replace(
         one, spends=tuple(dataclasses.replace(spend, lineage=lineage) for spend in one.spends)

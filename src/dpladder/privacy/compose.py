@@ -87,6 +87,11 @@ def compose(spends: Sequence[Spend], delta: float, adaptive: bool = False) -> Co
     distinct = set().union(*loads.values())
     figures = {load: _figure(load, relation, delta, adaptive) for load in distinct}
     parts = {part: max((figures[load] for load in bears), key=_cost) for part, bears in loads.items()}
+    return of_parts(parts)
+
+
+def of_parts(parts: Mapping[Part, Figure]) -> Composition:
+    """The guarantee for all units, from that for each part's."""
     worst = max(parts.values(), key=_cost, default=Figure(0.0, 0.0, "exact"))
     return Composition(worst.epsilon, worst.mu, worst.accountant, parts)
 

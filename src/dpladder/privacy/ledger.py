@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy import gdp, journal
-from dpladder.privacy.compose import Composition, compose
+from dpladder.privacy.compose import Composition, compose, of_parts
 from dpladder.privacy.home import Home, subkey
 from dpladder.privacy.journal import Body, Chain, Journal
 from dpladder.privacy.spend import Event, Job, Partition, Relation, Spend, from_json, mu, to_json
@@ -196,8 +196,14 @@ def admit(
     for item in items:
         _check_spends(terms, item.job, item.spends)
         held = state.of(item.job)
-        replaced += [h.token for h in held if h.status == "RESERVED" and h.static != item.static]
-        if any(h.static == item.static and (h.status == "RESERVED" or not respend) for h in held):
+        # What earlier versions left may have changed a price that nobody has paid yet.
+        stands = [
+            h
+            for h in held
+            if h.static == item.static and (h.status != "RESERVED" or h.declared == item.spends)
+        ]
+        replaced += [h.token for h in held if h.status == "RESERVED" and h not in stands]
+        if any(h.status == "RESERVED" or not respend for h in stands):
             continue
         new.append(item)
         if any(h.status == "DONE" for h in held):
@@ -443,19 +449,20 @@ def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, .
     if terms.mode == "research" or terms.lifetime_epsilon is None:
         return
     total = ever(terms, kept + asked)
-    if total.mu is None and not terms.selections:
+    if not terms.selections and any(figure.mu is None for figure in total.parts.values()):
         raise Refused(
             f"lineage {terms.lineage} was opened with a lifetime limit that private selections do not share, and the limit "
             "would no longer hold with one. Search by the ladder; or, for data that nothing was spent on yet, declare "
             "privacy.lifetime.selections: true. Nothing was charged."
         )
-    limit = gdp.mu(terms.lifetime_epsilon, terms.delta * (1 - LATE if terms.selections else 1))
+    delta = terms.delta * (1 - LATE if terms.selections else 1)
+    limit = gdp.mu(terms.lifetime_epsilon, delta)
     # By mu where there is one: its sums are monotone to the last bit, a root-found epsilon need not be.
     if total.mu <= limit if total.mu is not None else total.epsilon <= terms.lifetime_epsilon:
         return
     before = ever(terms, kept)
     left = gdp.remaining(limit, [before.mu]) if before.mu is not None else 0.0
-    remains = f", which leaves epsilon = {gdp.epsilon(left, terms.delta):.4f}" if left else ""
+    remains = f", which leaves epsilon = {gdp.epsilon(left, delta):.4f}" if left else ""
     raise Refused(
         f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at delta = {terms.delta:g}. "
         f"Spent or reserved so far: {_up(before.epsilon)}{remains}. Asked for: {_up(ever(terms, asked).epsilon)}, which "
@@ -467,12 +474,13 @@ def ever(terms: Terms, spends: Sequence[Spend]) -> Composition:
     """What spends cost over a lineage's life, in which what is spent next depends on what was released before.
 
     Gaussians alone keep to a limit by their mu, selections by their Renyi curves, and results decide which of the two
-    it will be: by the union of both events each must keep to it at its own share of delta.
+    it will be for a part of the data: by the union of both events each must keep to it at its own share of delta.
     """
     if not terms.selections:
         return compose(spends, terms.delta, adaptive=True)
-    late = compose(spends, terms.delta * LATE, adaptive=True)
-    return late if late.mu is None else compose(spends, terms.delta * (1 - LATE), adaptive=True)
+    gaussian = compose(spends, terms.delta * (1 - LATE), adaptive=True).parts
+    late = compose(spends, terms.delta * LATE, adaptive=True).parts
+    return of_parts({part: late[part] if figure.mu is None else figure for part, figure in gaussian.items()})
 
 
 def _up(epsilon: float) -> str:

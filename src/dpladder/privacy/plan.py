@@ -22,7 +22,7 @@ from dpladder.privacy import budget, gdp
 from dpladder.privacy.compose import Composition, compose
 from dpladder.privacy.ledger import Held, Item, State, Terms, check_terms
 from dpladder.privacy.price import price
-from dpladder.privacy.spend import Counted, Exponential, Gaussian, Job, Partition, Spend, counts_for
+from dpladder.privacy.spend import Counted, Exponential, Gaussian, Job, Partition, Spend, changed, counts_for
 
 TRAIN, TEST = "train", "test"
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
@@ -112,8 +112,7 @@ def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
     """What an artifact costs someone who sees nothing else of the DAG: its own and its ancestors' spends, and those of
     their earlier versions."""
     earlier = _earlier(plan.superseded, artifact.lineage, artifact.experiment, artifact.jobs)
-    # Whoever changes a plan may have looked at what it released.
-    return compose((*plan.of(artifact.jobs), *earlier), artifact.delta, adaptive=bool(earlier))
+    return compose((*plan.of(artifact.jobs), *earlier), artifact.delta, adaptive=changed(earlier))
 
 
 def _earlier(

@@ -26,7 +26,8 @@ So mus add in squares, e2 adds, and E[K] multiplies, for Renyi curves too.
 K is cut off at a limit: above it, it becomes the least there may be. (2) to (4) stay as they are. Each coefficient k p_k of f'
 changes by a factor that falls with k (above 1 at the least k, 1 up to the limit, 0 beyond). So the mean of k - 1 under
 weights k p_k x^(k-1), which is d log f' / d log x, falls at every x: between two ranks log f' grows by no more than before,
-and f'(1) = E[K] falls.
+and f'(1) = E[K] falls; so does its sum with the chance of no run, which weights a Poisson law. A leaning law's arguments
+below 0 only help: its true f' there is that at 0.
 
 None of this holds when somebody learns K, a loser, or how long the job took to make them.
 """

@@ -10,7 +10,7 @@ from typing import Any
 from dpladder.privacy.compose import Composition, compose
 from dpladder.privacy.ledger import State, ever
 from dpladder.privacy.plan import Plan, artifact_cost
-from dpladder.privacy.spend import Spend, mu, to_json
+from dpladder.privacy.spend import Spend, changed, mu, to_json
 from dpladder.privacy.statement import up
 from dpladder.stages import target_name
 
@@ -113,7 +113,7 @@ def plan_table(document: Mapping[str, Any]) -> str:
 
 def _lineage(plan: Plan, lineage: str) -> dict[str, Any]:
     terms = plan.terms[lineage]
-    dag = compose(plan.of_lineage(lineage), terms.delta, adaptive=bool(plan.superseded))
+    dag = compose(plan.of_lineage(lineage), terms.delta, adaptive=changed(plan.superseded))
     return {"epsilon": dag.epsilon, "mu": dag.mu, "lifetime_epsilon": terms.lifetime_epsilon}
 
 

@@ -196,6 +196,12 @@ def counts_for(experiment: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
     return lambda job: job.experiment == experiment or kind(job) in shared
 
 
+def changed(superseded: Iterable[Spend]) -> bool:
+    """Whether a plan for the training part was changed on the way, perhaps because of what it had released. What earlier
+    versions spent on the test part alone says nothing of the rest."""
+    return any(spend.partition.parts != ("test",) for spend in superseded)
+
+
 @dataclass(frozen=True)
 class Spend:
     """One mechanism's event, `count` times, on one lineage, declared or made by one job."""

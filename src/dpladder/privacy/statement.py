@@ -19,7 +19,7 @@ from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy import gdp
 from dpladder.privacy.compose import compose
 from dpladder.privacy.ledger import Anchor, Held, State, ever, name
-from dpladder.privacy.spend import Job, Spend, counts_for, from_json, mu, to_json
+from dpladder.privacy.spend import Job, Spend, changed, counts_for, from_json, mu, to_json
 
 Document = dict[str, Any]
 _UNREADABLE = (
@@ -172,8 +172,7 @@ def _artifacts(plan: Mapping[str, Any], lineage: str, lines: Sequence[Document],
 
 
 def _changed(lines: Iterable[Document]) -> bool:
-    """Whether the plan behind some lines was changed on the way, perhaps because of what it had released."""
-    return any(line["superseded"] for line in lines)
+    return changed(from_json(line["spend"]) for line in lines if line["superseded"])
 
 
 def borne_by(artifact: Document, lines: Iterable[Document]) -> list[Document]:

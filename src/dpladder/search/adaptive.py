@@ -38,7 +38,7 @@ class AdaptiveRuns:
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         event = selected(self.section, setting)
         plan, lean = budget(event, setting), Lean(event.low, event.high)
-        chance = toss(self.section, plan, meter)
+        chance = toss(event, plan, self.section.padded, meter)
         cells: list[int] = []
         asks: list[Ask] = []
         answers: list[Answer] = []

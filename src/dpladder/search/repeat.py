@@ -16,7 +16,7 @@ from dpladder.config.searches import SecretRuns
 from dpladder.learn import score
 from dpladder.privacy import selection
 from dpladder.privacy.meter import Draw, Meter
-from dpladder.privacy.price import runs_of
+from dpladder.privacy.selection import Runs
 from dpladder.privacy.spend import Counted, RepeatAndSelect
 from dpladder.search.hpo import (
     Answer,
@@ -46,8 +46,9 @@ class RandomRuns:
         return Declared((Counted(event),), draws(budget(event, setting)))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        plan = budget(selected(self.section, setting), setting)
-        chance = toss(self.section, plan, meter)
+        event = selected(self.section, setting)
+        plan = budget(event, setting)
+        chance = toss(event, plan, self.section.padded, meter)
         asks = [Ask(spread(place, setting.search), plan.weights) for place in chance.places]
         answers = (yield asks) if asks else []
         return best(asks, answers, chance, setting)
@@ -96,11 +97,11 @@ def draws(plan: Budget) -> tuple[Draw, ...]:
     )
 
 
-def toss(section: SecretRuns, plan: Budget, meter: Meter) -> Chance:
-    shape = (plan.limit,)
-    number = selection.number(float(meter.uniform("runs", ())), runs_of(section), plan.limit)
+def toss(event: RepeatAndSelect, plan: Budget, padded: bool, meter: Meter) -> Chance:
+    shape, runs = (plan.limit,), Runs(event.mean, event.shape)
+    number = selection.number(float(meter.uniform("runs", ())), runs, plan.limit)
     places, noise = meter.uniform("place", shape), meter.gaussian("score", plan.scale, shape)
-    trained = places if section.padded else places[:number]
+    trained = places if padded else places[:number]
     return Chance(number, trained, noise, meter.uniform("tie", shape))
 
 

@@ -31,7 +31,7 @@ class SubsetRuns:
         selected = _selected(self.declare(setting).events)
         plan, mu, share = budget(selected.tuning, setting), mu_of(selected.final), selected.probability
         subset = meter.mask("subset", share, units)
-        chance = toss(self.section, plan, meter)
+        chance = toss(selected.tuning, plan, self.section.padded, meter)
         rest = 1 - share if selected.apart else 1.0
         finals = [spread(place, setting.search) for place in chance.places]
         smaller = [clamp(r * share / rest, setting.search) for r in finals]
