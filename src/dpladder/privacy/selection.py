@@ -108,31 +108,10 @@ def loss(mu: float, runs: Runs, lean: Lean) -> float:
     return math.log(lean.high / lean.low) + rank_loss(mu, runs, lean)
 
 
-def epsilon_of_profile(
-    profile: Callable[[float], float], inner: float, runs: Runs, delta: float, lean: Lean = STRAIGHT
-) -> float:
-    """The same for runs of which only a profile delta(epsilon) is known, the larger of both directions, and K is a
-    truncated negative binomial (Koskela, Redberg & Wang 2024). In (2), g(u) <= e^inner u + profile(inner) for every
-    `inner`: any will do, and the caller looks for a good one. The smallest e1 is bisected."""
-    after = (1 - stopping(runs)) / stopping(runs)
-    moved = math.exp(inner) * lean.high / lean.low + after * lean.high * profile(inner)
-
-    def enough(outer: float) -> bool:
-        return lean.high * runs.mean * profile(outer) <= delta
-
-    low, high = 0.0, 1.0
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return (high + math.log(lean.high / lean.low) + (1 + runs.shape) * math.log(moved)) * SAFE
-
-
-def renyi(order: float, mu: float, runs: Runs) -> float:
+def renyi(order: float, mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
     """The Renyi divergence of the best of K runs, each mu-GDP; as Papernot & Steinke 2022, Theorem 2, with the tighter
     e2 of (2) in place of theirs."""
-    return order * mu * mu / 2 + rank_loss(mu, runs) + math.log(weight(runs)) / (order - 1)
+    return order * mu * mu / 2 + loss(mu, runs, lean) + math.log(weight(runs, lean)) / (order - 1)
 
 
 @cache
@@ -162,8 +141,12 @@ def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
     return (1 + runs.shape) * math.log(ratio(left)) * SAFE
 
 
-def subset_epsilon(tuning: float, final: float, share: float, runs: Runs, delta: float, apart: bool) -> float:
-    """Epsilon at delta of tuning on a Poisson subset and training on the rest, or on everything (Koskela & Kulkarni 2023).
+@cache
+def subset_renyi(
+    order: int, tuning: float, final: float, share: float, runs: Runs, apart: bool
+) -> tuple[float, float]:
+    """The divergences of more from less data, and of less from more, of tuning on a Poisson subset and training on the rest,
+    or on everything (Koskela & Kulkarni 2023).
 
     `tuning` and `final` are the mus of one run of the selection and of the final training. With probability `share` the
     unit that neighbours differ in lies in the subset. If so, the tuning's likelihood ratio is P; if not, the final
@@ -171,17 +154,6 @@ def subset_epsilon(tuning: float, final: float, share: float, runs: Runs, delta:
     training sees everything (variant 2) F is 1, and its own curve is added. Both directions of Theorem 6, for whole
     orders: powers of that sum by the binomial theorem, its inverse bounded by share / P + (1 - share) / F.
     """
-    return min(
-        from_renyi(order, max(subset_renyi(order, tuning, final, share, runs, apart)), delta)
-        for order in ORDERS
-    )
-
-
-@cache
-def subset_renyi(
-    order: int, tuning: float, final: float, share: float, runs: Runs, apart: bool
-) -> tuple[float, float]:
-    """The divergences of more from less data, and of less from more."""
 
     def tuned(j: int) -> float:
         """The log of the j-th moment of the tuning's likelihood ratio: j - 1 times its Renyi divergence."""

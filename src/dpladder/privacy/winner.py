@@ -57,8 +57,8 @@ def _terms(event: RepeatAndSelect) -> tuple[float, float, float]:
 def _curve(event: Selected, order: int) -> float:
     """Its Renyi curve."""
     if isinstance(event, RepeatAndSelect):
-        mu, loss, weight = _terms(event)
-        return order * mu * mu / 2 + loss + math.log(weight) / (order - 1)
+        runs, lean = Runs(event.mean, event.shape), Lean(event.low, event.high)
+        return selection.renyi(order, _run(event) or 0.0, runs, lean)
     runs = Runs(event.tuning.mean, event.tuning.shape)
     final = 1 / event.final.sigma
     return max(selection.subset_renyi(order, _run(event) or 0.0, final, event.probability, runs, event.apart))
