@@ -124,7 +124,7 @@ def test_noise_is_as_large_as_declared_and_independent_across_trainings(drawn):
     contest(arena(), [searching("random_search")], 40)
     steps = [array.ravel() for name, array in drawn if name == "noise"]
     assert abs(np.corrcoef(steps) - np.eye(len(steps))).mean() < 0.3
-    meter = PublicMeter([contests.Draw("noise", "gaussian", 3.0, (10_000,))], contests._noise(arena(), "one"))
+    meter = PublicMeter([contests.Draw("noise", "gaussian", 3.0, (10_000,))], arena(), "one")
     assert np.std(meter.gaussian("noise", 3.0, (10_000,))) == pytest.approx(3.0, rel=0.03)
 
 

@@ -266,22 +266,12 @@ def _final(
 def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) -> tuple[Spend, ...]:
     """A private search spends the whole total, or what earlier versions of its experiment left of it. The test part is
     paid for beside it (config/check.py)."""
-    hpo, delta, where = config.hpo, config.privacy.delta, partition(config, TRAIN)
+    hpo, delta = config.hpo, config.privacy.delta
     assert not isinstance(hpo, Ladder)
 
     def spends(epsilon: float) -> tuple[Spend, ...]:
-        return tuple(
-            Spend(
-                config.dataset.lineage,
-                config.privacy.relation,
-                where,
-                job,
-                one.event,
-                one.count,
-                _label(hpo, one),
-            )
-            for one in price(hpo, epsilon, delta, config.privacy.relation)
-        )
+        found = price(hpo, epsilon, delta, config.privacy.relation)
+        return tuple(_spend_of(config, job, TRAIN, one, _label(hpo, one)) for one in found)
 
     def fits(epsilon: float) -> bool:
         try:
@@ -346,11 +336,9 @@ def _nearest(config: Config, target: float) -> str:
 
 
 def _spend(config: Config, job: Job, part: str, mu: float, label: str) -> Spend:
-    return Spend(
-        config.dataset.lineage,
-        config.privacy.relation,
-        partition(config, part),
-        job,
-        Gaussian(gdp.sigma(mu, 1)),
-        label=label,
-    )
+    return _spend_of(config, job, part, Counted(Gaussian(gdp.sigma(mu, 1))), label)
+
+
+def _spend_of(config: Config, job: Job, part: str, one: Counted, label: str) -> Spend:
+    relation, where = config.privacy.relation, partition(config, part)
+    return Spend(config.dataset.lineage, relation, where, job, one.event, one.count, label)

@@ -1,4 +1,5 @@
-"""What a private search spends of a total: its events, from public figures alone. The plan and the job both ask here."""
+"""What a private search spends of a total: its events, from public figures alone. A job asks the ledger instead, which
+holds what the plan asked for here."""
 
 from __future__ import annotations
 

@@ -102,12 +102,13 @@ class Run:
 
 
 class PublicMeter(Meter):
-    """Quick draws for public data, the only data that ResearchNoise is for: a hash for each stream, and normals straight
-    from numpy. Hardened ones would be half of the time."""
+    """Quick draws for public data alone: a hash for each stream, and normals straight from numpy. Hardened ones would be
+    half of the time. It stands on ResearchNoise of its own making, which refuses every lineage that is not public."""
 
-    def __init__(self, draws: Sequence[Draw], source: ResearchNoise) -> None:
+    def __init__(self, draws: Sequence[Draw], arena: Arena, name: str) -> None:
         super().__init__(draws, self)
-        self._stem = source.stream("contest", 0)
+        job = Job("contest", "search", (("name", name),))
+        self._stem = ResearchNoise(arena.terms, job, arena.seed).stream("contest", 0)
 
     def stream(self, name: str, index: int) -> bytes:
         return hmac.digest(self._stem, f"{name} {index}".encode(), "sha256")
@@ -164,7 +165,7 @@ def started(arena: Arena, entry: Entry, repeat: int) -> Run:
     search = entry.setting.search.model_copy(update={"seed": repeat})
     entry = replace(entry, setting=replace(entry.setting, search=search))
     name = f"{entry.name} {entry.setting.epsilon} {repeat}"
-    meter = PublicMeter(entry.way.declare(entry.setting).draws, _noise(arena, name))
+    meter = PublicMeter(entry.way.declare(entry.setting).draws, arena, name)
     run = Run(name, entry, entry.way.run(entry.setting, meter, _units(arena.train)), meter)
     run.step()
     return run
@@ -216,10 +217,6 @@ def _units(data: Data) -> Units:
 
 def _bench(arena: Arena) -> Bench:
     def meter(name: str, draws: Sequence[Draw]) -> Meter:
-        return PublicMeter(draws, _noise(arena, name))
+        return PublicMeter(draws, arena, name)
 
     return Bench(arena.train, arena.constants, arena.resources, meter)
-
-
-def _noise(arena: Arena, name: str) -> ResearchNoise:
-    return ResearchNoise(arena.terms, Job("contest", "search", (("name", name),)), arena.seed)

@@ -39,9 +39,8 @@ class Setting:
     search: Search
     constants: Constants
     share: float = SCORE_SHARE  # of a run's mu^2, for its score
-    reserved: tuple[
-        Counted, ...
-    ] = ()  # the events that a ledger holds for the search; else those of the total
+    # The events that a ledger holds for the search; none: those that the total allows.
+    reserved: tuple[Counted, ...] = ()
 
     @property
     def delta(self) -> float:
@@ -114,9 +113,9 @@ def events_of(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
     return setting.reserved or price(section, setting.epsilon, setting.delta, setting.constants.relation)
 
 
-def mu_of(event: Event, count: int = 1) -> float:
-    """mu of events that are Gaussian."""
-    found = mu(event, count)
+def mu_of(event: Event) -> float:
+    """mu of an event that is Gaussian."""
+    found = mu(event)
     assert found is not None, "a search's runs are Gaussian"
     return found
 
