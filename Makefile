@@ -2,10 +2,12 @@
 
 PYTHON3 ?= python3
 PY := .venv/bin/python
+# What `make test` leaves to `make test-all`: minutes of statistics, crashes, a cluster, planted bugs, and measurements.
+SLOW := statistical crash slurm mutation benchmarks
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-slurm lint docs lock bench compare-learners compare-hpo report clean
+.PHONY: help env demo test test-all test-slow test-mutants test-slurm lint docs lock bench compare-learners compare-hpo report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,10 +19,17 @@ demo: env ## tune and train on 5,000 real images at a total of epsilon = 1
 	@$(RUN) snakemake
 
 test: env ## fast tests: units, and real workflow runs on tiny data
-	@$(PY) -m pytest -n auto tests/unit tests/workflow
+	@$(PY) -m pytest -n auto -m "not long" tests $(SLOW:%=--ignore=tests/%)
 
-test-all: env ## everything: also crash tests and statistical tests
-	@$(PY) -m pytest -n auto tests
+test-all: env ## everything: also crash tests, statistical tests and planted bugs
+	@$(PY) -m pytest -n auto tests --ignore=tests/slurm --ignore=tests/benchmarks
+
+test-slow: env ## crash tests, statistical tests and the longer workflow runs
+	@$(PY) -m pytest -n auto tests/crash tests/statistical
+	@$(PY) -m pytest -n auto -m long tests/workflow
+
+test-mutants: env ## bugs planted in the privacy core, one at a time: each must be caught
+	@$(PY) -m pytest -n auto tests/mutation
 
 test-slurm: env ## the workflow on a real SLURM cluster of one node: needs root, slurm-wlm and munge
 	@$(PY) -m pytest -rs tests/slurm
@@ -28,14 +37,16 @@ test-slurm: env ## the workflow on a real SLURM cluster of one node: needs root,
 lint: env ## style, types, generated files, lock, workflow
 	@$(PY) envs/lock.py --check
 	@$(PY) -m dpladder.config.docs --check
+	@$(PY) -m dpladder.report.schemas --check
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
 	@$(RUN) snakefmt --check Snakefile workflow
 	@$(RUN) snakemake --lint
 
-docs: env ## regenerate the demo config, the schema and the key reference
+docs: env ## regenerate the demo config, the schemas and the key reference
 	@$(PY) -m dpladder.config.docs
+	@$(PY) -m dpladder.report.schemas
 
 lock: env ## recompile the exact lock from pyproject.toml
 	@$(PY) envs/lock.py
@@ -50,7 +61,7 @@ compare-learners: env ## set the learners against each other, at the same totals
 compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
 	@$(PY) tests/benchmarks/compare_hpo.py
 
-report: env ## write report.html from the finished run
+report: env ## write Snakemake's own report.html, with where each file came from (and run times: keep it to yourself)
 	@$(RUN) snakemake --report report.html
 
 clean: ## remove results, caches and logs here; never the ledger or the noise key

@@ -1,4 +1,4 @@
-"""`dpladder`: ask what a plan costs, read and check the ledger, check a finished run, audit the noise."""
+"""`dpladder`: look at the data, ask what a plan costs, read and check the ledger, check a finished run, audit the noise."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dpladder import stages
-from dpladder.config import Config, Project, load
+from dpladder.commands.project import entered, init, run
 from dpladder.errors import BadInput, DpladderError, Refused
-from dpladder.parse import known_states
-from dpladder.privacy import ledger as ledgers
-from dpladder.privacy.compose import compose
-from dpladder.privacy.home import open_home, subkey
-from dpladder.privacy.ledger import Ledger, State
-from dpladder.privacy.plan import make_plan
-from dpladder.privacy.show import plan_document, plan_table
-from dpladder.privacy.statement import anchors_of, check, read_statement, up
+from dpladder.plan.plan import assign, make_plan
+from dpladder.plan.settle import opened
+from dpladder.plan.startup import known_states
+from dpladder.plan.table import plan_document, plan_table
+from dpladder.privacy.accounting.composition import compose
+from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.book import Anchor, Ledger, State
+from dpladder.privacy.ledger.home import open_home, subkey
+from dpladder.privacy.statement.check import anchors_in, check, read_statement
 
+JSON = "as JSON, for programs"
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = _parser()
-    given = parser.parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else [*arguments]
     try:
+        if words[:1] == ["run"]:  # its arguments are Snakemake's, whatever they are
+            return run(words[1:])
+        given = _parser().parse_args(words)
         return int(given.run(given))
     except BrokenPipeError:  # the reader, a pager or head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -41,20 +46,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dpladder", description=__doc__)
+    parser.add_argument("--version", action="version", version=f"dpladder {version('dpladder')}")
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    plan = commands.add_parser("plan", help="what a config would spend, before anything is read")
-    plan.add_argument("--configfile", type=Path, nargs="+", default=[Path("config/config.yaml")])
-    plan.add_argument("--json", action="store_true")
-    plan.add_argument(
-        "--suggest", action="store_true", help="propose rungs, trials and score share for the config's total"
+    new = commands.add_parser(
+        "init", help="make a project: a folder with a config, a .gitignore and a README"
     )
+    new.add_argument("folder", type=Path, help="a new folder, best outside the clone")
+    new.set_defaults(run=_init)
+
+    commands.add_parser("run", help="start the workflow on a project; takes Snakemake's arguments too")
+
+    plan = commands.add_parser("plan", help="what a config would spend, before anything is read")
+    _takes_configs(plan)
+    plan.add_argument("--configfile", type=Path, nargs="+", default=[], help="the same, in Snakemake's words")
+    plan.add_argument("--json", action="store_true", help=JSON)
     plan.set_defaults(run=_plan)
+
+    look = commands.add_parser(
+        "check", help="what a run would read: records, classes, parts, problems; for your eyes only"
+    )
+    _takes_configs(look)
+    look.add_argument(
+        "--contact-sheet",
+        action="store_true",
+        help="also write a picture of a few images of each class into the private folder",
+    )
+    look.set_defaults(run=_check)
 
     ledger = commands.add_parser("ledger", help="what was ever spent on each lineage")
     actions = ledger.add_subparsers(required=True, metavar="action")
     show = actions.add_parser("show", help="every lineage: lifetime, and each entry with its state")
-    show.add_argument("--json", action="store_true")
+    show.add_argument("--json", action="store_true", help=JSON)
     show.set_defaults(run=_ledger_show)
     verify = actions.add_parser("verify", help="whether every entry is as it was written")
     verify.add_argument(
@@ -65,67 +88,99 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser(
         "verify", help="recompose a finished run from its records; needs no private data"
     )
-    check.add_argument("results", type=Path)
+    check.add_argument("results", type=Path, help="the results folder of a finished run")
     check.set_defaults(run=_verify)
+
+    predict = commands.add_parser("predict", help="classes and probabilities of images, texts or features")
+    predict.add_argument("model", type=Path, help="weights.safetensors of a final model, or its folder")
+    predict.add_argument(
+        "input",
+        type=Path,
+        nargs="+",
+        help="images, texts, folders of them, or tables: csv, jsonl, npz, hdf5, parquet",
+    )
+    predict.add_argument("--output", type=Path, help="a .csv or .parquet file; none: csv on the terminal")
+    predict.add_argument("--network", type=Path, help="the public network's checkpoint, where it is your own")
+    predict.set_defaults(run=_predict)
+
+    export = commands.add_parser(
+        "export", help="a model as a folder that needs no dpladder, with a model card"
+    )
+    export.add_argument("model", type=Path, help="weights.safetensors of a final model, or its folder")
+    export.add_argument("folder", type=Path, help="a new folder")
+    export.add_argument(
+        "--to",
+        choices=["torch", "huggingface"],
+        default="torch",
+        help="huggingface: a card that its site reads",
+    )
+    export.add_argument("--network", type=Path, help="the public network's checkpoint, where it is your own")
+    export.set_defaults(run=_export)
 
     audit = commands.add_parser(
         "audit", help="check the noise really drawn, and bound epsilon from below by attack"
     )
     audit.add_argument("--learner", help="one learner only")
-    audit.add_argument("--json", action="store_true")
+    audit.add_argument(
+        "--canaries",
+        action="store_true",
+        help="instead bound epsilon by one real training with canaries in it",
+    )
+    audit.add_argument("--json", action="store_true", help=JSON)
     audit.set_defaults(run=_audit)
 
     caches = commands.add_parser("cache", help="the feature caches of a cache root")
-    caches.add_argument("action", choices=["ls", "verify"])
-    caches.add_argument("root", type=Path, nargs="?", default=Path("private/cache"))
+    caches.add_argument(
+        "action", choices=["ls", "verify"], help="list them, or check that each is as it was sealed"
+    )
+    caches.add_argument(
+        "root",
+        type=Path,
+        nargs="?",
+        default=Path("private/cache"),
+        help="the cache root, paths.cache of the config; none: %(default)s",
+    )
     caches.set_defaults(run=_cache)
     return parser
 
 
+def _takes_configs(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "config",
+        type=Path,
+        nargs="*",
+        help="config files, later ones over earlier ones, or a project's folder; none: config.yaml here, else the demo's",
+    )
+
+
+def _init(given: argparse.Namespace) -> int:
+    init(given.folder)
+    print(
+        f"{given.folder} is a project: put your data into data/, edit config.yaml, then `dpladder check` there"
+    )
+    return 0
+
+
 def _plan(given: argparse.Namespace) -> int:
-    project = load(given.configfile)
-    if given.suggest:
-        return _suggest(project, given.json)
+    with entered(given.config + given.configfile) as configs:
+        project = opened(configs)
     states = known_states(project)
     try:
-        document = plan_document(make_plan(project, states), states)
+        document = plan_document(make_plan(assign(project, states), states), states, project.choices)
     except Refused as refused:
         if given.json:
             print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))
         raise
-    print(json.dumps(document, indent=2) if given.json else plan_table(document))
-    return 0 if document["feasible"] else 1
+    print(json.dumps(asdict(document), indent=2) if given.json else plan_table(document))
+    return 0 if document.feasible else 1
 
 
-def _suggest(project: Project, as_json: bool) -> int:
-    """A ladder for each experiment's smallest total, which has to pay for the sweep too."""
-    from dpladder.search.suggest import suggest, text
+def _check(given: argparse.Namespace) -> int:
+    from dpladder.commands.check import check
 
-    for name, config in project.experiments.items():
-        if config.learner.searches is None:
-            raise Refused(
-                f"experiment {name}: {config.learner.name} searches nothing, so there is no ladder to suggest. Its "
-                "training spends the whole total."
-            )
-        if stages.final_rule(config) == "private_search":
-            raise Refused(
-                f"experiment {name}: {config.hpo.name} climbs no ladder, so there is none to suggest. It spends the whole "
-                "total in one job."
-            )
-    proposed = {
-        name: suggest(min(stages.targets(config)), config.privacy.delta, _signal(config))
-        for name, config in project.experiments.items()
-    }
-    if as_json:
-        print(json.dumps({name: asdict(ladder) for name, ladder in proposed.items()}, indent=2))
-    else:
-        print("\n\n".join(f"experiment {name}\n{text(ladder)}" for name, ladder in proposed.items()))
+    with entered(given.config) as configs:
+        check(configs, given.contact_sheet)
     return 0
-
-
-def _signal(config: Config) -> float:
-    """How many records' gradients stand beside one unit's noise: a unit's records share its bound."""
-    return config.dataset.nominal_size / (2 if config.privacy.relation == "replace_one" else 1)
 
 
 def _ledger_show(given: argparse.Namespace) -> int:
@@ -167,7 +222,7 @@ def _shown(state: State) -> dict[str, Any] | None:
 
 def _ledger_verify(given: argparse.Namespace) -> int:
     home = open_home(create=False)
-    anchors = [anchor for results in given.results for anchor in anchors_of(read_statement(results))]
+    anchors = [anchor for results in given.results for anchor in _anchors(results)]
     names = dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
     problems = [
         f"lineage {name}: {problem}"
@@ -178,21 +233,25 @@ def _ledger_verify(given: argparse.Namespace) -> int:
     return _report(problems, f"{fine} {', '.join(names) or home.path}")
 
 
+def _anchors(results: Path) -> list[Anchor]:
+    found = anchors_in(results)
+    if not found:
+        read_statement(results)  # which says what is missing
+    return found
+
+
 def _verify(given: argparse.Namespace) -> int:
     statement = read_statement(given.results)
     home = open_home(create=False)
     known = set(ledgers.lineages(home))
     key = subkey(home, "ledger") if known.issuperset(statement["datasets"]) else None
     problems = check(statement, given.results.resolve(), key)
-    anchors = anchors_of(statement)
-    for anchor in anchors:
-        if anchor.lineage in known:
-            problems += [
-                f"ledger of {anchor.lineage}: {p}"
-                for p in ledgers.verify(Ledger(home, anchor.lineage), anchors)
-            ]
+    anchors = anchors_in(given.results)
+    for lineage in dict.fromkeys(anchor.lineage for anchor in anchors):
+        if lineage in known:
+            problems += [f"ledger of {lineage}: {p}" for p in ledgers.verify(Ledger(home, lineage), anchors)]
         else:
-            print(f"lineage {anchor.lineage} has no ledger in {home.path}: checked against the records alone")
+            print(f"lineage {lineage} has no ledger in {home.path}: checked against the records alone")
     return _report(problems, "the statement follows from the records: " + "; ".join(_totals(statement)))
 
 
@@ -211,13 +270,40 @@ def _report(problems: Sequence[str], fine: str) -> int:
     return 1 if problems else 0
 
 
-def _audit(given: argparse.Namespace) -> int:
-    from dpladder.learn.audit import mechanisms
-    from dpladder.privacy.audit import run_audit, table, to_json
+def _predict(given: argparse.Namespace) -> int:
+    from dpladder.commands.predict import predict
 
-    report = run_audit(mechanisms(given.learner), subkey(open_home(), "audit"))
+    predict(given.model, given.input, given.output, given.network)
+    return 0
+
+
+def _export(given: argparse.Namespace) -> int:
+    from dpladder.commands.predict import model_file
+    from dpladder.use.export import export
+    from dpladder.use.model import load
+
+    export(load(model_file(given.model), given.network), given.folder, given.to)
+    print(f"{given.folder} holds model.py, model.safetensors, config.json and README.md: complete the card")
+    return 0
+
+
+def _audit(given: argparse.Namespace) -> int:
+    if given.canaries:
+        return _audit_canaries(given)
+    from dpladder.audits.every import audit
+    from dpladder.privacy.audit.attack import table, to_json
+
+    report = audit(subkey(open_home(), "audit"), given.learner)
     print(json.dumps(to_json(report), indent=2) if given.json else table(report))
     return 0 if report.ok else 1
+
+
+def _audit_canaries(given: argparse.Namespace) -> int:
+    from dpladder.audits import canaries
+
+    found = canaries.audit(subkey(open_home(), "audit"))
+    print(canaries.to_json(found) if given.json else canaries.sentence(found))
+    return 0 if found.ok else 1
 
 
 def _cache(given: argparse.Namespace) -> int:

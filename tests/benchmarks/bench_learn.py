@@ -1,7 +1,6 @@
 """One full-batch private step against one read of the features and against Opacus, in turns in one run.
 
 python tests/benchmarks/bench_learn.py [--records 50000] [--rounds 7]
-python tests/benchmarks/bench_learn.py --large     # memory, on 1.28 M x 1,280 float16 that do not become resident
 
 Bars (50,000 x 1,280 float32, 10 classes): a step takes at most 4 reads of the features and a 15th of Opacus with ghost
 clipping; 32 trials together take at most 2 reads each.
@@ -11,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -27,13 +24,14 @@ from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from dpladder.config.learners import Descent
+from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
-from dpladder.learn import dp_gd, engine
+from dpladder.learn import linear
 from dpladder.learn.descent import descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import load, prepare
-from dpladder.privacy.meter import Meter
+from dpladder.learn.registry import method
+from dpladder.privacy.release.meter import Meter
 
 CLASSES, DIMENSION = 10, 1280
 TRIALS = 32
@@ -52,10 +50,7 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--large", action="store_true")
     asked = parser.parse_args()
-    if asked.large:
-        return large()
     warnings.filterwarnings("ignore", category=UserWarning)
     threads = len(os.sched_getaffinity(0))
     ways = contenders(asked.records, Resources(threads=threads, mem_mb=8000))
@@ -77,14 +72,16 @@ def contenders(count: int, resources: Resources) -> dict[str, tuple[Callable[[],
     features = random.standard_normal((count, DIMENSION), dtype=np.float32) / DIMENSION**0.5
     data = Data(features, random.integers(0, CLASSES, count))
     constants = Constants(n0=count, classes=CLASSES, dimension=DIMENSION)
-    records = load(data, constants, device, chunk=engine.CHUNK[device.type], memory_mb=resources.mem_mb)
+    records = load(data, constants, device, chunk=linear.CHUNK[device.type], memory_mb=resources.mem_mb)
     x, y = records.features[:, 0], records.labels
 
     def ours(trials: int, steps: int, start: float) -> None:
         learner, hyper = Descent(), Hyper(1.0, steps, 0.3)
-        meters = [Meter(dp_gd.declare(learner, hyper, constants).draws, Source()) for _ in range(trials)]
+        meters = [
+            Meter(method("dp_gd").declare(learner, hyper, constants).draws, Source()) for _ in range(trials)
+        ]
         first = start * torch.eye(CLASSES, DIMENSION, device=device)
-        sums = partial(engine.clipped_sum, records, threads=resources.threads)
+        sums = partial(linear.clipped_sum, records, threads=resources.threads)
         torch.set_num_threads(1)  # as train_many does
         with torch.inference_mode():
             descend(sums, first, records, [hyper] * trials, learner, constants, meters, momentum(learner))
@@ -124,27 +121,6 @@ def opacus_ghost(x: torch.Tensor, y: torch.Tensor) -> None:
     loss = DPLossFastGradientClipping(model, optimizer, nn.CrossEntropyLoss(reduction="sum"), "sum")
     loss(model(x), y).backward()
     optimizer.step()
-
-
-def large(count: int = 1_281_167, steps: int = 3) -> None:
-    """A training on as many records as ImageNet has, streamed from the disk under a limit of 8 GB."""
-    constants = Constants(n0=count, classes=CLASSES, dimension=DIMENSION)
-    learner, hyper, resources = Descent(), Hyper(1.0, steps, 0.3), Resources(threads=2, mem_mb=8000)
-    with tempfile.NamedTemporaryFile() as file:
-        block = np.random.default_rng(0).standard_normal((16384, DIMENSION)).astype(np.float16)
-        for start in range(0, count, len(block)):
-            file.write(block[: count - start].tobytes())
-        file.flush()
-        features = np.memmap(file.name, np.float16, "r", shape=(count, DIMENSION))
-        data = Data(features, np.random.default_rng(1).integers(0, CLASSES, count))
-        meter = Meter(dp_gd.declare(learner, hyper, constants).draws, Source())
-        start_time = time.perf_counter()
-        dp_gd.train(data, hyper, learner, constants, meter, resources)
-    seconds = time.perf_counter() - start_time
-    size = 2 * count * DIMENSION / 1e9
-    print(f"{count:,} x {DIMENSION:,} float16, {size:.1f} GB: {seconds:.1f} s for {steps} steps")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"most memory at any time, {size:.1f} GB of page cache included: {peak:.1f} GB (bar: 8 GB)")
 
 
 def show(best: dict[str, float], count: int, threads: int) -> None:

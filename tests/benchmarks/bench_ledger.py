@@ -9,14 +9,13 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from support import commit
 
-from dpladder.privacy import noise
-from dpladder.privacy.home import open_home
-from dpladder.privacy.ledger import (
+from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
+from dpladder.privacy.ledger.book import (
     Item,
     Ledger,
     Terms,
-    commit,
     finish,
     load,
     open_ledger,
@@ -24,7 +23,8 @@ from dpladder.privacy.ledger import (
     spent,
     verify,
 )
-from dpladder.privacy.spend import Gaussian, Job, Partition, Spend
+from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.release import noise
 
 ITEMS, PLANS, COMMITTERS = 5_000, 100, 200
 

@@ -15,11 +15,11 @@ import time
 
 import numpy as np
 
-from dpladder.config.learners import FeatureCovariance, LeastSquares, Newton
+from dpladder.config.learner_sections import FeatureCovariance, LeastSquares, Newton
 from dpladder.config.model import Resources
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.registry import method
-from dpladder.privacy.meter import Meter
+from dpladder.privacy.release.meter import Meter
 
 CLASSES, DIMENSION = 100, 1280
 

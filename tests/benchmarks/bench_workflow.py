@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from workspace import LOCALLY, Workspace
+from support import LOCALLY, Workspace
 
 EMPTY = "rule all:\n    input:\n        'Snakefile'\n"
 BARS = {"dry run": 0.7, "finished, run again": 1.0}  # seconds more than the empty workflow takes

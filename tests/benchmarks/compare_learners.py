@@ -13,20 +13,30 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from arena import DATA, DELTA, load
+from arena import DATA, DELTA, centred, load
 
-from dpladder.config.learners import learner_of
+from dpladder.compare.contest import contest
+from dpladder.config.learner_sections import learner_of
 from dpladder.config.model import Fit, Search, Sweep
+from dpladder.jobs.compare_learners import EPSILONS, entries
 from dpladder.learn.registry import LEARNERS
-from dpladder.report.comparison import write_csv
-from dpladder.report.learners import plot_learners, write_markdown
-from dpladder.rules.compare_learners import EPSILONS, entries
-from dpladder.rules.contest import contest
+from dpladder.report.comparison_table import write_csv
+from dpladder.report.learners_figure import plot_learners, write_markdown
 
 # Those that hold no d x d matrices: with 1,280 features a training of the others takes up to a minute on two cores.
-FIRST_ORDER = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy", "hyfree_dp", "one_step", "dp_zo")
+FIRST_ORDER = (
+    "dp_gd",
+    "dp_adam",
+    "dp_adam_wosm",
+    "dp_prodigy",
+    "d_adaptation",
+    "hyfree_dp",
+    "one_step",
+    "dp_zo",
+)
 SECOND_ORDER = ("dp_fc", "dp_ls", "dp_newton")
 # Adam's steps are in units of each weight's own noise; directions of length 1 take many long steps.
+VARIANTS = {"d_adaptation": {"name": "dp_prodigy", "step_sizes": "d_adaptation"}}
 RANGES = {
     "dp_adam": Search(eta=(0.001, 0.5)),
     "dp_adam_wosm": Search(eta=(0.001, 0.5)),
@@ -39,7 +49,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("problem", nargs="?", default="mnist5k", choices=DATA)
-    parser.add_argument("--learners", nargs="+", choices=[*LEARNERS], help="empty: as many as take minutes")
+    parser.add_argument(
+        "--learners", nargs="+", choices=[*LEARNERS, *VARIANTS], help="empty: as many as take minutes"
+    )
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
@@ -52,8 +64,9 @@ def main() -> None:
     few = arena.constants.dimension < 200
     for name in asked.learners or (FIRST_ORDER + SECOND_ORDER if few else FIRST_ORDER):
         sweep = Sweep(search=RANGES.get(name, Search()))
-        learner = learner_of({"name": name})
-        entered = entries(name, learner, sweep, Fit(), 1.0, arena.constants, asked.epsilons)
+        learner = learner_of(VARIANTS.get(name, {"name": name}))
+        taken = centred(asked.problem, "auto")
+        entered = entries(name, learner, sweep, Fit(), 1.0, arena.constants, asked.epsilons, taken)
         rows += [asdict(row) for row in contest(arena, entered, asked.repeats)]
         print(f"{name} after {time.perf_counter() - began:.0f} s", flush=True)
     about = f"{asked.problem}, δ = {DELTA:g}, {asked.repeats} repeats, seed {asked.seed}"

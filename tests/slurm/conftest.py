@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from workspace import wait_until
+from support import wait_until
 
 CONFIG = Path("/etc/slurm/slurm.conf")  # jobs unset SLURM_CONF, so it must lie where SLURM looks by itself
 GPUS = Path("/etc/slurm/gres.conf")

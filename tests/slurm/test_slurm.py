@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from workspace import LOCALLY, ROOT, Workspace, enter, wait_until
+from support import LOCALLY, ROOT, Workspace, enter, wait_until
 
 from dpladder.cli import main
-from dpladder.privacy.home import open_home
-from dpladder.privacy.ledger import Held
+from dpladder.privacy.ledger.book import Held
+from dpladder.privacy.ledger.home import open_home
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -37,6 +37,7 @@ TWO_SHARDS = {
 STRUCK = {
     "sweep": {
         "rungs": [{"epsilon": 0.05, "trials": 9}, {"epsilon": 0.1, "trials": 1}],
+        "together": False,  # each trial a job, to be struck alone
         "search": {"steps": [8_000, 8_001]},  # seconds to strike in
     },
     "resources": {"mem_mb": 2000, "runtime": 5},
@@ -74,11 +75,12 @@ def test_the_tiny_dag_runs_on_the_cluster(cluster, tmp_path, monkeypatch, capsys
         "group_data_prepare_dataset": 1,
         "rule_extract_features": 4,  # two shards of each part
         "group_merged_merge_features": 2,
-        "rule_run_trial": 3,
+        "rule_run_rung_main_0": 1,
+        "rule_run_rung_main_1": 1,
         "group_final_evaluate_train_final": 1,
     }
     with_gpu = {about[job.number] for job in ended if cluster.gpus(job.number) == "gres:gpu:1"}
-    assert with_gpu == {"rule_extract_features", "rule_run_trial", "group_final_evaluate_train_final"}
+    assert with_gpu == {*about.values()} - {"group_data_prepare_dataset", "group_merged_merge_features"}
     assert len(project.held()) == 5
     assert_sound(project, capsys)
 

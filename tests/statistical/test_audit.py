@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from scipy import stats
+from support import Unrounded
 
-from dpladder.privacy import audit, gdp, noise
-from dpladder.privacy.audit import Mechanism, run_audit
-from dpladder.privacy.audit_mechanisms import (
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.audit import attack
+from dpladder.privacy.audit.attack import Mechanism, run_audit
+from dpladder.privacy.audit.built_in import (
     built_in,
     extremes,
     gaussian_sum,
@@ -21,9 +26,10 @@ from dpladder.privacy.audit_mechanisms import (
     noised_count,
     noised_mean,
 )
-from dpladder.privacy.meter import Meter
-from dpladder.privacy.noise import Floats, SecretNoise
-from dpladder.privacy.spend import Job
+from dpladder.privacy.release import noise
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.noise import SecretNoise
+from dpladder.privacy.release.publish import Noise
 
 KEY = bytes(range(32))
 
@@ -48,11 +54,13 @@ class Tampered:
     def __init__(self, meter: Meter | None, change: Callable[[Floats], Floats]) -> None:
         self.meter, self.change = meter, change
 
-    def gaussian(self, name: str, scale: float, shape: tuple[int, ...]) -> Floats:
-        return self.change(self.meter.gaussian(name, scale, shape) if self.meter else np.zeros(shape))
+    def noise(self, name: str, shape: tuple[int, ...]) -> Noise:
+        found = self.meter.noise(name, shape) if self.meter else Unrounded(np.zeros(shape), 1.0)
+        return replace(found, values=self.change(found.values))
 
-    def laplace(self, name: str, scale: float, shape: tuple[int, ...]) -> Floats:
-        return self.change(self.meter.laplace(name, scale, shape))
+    def publish(self, name: str, total: ArrayLike) -> Floats:
+        exact = np.asarray(total, np.float64)
+        return self.noise(name, exact.shape).onto(exact)
 
 
 def tampered(honest: Mechanism, change: Callable[[Floats], Floats]) -> Mechanism:
@@ -105,7 +113,7 @@ def half_the_noise_declared() -> Mechanism:
 def coins_for_noise() -> Mechanism:
     """Heads or tails: the claimed variance, independent, and not Gaussian at all."""
     honest = noised_mean()
-    return tampered(honest, lambda values: np.sign(values) * honest.draws[0].scale)
+    return tampered(honest, lambda values: np.sign(values))
 
 
 def noise_thrown_away() -> Mechanism:
@@ -123,13 +131,11 @@ def noise_drawn_twice() -> Mechanism:
 
 
 def noise_from_a_seed() -> Mechanism:
-    scale = noised_mean().draws[0].scale
-    return tampered(noised_mean(), lambda values: np.random.default_rng(0).normal(0, scale, values.shape))
+    return tampered(noised_mean(), lambda values: np.random.default_rng(0).normal(size=values.shape))
 
 
 def noise_from_the_system() -> Mechanism:
-    scale = noised_mean().draws[0].scale
-    return tampered(noised_mean(), lambda values: np.random.default_rng().normal(0, scale, values.shape))
+    return tampered(noised_mean(), lambda values: np.random.default_rng().normal(size=values.shape))
 
 
 def clip_forgotten() -> Mechanism:
@@ -239,14 +245,14 @@ def test_a_source_that_forgets_who_asks_repeats_itself(source):
 
 def test_the_built_in_mechanisms_pass():
     report = run_audit(built_in(), KEY)
-    assert report.ok, audit.table(report)
+    assert report.ok, attack.table(report)
 
 
 def test_chance_failures_are_no_likelier_than_stated(monkeypatch):
     stated, audits = 0.4, 150
-    monkeypatch.setattr(audit, "FAMILY_ERROR", stated)
-    monkeypatch.setattr(audit, "ROUNDS", 12)
-    monkeypatch.setattr(audit, "FEW_RUNS", 40)
+    monkeypatch.setattr(attack, "FAMILY_ERROR", stated)
+    monkeypatch.setattr(attack, "ROUNDS", 12)
+    monkeypatch.setattr(attack, "FEW_RUNS", 40)
     for honest in (noised_count(), laplace_count()):
         mechanism = replace(honest, tight=False)
         reports = [run_audit([mechanism], bytes([run]) * 32) for run in range(audits)]
@@ -254,13 +260,13 @@ def test_chance_failures_are_no_likelier_than_stated(monkeypatch):
         assert sum(not report.ok for report in reports) <= stats.binom.isf(1e-6, audits, stated)
         for check in (CORRELATION, SCALE, DISTRIBUTION, BOUND):
             failures = sum(found.check == check and not found.ok for r in reports for found in r.findings)
-            assert failures <= stats.binom.isf(1e-6, audits, stated / audit.CHANCE_CHECKS)
+            assert failures <= stats.binom.isf(1e-6, audits, stated / attack.CHANCE_CHECKS)
 
 
 @pytest.mark.parametrize("mu", [1.3, 2.0, 3.5])
 def test_tight_gaussian_noise_shows_half_its_epsilon(mu):
     def bound(right: float, wrong: float) -> float:
-        return gdp.epsilon(audit.mu_bound(right, wrong), 1e-5)
+        return gdp.epsilon(attack.mu_bound(right, wrong), 1e-5)
 
     assert chance_of_less(gdp.epsilon(mu, 1e-5) / 2, bound, stats.norm.cdf(mu / 2)) < 1e-9
 
@@ -268,7 +274,7 @@ def test_tight_gaussian_noise_shows_half_its_epsilon(mu):
 @pytest.mark.parametrize("epsilon", [1.5, 2.0, 3.0])
 def test_tight_laplace_noise_shows_half_its_epsilon(epsilon):
     def bound(right: float, wrong: float) -> float:
-        return audit.epsilon_bound(right, wrong, 1e-5)
+        return attack.epsilon_bound(right, wrong, 1e-5)
 
     assert chance_of_less(epsilon / 2, bound, 1 - np.exp(-epsilon / 2) / 2) < 1e-9
 
@@ -276,8 +282,8 @@ def test_tight_laplace_noise_shows_half_its_epsilon(epsilon):
 def chance_of_less(half: float, bound: Callable[[float, float], float], right: float) -> float:
     """The chance that the bound of an audit of 20 mechanisms stays below `half`, where a guess is right with
     probability `right` on either side."""
-    runs, chance = audit.RUNS, audit.FAMILY_ERROR / audit.CHANCE_CHECKS / 20 / 2
+    runs, chance = attack.RUNS, attack.FAMILY_ERROR / attack.CHANCE_CHECKS / 20 / 2
     for hits in range(runs // 2, runs):
-        if bound(audit.at_least(hits, runs, chance), audit.at_most(runs - hits, runs, chance)) >= half:
+        if bound(attack.at_least(hits, runs, chance), attack.at_most(runs - hits, runs, chance)) >= half:
             return 2 * float(stats.binom.cdf(hits - 1, runs, right))
     return 1.0

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from dpladder.config.learners import HyperparameterFree, ZerothOrder
-from dpladder.learn import hyfree_dp, parabola, zeroth_order
-from dpladder.learn.audit import differences, first_look, mechanisms
-from dpladder.privacy.audit import Mechanism, Report, run_audit
+from dpladder.config.learner_sections import HyperparameterFree, ZerothOrder
+from dpladder.learn.audits import mechanisms
+from dpladder.learn.dp_zo import train as zeroth_order
+from dpladder.learn.dp_zo.audit import differences
+from dpladder.learn.hyfree_dp import cost, train
+from dpladder.learn.hyfree_dp.audit import first_look
+from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
 
 KEY = b"a public key for audits in tests"
 
@@ -33,24 +37,26 @@ def test_every_learner_passes(name: str) -> None:
 
 
 def test_one_noise_for_all_three_losses_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = parabola.noised_losses
+    honest = train.noised_losses
 
-    def shared(held: Any, weights: Any, move: Any, bound: Any, *rest: Any) -> Any:
-        return honest(held, weights, move, bound, *rest)[:, :1].expand(-1, 3)
+    def shared(step: Any, weights: Any, move: Any, bound: Any, *rest: Any) -> Any:
+        return honest(step, weights, move, bound, *rest)[:, :1].expand(-1, 3)
 
-    monkeypatch.setattr(parabola, "noised_losses", shared)
+    monkeypatch.setattr(train, "noised_losses", shared)
     assert "largest correlation of noise" in failed(run_audit([look()], KEY))
 
 
 def test_half_the_noise_on_losses_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Declared and drawn alike, so that the meter sees nothing wrong."""
-    for module in (hyfree_dp, parabola):
-        monkeypatch.setattr(module, "loss_scale", lambda found, _: found.loss / 2)
+    honest = cost._losses
+    monkeypatch.setattr(
+        cost, "_losses", lambda *about: replace(honest(*about), scale=honest(*about).scale / 2)
+    )
     assert "sensitivity over scale of noise" in failed(run_audit([look()], KEY))
 
 
 def test_gradients_that_are_not_normalised_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parabola, "normalise", lambda norms, bound: torch.full_like(norms, bound))
+    monkeypatch.setattr(train, "normalise", lambda norms, bound: torch.full_like(norms, bound))
     assert "sensitivity over scale of noise" in failed(run_audit([look()], KEY))
 
 
@@ -60,10 +66,10 @@ def test_differences_that_are_not_clipped_are_caught(monkeypatch: pytest.MonkeyP
 
 
 def test_one_noise_for_all_steps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest, first = zeroth_order._noise, {}
+    honest, first = zeroth_order.published, {}
 
-    def stuck(meter: Any, learner: Any, scale: float) -> float:
-        return first.setdefault(id(meter), honest(meter, learner, scale))
+    def stuck(meters: Any, name: str, totals: Any) -> Any:
+        return totals + first.setdefault(id(meters[0]), honest(meters, name, totals) - totals)
 
-    monkeypatch.setattr(zeroth_order, "_noise", stuck)
+    monkeypatch.setattr(zeroth_order, "published", stuck)
     assert failed(run_audit([three_differences()], KEY))

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpladder.config.learners import Descent
-from dpladder.learn import descent, engine
-from dpladder.learn.audit import mechanisms, training
-from dpladder.privacy.audit import Mechanism, Report, run_audit
+from dpladder.config.learner_sections import Descent
+from dpladder.learn import descent, linear
+from dpladder.learn.attacks import along_momentum, training
+from dpladder.learn.audits import mechanisms
+from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
 
 KEY = b"a public key for audits in tests"
 
 
 def one_step() -> Mechanism:
-    return training(Descent(), steps=1, mu=2.0, relation="add_remove", tight=True)
+    return training(Descent(), 1, "add_remove", partial(along_momentum, Descent()), tight=True)
 
 
 def three_steps() -> Mechanism:
-    return training(Descent(), steps=3, mu=2.0, relation="add_remove")
+    return training(Descent(), 3, "add_remove", partial(along_momentum, Descent()))
 
 
 def failed(report: Report) -> set[str]:
@@ -34,40 +36,39 @@ def test_every_learner_passes(name: str) -> None:
 
 
 def patched_noise(change: Callable[[Any], Any]) -> Callable[..., Any]:
-    honest = descent.noise
-    return lambda meters, scales, like: change(honest(meters, scales, like))
+    honest = descent.published
+    return lambda meters, name, totals: totals + change(honest(meters, name, totals) - totals)
 
 
 def test_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descent, "noise", patched_noise(lambda noise: noise / 2))
+    monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise / 2))
     assert "scale of noise over its claim" in failed(run_audit([one_step()], KEY))
 
 
 def test_one_noise_vector_for_all_classes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descent, "noise", patched_noise(lambda noise: noise[:, :1].expand_as(noise)))
+    monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise[:, :1].expand_as(noise)))
     assert "largest correlation of noise" in failed(run_audit([one_step()], KEY))
 
 
 def test_one_noise_vector_for_all_steps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest, first = descent.noise, {}
+    honest, first = descent.published, {}
 
-    def stuck(meters: Any, scales: Any, like: Any) -> Any:
-        drawn = honest(meters, scales, like)
-        return first.setdefault(id(meters[0]), drawn)
+    def stuck(meters: Any, name: str, totals: Any) -> Any:
+        return totals + first.setdefault(id(meters[0]), honest(meters, name, totals) - totals)
 
-    monkeypatch.setattr(descent, "noise", stuck)
+    monkeypatch.setattr(descent, "published", stuck)
     assert failed(run_audit([three_steps()], KEY))
 
 
 def test_noise_on_the_mean_instead_of_the_sum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descent, "noise", patched_noise(lambda noise: noise / 50))
+    monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise / 50))
     assert "scale of noise over its claim" in failed(run_audit([one_step()], KEY))
 
 
 def test_a_forgotten_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = engine.clipped_sum
+    honest = linear.clipped_sum
     monkeypatch.setattr(
-        engine,
+        linear,
         "clipped_sum",
         lambda records, w, bound, rows, **others: honest(records, w, 1e9, rows, **others),
     )
@@ -76,5 +77,5 @@ def test_a_forgotten_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_noise_of_its_own_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
-    monkeypatch.setattr(descent, "noise", patched_noise(lambda noise: noise + float(random.normal())))
+    monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise + float(random.normal())))
     assert "randomness outside the meter" in failed(run_audit([one_step()], KEY))

@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from dpladder.config.learners import FeatureCovariance, LeastSquares, Newton
-from dpladder.learn import audit, dp_ls, dp_newton, moments
-from dpladder.learn.audit import mechanisms, shared_covariance, shared_statistics, sums
-from dpladder.privacy.audit import Mechanism, Report, run_audit
+from dpladder.config.learner_sections import FeatureCovariance, LeastSquares, Newton
+from dpladder.learn import attacks, moments
+from dpladder.learn.attacks import shared_covariance, sums
+from dpladder.learn.audits import mechanisms
+from dpladder.learn.dp_ls import audit as shared
+from dpladder.learn.dp_ls.audit import shared_statistics
+from dpladder.learn.dp_newton import cost as dp_newton
+from dpladder.learn.interface import Constants
+from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
 
 KEY = b"a public key for audits in tests"
 
@@ -30,18 +35,13 @@ def test_a_shared_covariance_passes() -> None:
 
 def stuck(name: str) -> Callable[..., Any]:
     """A release that adds the first noise under a name again and again, while drawing as much as was declared."""
-    honest = audit.releasing
+    honest, first = attacks.publish, {}
 
-    def releasing(meter: Any, draws: Any) -> Any:
-        release, first = honest(meter, draws), {}
+    def repeated(meter: Any, asked: str, total: Any) -> Any:
+        noise = honest(meter, asked, total) - total
+        return total + (first.setdefault((id(meter), asked), noise) if asked == name else noise)
 
-        def repeated(asked: str, total: Any) -> Any:
-            noise = release(asked, total) - total
-            return total + (first.setdefault(asked, noise) if asked == name else noise)
-
-        return repeated
-
-    return releasing
+    return repeated
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,8 @@ def stuck(name: str) -> Callable[..., Any]:
 def test_shared_noise_is_caught(
     make: Callable[[], Mechanism], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audit, "releasing", stuck(name))
+    for room in (attacks, shared):
+        monkeypatch.setattr(room, "publish", stuck(name))
     assert "largest correlation of noise" in failed(run_audit([make()], KEY))
 
 
@@ -80,12 +81,12 @@ def test_records_outside_the_ball_are_caught(monkeypatch: pytest.MonkeyPatch) ->
     assert "sensitivity over scale of noise" in failed(run_audit([shared_covariance()], KEY))
 
 
-@pytest.mark.parametrize("name", ["moment_sensitivity", "vector_sensitivity"])
+@pytest.mark.parametrize("name", ["moves_apart", "moves"])
 def test_shared_statistics_with_too_small_a_sensitivity_are_caught(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = getattr(dp_ls, name)
-    monkeypatch.setattr(dp_ls, name, lambda bound, constants: honest(bound, constants) / 2)
+    honest = getattr(Constants, name)
+    monkeypatch.setattr(Constants, name, lambda constants, bound: honest(constants, bound) / 2)
     assert "sensitivity over scale of noise" in failed(run_audit([shared_statistics()], KEY))
 
 

@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpladder.privacy import noise
-from dpladder.privacy.meter import Draw, Meter
-from dpladder.privacy.noise import Floats, SecretNoise
-from dpladder.privacy.spend import Job
+from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release import noise
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.noise import SecretNoise
 
 CHECKS = 40  # at least as many as this file makes
 ALPHA = 1e-6 / CHECKS
@@ -79,8 +81,8 @@ def test_steps_classes_and_trials_are_independent() -> None:
     for trial in range(4):
         job = Job("main", "run_trial", (("rung", "0"), ("trial", str(trial))))
         source = SecretNoise(bytes(32), job, "the same query", "the same nonce")
-        meter = Meter([Draw("step", "gaussian", 1.0, (10, 5_000), count=5)], source)
-        vectors += [meter.gaussian("step", 1.0, (10, 5_000)) for _ in range(5)]
+        meter = Meter([gaussian("step", 1.0, 1.0, (10, 5_000), count=5)], source)
+        vectors += [meter.noise("step", (10, 5_000)).values for _ in range(5)]
     rows = np.concatenate(vectors)
     pairs = len(rows) * (len(rows) - 1) // 2
     correlation = np.corrcoef(rows)[np.triu_indices(len(rows), 1)]

@@ -17,21 +17,32 @@ import numpy as np
 import pytest
 
 from dpladder.config.model import Search
-from dpladder.config.searches import DpHypo, KoskelaKulkarni, NaiveComposition, PapernotSteinke, ProposeTest
+from dpladder.config.search_sections import (
+    DpHypo,
+    KoskelaKulkarni,
+    NaiveComposition,
+    PapernotSteinke,
+    ProposeTest,
+)
 from dpladder.learn.interface import Constants
-from dpladder.privacy import price, selection, winner
-from dpladder.privacy.spend import Counted, Gaussian
-from dpladder.search import adaptive, ladder, single, subset
-from dpladder.search.adaptive import CELLS
-from dpladder.search.hpo import Answer, Setting, alone
-from dpladder.search.ladder import Ladder
-from dpladder.search.propose_test import DoublingTests
-from dpladder.search.registry import method_of
+from dpladder.privacy.accounting import selection
+from dpladder.privacy.accounting.events import Counted, Gaussian
+from dpladder.privacy.release.publish import Noise
+from dpladder.search import ladder, secret_prices
+from dpladder.search.asking import Answer, Setting, alone
+from dpladder.search.dp_hypo import run as dp_hypo
+from dpladder.search.dp_hypo.run import CELLS
+from dpladder.search.koskela_kulkarni import run as koskela_kulkarni
+from dpladder.search.ladder import Climbed, Ladder
+from dpladder.search.methods import method_of
+from dpladder.search.naive_composition import run as naive_composition
+from dpladder.search.prices import price
+from dpladder.search.propose_test.run import Way as DoublingTests
 from dpladder.search.space import bounds
 
 SEARCHES = 8_000
 EPSILON, DELTA = 2.0, 1e-3
-SETTING = Setting(EPSILON, Search(), Constants(n0=50, classes=2, dimension=1, delta=DELTA))
+SETTING = Setting(EPSILON, Search(unit="r"), Constants(n0=50, classes=2, dimension=1, delta=DELTA))
 UNITS = np.arange(10, dtype=np.uint64).repeat(2).view(np.uint8).reshape(10, 16)  # the first may take part
 HUGE = 10**8
 MIDDLE = math.sqrt(math.prod(bounds(Search())))
@@ -47,27 +58,31 @@ def nothing_remembered():
 
 
 def forget():
-    for remembered in (price.price, selection.rank_loss, selection.most, winner._terms):
+    for remembered in (price, selection.rank_loss, selection.most):
         remembered.cache_clear()
 
 
 class Dice:
     """A meter's draws from numpy: quicker, and a test's randomness is no secret."""
 
-    def __init__(self, seed):
+    def __init__(self, draws, seed):
+        self.draws = {draw.name: draw for draw in draws}
         self.random = np.random.default_rng(seed)
 
-    def uniform(self, name, shape):
-        return 1.0 - self.random.random(shape)
+    def uniform(self, name):
+        return 1.0 - self.random.random(self.draws[name].shape)
 
-    def gaussian(self, name, scale, shape):
-        return self.random.normal(0.0, scale, shape)
+    def noise(self, name, shape):
+        draw = self.draws[name]
+        of = self.random.laplace if draw.distribution == "laplace" else self.random.normal
+        return Noise(of(size=shape), draw.scale)
 
-    def laplace(self, name, scale, shape):
-        return self.random.laplace(0.0, scale, shape)
+    def publish(self, name, total):
+        exact = np.asarray(total, np.float64)
+        return self.noise(name, exact.shape).onto(exact)
 
-    def mask(self, name, probability, ids):
-        return self.random.random(len(ids)) < probability
+    def mask(self, name, ids):
+        return self.random.random(len(ids)) < self.draws[name].scale
 
 
 def taking_part(ask, present):
@@ -82,6 +97,11 @@ def down(y, r):
     return -y
 
 
+def folded(y, r):
+    """The worst ranking that is known: the middle, above it the lowest values, and above these the highest."""
+    return y + 100 * ((y <= -1.0) + 2 * (y >= 5.0))
+
+
 def across(y, r):
     """The winner's r tells which way its score leant."""
     return y if r > MIDDLE else -y
@@ -89,11 +109,14 @@ def across(y, r):
 
 def searches(method, present, order=up, number=SEARCHES, score=None):
     """What many searches show: in which half of the range the winner lies, and its weights in units of their noise."""
-    dice, seen = Dice([present, order.__name__.encode()[0]]), np.zeros((number, 2))
+    dice, seen = (
+        Dice(method.declare(SETTING).draws, [present, order.__name__.encode()[0]]),
+        np.zeros((number, 2)),
+    )
 
     def train(ask):
         y = taking_part(ask, present) + dice.random.normal() / ask.mu
-        return Answer(y, score(ask, present) if score else int(HUGE * order(y, ask.r)))
+        return Answer(y, score(ask, present) if score else int(HUGE * order(y * ask.mu, ask.r)))
 
     for place in range(number):
         found = alone(method.run(SETTING, dice, UNITS), lambda asks: [train(ask) for ask in asks])
@@ -119,7 +142,7 @@ def attack(method, **how):
     return violation(searches(method, True, **how), searches(method, False, **how))
 
 
-@pytest.mark.parametrize("order", [up, down])
+@pytest.mark.parametrize("order", [up, down, folded])
 @pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
 def test_the_best_of_a_random_number_of_runs(law, order):
     assert attack(method_of(PapernotSteinke(law=law, padded=False)), order=order) < 6
@@ -142,26 +165,26 @@ def eager(cells, answers, chance, scale):
     return 1 if answers and answers[-1].correct > 0 else -1
 
 
-@pytest.mark.parametrize("order", [up, across])
+@pytest.mark.parametrize("order", [up, across, folded])
 def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
-    lean = price.lean_of(DpHypo(), EPSILON)
-    proposals = {side: adaptive.proposal(side * np.linspace(-8, 8, CELLS), lean) for side in (1, -1)}
-    monkeypatch.setattr(adaptive, "beliefs", eager)
-    monkeypatch.setattr(adaptive, "proposal", lambda side, _: proposals[side])
+    lean = secret_prices.lean_of(DpHypo(), EPSILON)
+    proposals = {side: dp_hypo.proposal(side * np.linspace(-8, 8, CELLS), lean) for side in (1, -1)}
+    monkeypatch.setattr(dp_hypo, "beliefs", eager)
+    monkeypatch.setattr(dp_hypo, "proposal", lambda side, _: proposals[side])
     assert attack(method_of(DpHypo(padded=False)), order=order) < 6
 
 
 @pytest.mark.parametrize("apart", [True, False])
-@pytest.mark.parametrize("order", [up, across])
+@pytest.mark.parametrize("order", [up, across, folded])
 def test_tuning_on_a_subset(apart, order):
     assert attack(method_of(KoskelaKulkarni(share=0.5, apart=apart, padded=False)), order=order) < 6
 
 
 def test_a_final_training_that_is_not_paid_for_is_caught(monkeypatch):
     rarely = KoskelaKulkarni(mean=1.1, share=0.9, apart=False, padded=False)
-    [honest] = price.price(rarely, EPSILON, DELTA, "add_remove")
+    [honest] = price(rarely, EPSILON, DELTA, "add_remove")
     dear = Counted(replace(honest.event, final=Gaussian(1 / (2 * SETTING.mu))))
-    monkeypatch.setattr(subset, "events_of", lambda *_: (dear,))
+    monkeypatch.setattr(koskela_kulkarni, "events_of", lambda *_: (dear,))
     assert attack(method_of(rarely)) > 6
 
 
@@ -186,7 +209,7 @@ def test_the_best_of_runs_that_were_all_paid_for(order):
 
 def test_losers_that_are_not_paid_for_are_caught(monkeypatch):
     whole = Counted(Gaussian(1 / SETTING.mu), 5)
-    monkeypatch.setattr(single, "events_of", lambda *_: (whole,))
+    monkeypatch.setattr(naive_composition, "events_of", lambda *_: (whole,))
     assert attack(method_of(NaiveComposition(runs=5))) > 6
 
 
@@ -196,7 +219,7 @@ def told(monkeypatch):
     monkeypatch.setattr(ladder, "fit_radius", lambda *_: SimpleNamespace(r_star=1.0))
 
     def all_told(climbed, present):
-        dice, seen = Dice([present, 7]), np.zeros((SEARCHES, 2))
+        dice, seen = Dice(climbed.declare(SETTING).draws, [present, 7]), np.zeros((SEARCHES, 2))
 
         def train(row, ask):
             y = present + dice.random.normal() / ask.mu
@@ -215,6 +238,6 @@ def test_all_that_a_ladder_publishes(told):
 
 
 def test_trials_that_are_not_paid_for_are_caught(monkeypatch, told):
-    monkeypatch.setattr(Ladder, "_final", lambda self, setting: setting.mu)
+    monkeypatch.setattr(Climbed, "final", property(lambda self: self.total))
     dear = Ladder(((0.5, 3), (0.6, 3)))
     assert violation(told(dear, True), told(dear, False)) > 6

@@ -14,11 +14,12 @@ from runpy import run_path
 import numpy as np
 import pytest
 
-from dpladder.config.learners import Descent
+from dpladder.compare.contest import Entry, contest
+from dpladder.compare.contestants import METHODS
+from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Search
-from dpladder.rules.contest import Entry, contest
-from dpladder.search.compared import METHODS
-from dpladder.search.hpo import Ask, Declared, Found, Setting
+from dpladder.learn.interface import Declaration
+from dpladder.search.asking import Ask, Found, Setting
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 REPEATS = 16
@@ -31,7 +32,7 @@ class At:
     r: float
 
     def declare(self, setting):
-        return Declared(())
+        return Declaration(())
 
     def run(self, setting, meter, units):
         [answer] = yield [Ask(self.r, setting.mu)]
@@ -55,8 +56,8 @@ def test_even_an_unlucky_ladder_beats_the_average_random_draw(mixture):
 
 @pytest.mark.parametrize("epsilon", [0.7, 3.0])
 def test_the_ladder_ends_near_the_best_r_of_its_budget(mixture, epsilon):
-    """In a range whose middle is far from it."""
+    """In a range that reaches over eight decades."""
     fixed = map(At, np.geomspace(2.0, 5000.0, 7).tolist())
-    ladder, *grid = rows(mixture, epsilon, [METHODS["ladder"], *fixed], Search(eta=(0.2, 100.0)))
+    ladder, *grid = rows(mixture, epsilon, [METHODS["ladder"], *fixed], Search(eta=(1e-6, 100.0)))
     means = [row.mean for row in grid]
     assert (max(means) - ladder.mean) / (max(means) - min(means)) < 0.4

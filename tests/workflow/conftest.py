@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from workspace import ROOT, Workspace, enter
+from support import ROOT, Workspace, as_the_ledger_knows, enter
 
-from dpladder import code, stages
-from dpladder.config import load
-from dpladder.parse import known_states
-from dpladder.privacy import ledger as ledgers
-from dpladder.privacy.plan import make_plan
+from dpladder.plan import dag, digests, stages
+from dpladder.plan.plan import assign, make_plan
+from dpladder.plan.settle import opened
+from dpladder.plan.startup import known_states
+from dpladder.privacy.ledger import book as ledgers
 
 THREE_RUNGS = {
     "sweep": {"rungs": [{"epsilon": epsilon, "trials": 2} for epsilon in (0.1, 0.2, 0.3)]},
@@ -73,11 +73,10 @@ def walk(parse) -> Callable[..., Walk]:
     """Ask what is due, and what reserving it would charge. Runs nothing."""
 
     def walked(*targets: str) -> Walk:
-        _, jobs = parse(*targets)
-        named = {
-            stages.job(job.wildcards.get("experiment", "-"), job.rule.name, job.wildcards) for job in jobs
-        }
-        return Walk(Counter(job.rule.name for job in jobs), charges(named))
+        _, found = parse(*targets)
+        jobs = [job for one in found for job in as_the_ledger_knows(one)]
+        named = {dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in jobs}
+        return Walk(Counter(rule for rule, _ in jobs), charges(named))
 
     return walked
 
@@ -115,9 +114,9 @@ def parsed(*targets: str, snakefile: Path = ROOT / "Snakefile") -> tuple[list[An
 
 def charges(jobs: set[Any]) -> Counter[str]:
     """What the ledgers would charge for these jobs, as the reservation at the start of a run computes it."""
-    project = load(["config.yaml"])
+    project = opened(["config.yaml"])
     states = known_states(project)
-    plan = make_plan(project, states)
+    plan = make_plan(assign(project, states), states)
     charged: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = [i for i in plan.items.values() if i.job in jobs and i.spends[0].lineage == lineage]
@@ -130,8 +129,8 @@ def charges(jobs: set[Any]) -> Counter[str]:
 def package(tmp_path, monkeypatch) -> Iterator[Path]:
     """A copy of the package to edit: digests are taken of it instead of the code that runs."""
     copy = tmp_path / "dpladder"
-    shutil.copytree(code.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code, "PACKAGE", copy)
+    shutil.copytree(digests.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(digests, "PACKAGE", copy)
     forget_digests()
     yield copy
     monkeypatch.undo()
@@ -139,6 +138,6 @@ def package(tmp_path, monkeypatch) -> Iterator[Path]:
 
 
 def forget_digests() -> None:
-    for function in (*vars(code).values(), stages.rule_code):
+    for function in (*vars(digests).values(), stages.rule_code):
         if hasattr(function, "cache_clear"):
             function.cache_clear()

@@ -6,7 +6,7 @@ import csv
 import json
 from pathlib import Path
 
-from dpladder.rules.compare_hpo import CONTESTANTS
+from dpladder.compare.contestants import METHODS
 
 PUBLIC = {
     "mode": "research",
@@ -29,7 +29,7 @@ def test_searches_and_learners_are_compared_on_public_data_and_charge_nothing(pr
     project.finish("compare_hpo", "compare_learners")
     methods, varied, learners = map(lines, WRITTEN)
     assert [(line["name"], line["epsilon"]) for line in methods] == [
-        (name, total) for total in ("1.0", "4.0") for name in CONTESTANTS
+        (name, total) for total in ("1.0", "4.0") for name in METHODS
     ]
     assert {line["epsilon"] for line in varied} == {"1.0"}
     assert {line["name"] for line in learners} == {"dp_gd", "hyfree_dp"}

@@ -23,6 +23,7 @@ def summary(experiment: str = "main") -> dict:
     return json.loads(Path(f"results/{experiment}/summary.json").read_text())
 
 
+@pytest.mark.long
 def test_one_sweep_serves_several_targets_through_a_parabola(project):
     targets = [0.5, 1.0, 2.0, 4.0]
     rungs = [{"epsilon": epsilon, "trials": 2} for epsilon in (0.05, 0.1, 0.15)]
@@ -90,6 +91,7 @@ def test_users_replaced_units_a_noised_mean_and_a_scoring_part(project):
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+@pytest.mark.long
 def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
     rng = np.random.default_rng(1)
     for part in ("test", "validation"):
@@ -121,7 +123,8 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
         ("flat-2", "train_final"): 1,
     }
     trials = {
-        name: [t["r"] for t in summary(name)["rungs"][0]["trials"]] for name in ("main", "main-2", "flat-2")
+        name: [t["score"] for t in summary(name)["rungs"][0]["trials"]]
+        for name in ("main", "main-2", "flat-2")
     }
     assert trials["main"] != trials["main-2"] == trials["flat-2"]
     trial = json.loads(Path(TRIAL).read_text())["trial"]

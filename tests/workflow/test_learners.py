@@ -8,11 +8,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from workspace import mixture
+from support import mixture
 
 from dpladder.learn import weights
-from dpladder.privacy import gdp
-from dpladder.privacy.statement import check, read_statement
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.statement.check import check, read_statement
 
 COVARIANCE = {"epsilon": 0.3}
 RUNGS = [{"epsilon": 0.1, "trials": 1}, {"epsilon": 0.2, "trials": 1}]
@@ -60,7 +60,7 @@ def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(proje
     summary = json.loads((project.results / "ridge/summary.json").read_text())
     (target,) = summary["targets"]
     assert target["ridge"] == facts["ridge"] == pytest.approx(1 / target["r_star"])
-    assert "eta" not in target
+    assert target["eta"] is None
 
     project.configure(SHARING, THIRD)
     found = walk()
@@ -68,6 +68,7 @@ def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(proje
     assert found.charged == {"run_trial": 2, "train_final": 1, "evaluate": 1}
 
 
+@pytest.mark.long
 def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(project, walk):
     np.savez(project.folder / "validation.npz", **mixture(60, seed=1))
     project.configure(STATISTICS)
@@ -108,6 +109,7 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
     assert found.charged == {"run_trial": 2, "train_final": 2, "evaluate": 2}
 
 
+@pytest.mark.long
 def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(project, walk):
     project.configure(ALONE)
     project.finish("results/privacy.json", "results/single/summary.json")
@@ -124,4 +126,4 @@ def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(pr
     due = walk().due
     assert {"plot_ladder", "plot_scores", "tabulate_trials"} <= due.keys()  # of main
     assert due["plot_ladder"] == 1
-    assert due["plot_utility"] == 2
+    assert due["tabulate"] == 2

@@ -4,10 +4,11 @@
 rule compare_learners:
     input:
         features=[path_of("merge_features", FEATURES, "main", part=part) for part in ("train", "test")],
+        mean=mean_behind("main"),
     output:
         figure=report(
             "results/comparison/learners.svg",
-            caption="../report/learners.rst",
+            caption="../../src/dpladder/report/captions/learners.rst",
             category="Research",
         ),
         table="results/comparison/learners.md",
@@ -22,26 +23,27 @@ rule compare_learners:
         mem_mb=PROJECT.main.resources.mem_mb,
         runtime=PROJECT.main.resources.runtime,
     params:
-        cfg=learners_compared,
+        cfg=cfg_of("compare_learners"),
         code=CODE["compare_learners"],
     script:
-        "../scripts/compare_learners.py"
+        "../scripts/job.py"
 
 
 rule compare_hpo:
     input:
         features=[path_of("merge_features", FEATURES, "main", part=part) for part in ("train", "test")],
+        mean=mean_behind("main"),
     output:
         hpo_figure=report(
             "results/comparison/hpo.svg",
-            caption="../report/hpo.rst",
+            caption="../../src/dpladder/report/captions/hpo.rst",
             category="Research",
         ),
         hpo_table="results/comparison/hpo.md",
         hpo_csv="results/comparison/hpo.csv",
         ablations_figure=report(
             "results/comparison/ablations.svg",
-            caption="../report/ablations.rst",
+            caption="../../src/dpladder/report/captions/ablations.rst",
             category="Research",
         ),
         ablations_table="results/comparison/ablations.md",
@@ -56,7 +58,7 @@ rule compare_hpo:
         mem_mb=PROJECT.main.resources.mem_mb,
         runtime=PROJECT.main.resources.runtime,
     params:
-        cfg=searches_compared,
+        cfg=cfg_of("compare_hpo"),
         code=CODE["compare_hpo"],
     script:
-        "../scripts/compare_hpo.py"
+        "../scripts/job.py"

@@ -1,19 +1,22 @@
 # Everything the rules share: the parsed project, and the functions that turn wildcards into inputs, params, resources.
 # Experiments whose keys are the same share one job, so inputs name the experiment that owns it.
 
-from dpladder import stages
-from dpladder.parse import conclude, open_project, reserve
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from dpladder.plan import dag, stages
+from dpladder.plan.startup import conclude, logs, open_project, reserve, tell
 
 PARSED = open_project(workflow)
 PROJECT = PARSED.project
-CODE = {rule: stages.rule_code(rule) for rule in stages.RULES}
+WRITTEN = {}  # what the logs held when the run began
+CODE = {rule: stages.rule_code(rule) for rule in stages.STAGES}
 SHARD_UNITS = 20_000
-REPEATS = 1 + len(PROJECT.repeats["main"])
 
 
 wildcard_constraints:
     experiment="[a-z0-9][a-z0-9_-]*",
-    part="train|validation|test",
+    part="train|validation|test|sample",
     shard=r"\d+",
     shards=r"\d+",
     rung=r"\d+",
@@ -21,22 +24,8 @@ wildcard_constraints:
     target=r"[0-9.e+-]+",
 
 
-# Seconds of work on released files: not worth a place in a cluster's queue.
-localrules:
-    plan_spend,
-    select_rung,
-    fit_radius,
-    compose_privacy,
-    summarise,
-    plot_ladder,
-    plot_scores,
-    plot_utility,
-    plot_budget,
-    plot_pareto,
-    plot_heatmap,
-    tabulate,
-    tabulate_spends,
-    tabulate_trials,
+# Seconds of work on released files: not worth a place in a cluster's queue. (`localrules:` takes literal names alone.)
+workflow.localrules(*(rule for rule, stage in stages.STAGES.items() if not stage.private))
 
 
 def config_of(wildcards):
@@ -63,7 +52,7 @@ def code_of(rule):
 
 def path_of(rule, path, experiment, **values):
     """`path` under the experiment that owns `rule` for these wildcards."""
-    owner = stages.owner(PROJECT, experiment, rule, values)
+    owner = dag.owner(PROJECT, experiment, rule, values)
     return path.format(**values | {"experiment": owner})
 
 
@@ -83,10 +72,13 @@ PUBLIC_DATA = "results/{experiment}/data/{part}/privacy.json"
 FEATURES = "results/{experiment}/features/{part}/privacy.json"
 MEAN = "results/{experiment}/mean/mean.safetensors"
 MEAN_RECORD = "results/{experiment}/mean/privacy.json"
+CENTRE = "results/{experiment}/centre/mean.safetensors"
+CENTRE_RECORD = "results/{experiment}/centre/privacy.json"
 COVARIANCE = "results/{experiment}/covariance/covariance.safetensors"
 COVARIANCE_RECORD = "results/{experiment}/covariance/privacy.json"
 STATISTICS = "results/{experiment}/statistics/statistics.h5"
 STATISTICS_RECORD = "results/{experiment}/statistics/privacy.json"
+TRIAL_WEIGHTS = "results/{experiment}/rungs/{rung}/trials/{trial}/weights.safetensors"
 SCORE = "results/{experiment}/rungs/{rung}/trials/{trial}/score.json"
 TRIAL_RECORD = "results/{experiment}/rungs/{rung}/trials/{trial}/privacy.json"
 BEST = "results/{experiment}/rungs/{rung}/best.json"
@@ -140,9 +132,22 @@ def trial_features(wildcards):
 
 
 def mean_of(wildcards):
-    if config_of(wildcards).features.mean is None:
-        return []
-    return path_of("estimate_mean", MEAN, wildcards.experiment)
+    return mean_behind(wildcards.experiment)
+
+
+def mean_behind(experiment):
+    """The mean that centres the features: bought, found for nothing, or none."""
+    config = PROJECT.experiments[experiment]
+    if config.features.centre == "noised":
+        return path_of("estimate_mean", MEAN, experiment)
+    if stages.has(config, "find_mean", {}):
+        return path_of("find_mean", CENTRE, experiment)
+    return []
+
+
+def sample_of(wildcards):
+    """The features of the public sample, where its mean is taken."""
+    return features_of(*stages.stage_of("find_mean").parts(config_of(wildcards), {}))(wildcards)
 
 
 def covariance_of(wildcards):
@@ -168,24 +173,24 @@ def rungs_below(wildcards):
 
 def scores_of(wildcards):
     experiment, rung = wildcards.experiment, wildcards.rung
-    trials = range(config_of(wildcards).sweep.rungs[int(rung)].trials)
+    trials = range(config_of(wildcards).sweep.ladder[int(rung)].trials)
     return [path_of("run_trial", SCORE, experiment, rung=rung, trial=str(trial)) for trial in trials]
 
 
 def rungs_of(wildcards):
-    rungs = range(len(config_of(wildcards).sweep.rungs))
+    rungs = range(len(config_of(wildcards).sweep.ladder))
     return [path_of("select_rung", BEST, wildcards.experiment, rung=str(rung)) for rung in rungs]
 
 
 def fit_of(wildcards):
     """Nothing where there is no ladder."""
-    if not config_of(wildcards).sweep.rungs:
+    if not config_of(wildcards).sweep.ladder:
         return []
     return path_of("fit_radius", FIT, **dict(wildcards.items()))
 
 
 def fits_of(wildcards):
-    return per_target("fit_radius", FIT)(wildcards) if config_of(wildcards).sweep.rungs else []
+    return per_target("fit_radius", FIT)(wildcards) if config_of(wildcards).sweep.ladder else []
 
 
 def per_target(rule, path):
@@ -222,6 +227,100 @@ def finals_by(rule):
     return "|".join(names) or "(?!)"
 
 
+@dataclass(frozen=True)
+class Rung:
+    """All trials of a rung that are an experiment's own, as one job."""
+
+    experiment: str
+    number: int
+    trials: tuple
+
+    @property
+    def rule(self):
+        return stages.rung_rule(self.experiment, self.number)
+
+    @property
+    def wildcards(self):
+        return {"experiment": self.experiment, "rung": str(self.number)}
+
+    @property
+    def input(self):
+        own = SimpleNamespace(**self.wildcards)
+        inputs = {
+            "features": trial_features,
+            "mean": mean_of,
+            "covariance": covariance_of,
+            "statistics": statistics_of,
+            "below": rungs_below,
+        }
+        return {name: find(own) for name, find in inputs.items()}
+
+    @property
+    def output(self):
+        files = {"weights": TRIAL_WEIGHTS, "score": SCORE, "privacy": TRIAL_RECORD}
+        return {
+            f"{name}_{trial}": path.format(**self.wildcards, trial=trial)
+            for trial in self.trials
+            for name, path in files.items()
+        }
+
+    @property
+    def log(self):
+        return "logs/{experiment}/rungs/{rung}/trials.log".format(**self.wildcards)
+
+    @property
+    def resources(self):
+        return PROJECT.experiments[self.experiment].resources
+
+    def mem_mb(self, wildcards, attempt):
+        return self.resources.mem_mb * attempt
+
+    def runtime(self, wildcards, attempt):
+        return self.resources.runtime * attempt
+
+    @property
+    def cfg(self):
+        """That of any of its trials: their keys are the same."""
+        return PARSED.params("run_trial", self.jobs[0])
+
+    @property
+    def code(self):
+        return stages.code_of(PROJECT.experiments[self.experiment], "run_trial")
+
+    @property
+    def jobs(self):
+        """Its trials, as the ledger knows them."""
+        return [{**self.wildcards, "trial": trial} for trial in self.trials]
+
+
+def rungs_together():
+    """The rungs that are one job each."""
+    rungs = [
+        Rung(name, number, dag.own_trials(PROJECT, name, number))
+        for name, config in PROJECT.experiments.items()
+        if config.sweep.together
+        for number in range(len(config.sweep.ladder))
+    ]
+    return [rung for rung in rungs if rung.trials]
+
+
+def trials_apart():
+    """The experiments whose trials are jobs of their own, as a wildcard constraint."""
+    names = [name for name, config in PROJECT.experiments.items() if not config.sweep.together]
+    return "|".join(names) or "(?!)"
+
+
+def due_jobs(jobs):
+    """What is due, as the ledger knows it: a rung's job is all of its trials."""
+    together = {rung.rule: rung for rung in rungs_together()}
+    for job in jobs:
+        rung = together.get(job.rule.name)
+        if rung is None:
+            yield job.rule.name, dict(job.wildcards.items())
+        else:
+            yield from (("run_trial", trial) for trial in rung.jobs)
+
+
 # --- resources ---
 
 
@@ -252,24 +351,26 @@ def privacy_records(wildcards):
 def records_of(name):
     config = PROJECT.experiments[name]
     for part in stages.parts(config):
-        owner = stages.owner(PROJECT, name, "merge_features", {"part": part})
+        owner = dag.owner(PROJECT, name, "merge_features", {"part": part})
         yield from [
             data_behind(owner, part),
             *shards_behind(owner, part),
             FEATURES.format(experiment=owner, part=part),
         ]
-    if config.features.mean is not None:
+    if config.features.centre == "noised":
         yield path_of("estimate_mean", MEAN_RECORD, name)
+    if stages.has(config, "find_mean", {}):
+        yield path_of("find_mean", CENTRE_RECORD, name)
     if stages.covariance(config) is not None:
         yield path_of("estimate_covariance", COVARIANCE_RECORD, name)
     if stages.statistics(config) is not None:
         yield path_of("estimate_statistics", STATISTICS_RECORD, name)
-    for rung, trials in ((str(rung), entry.trials) for rung, entry in enumerate(config.sweep.rungs)):
+    for rung, trials in ((str(rung), entry.trials) for rung, entry in enumerate(config.sweep.ladder)):
         for trial in map(str, range(trials)):
             yield path_of("run_trial", TRIAL_RECORD, name, rung=rung, trial=trial)
         yield path_of("select_rung", RUNG_RECORD, name, rung=rung)
     for target in map(stages.target_name, stages.targets(config)):
-        if config.sweep.rungs:
+        if config.sweep.ladder:
             yield path_of("fit_radius", FIT_RECORD, name, target=target)
         yield path_of(stages.final_rule(config), FINAL_RECORD, name, target=target)
         yield path_of("evaluate", METRICS_RECORD, name, target=target)
@@ -282,17 +383,29 @@ def summaries(wildcards):
 def pictures(wildcards):
     """Every figure and table of the report."""
     own = [f"results/{name}/{picture}" for name in PROJECT.experiments for picture in pictures_of(name)]
-    shared = ["results/figures/budget.svg", "results/figures/pareto.svg", "results/tables/spends.html"]
-    return own + shared + (["results/figures/heatmap.svg"] if descents() else [])
+    shared = ["results/figures/budget.svg", "results/tables/spends.html"]
+    told = {"pareto": several_models(), "heatmap": descents(), "batches": sampled()}
+    return own + shared + [f"results/figures/{name}.svg" for name, found in told.items() if found]
+
+
+def drawn(wildcards):
+    """The figures among them."""
+    return [path for path in pictures(wildcards) if path.endswith(".svg")]
+
+
+def several_models():
+    """Whether there is a frontier to draw: a point alone says nothing."""
+    return sum(len(stages.targets(config)) for config in PROJECT.experiments.values()) > 1
 
 
 def pictures_of(name):
-    """An experiment's own; those of its ladder where it has one."""
+    """An experiment's own; those of its ladder, and of its totals, where it has some."""
+    config = PROJECT.experiments[name]
     ladder = ["figures/ladder.svg", "figures/scores.svg", "tables/trials.html"]
     return [
-        "figures/utility.svg",
         "tables/finals.html",
-        *(ladder if PROJECT.experiments[name].sweep.rungs else []),
+        *(ladder if config.sweep.ladder else []),
+        *(["figures/utility.svg"] if len(stages.targets(config)) > 1 else []),
     ]
 
 
@@ -302,30 +415,19 @@ def descents():
     return [
         f"results/{name}/summary.json"
         for name, config in PROJECT.experiments.items()
-        if config.mode == "research" and config.learner.searches == "rate"
+        if config.mode == "research" and config.learner.searches == "rate" and config.sweep.ladder
     ]
+
+
+def sampled():
+    """The summaries that a figure of batch sizes is about: those of research, where experiments differ in it."""
+    rates = {
+        name: getattr(config.learner, "sampling_rate", 1.0)
+        for name, config in PROJECT.experiments.items()
+        if config.mode == "research"
+    }
+    return [f"results/{name}/summary.json" for name in rates] if len(set(rates.values())) > 1 else []
 
 
 def plan_of(wildcards):
     return PARSED.declared
-
-
-def summary_params(wildcards):
-    """What a summary says beside its inputs."""
-    return stages.summary_params(config_of(wildcards))
-
-
-# --- comparisons on public data ---
-
-
-def learners_compared(wildcards):
-    """The first experiment's features, and how each experiment learns and searches."""
-    cfg = PARSED.params("compare_learners", {"experiment": "main"})
-    return cfg | {"contestants": stages.contestants(PROJECT), "repeats": REPEATS}
-
-
-def searches_compared(wildcards):
-    """The first experiment's features, learner and range of r, at each of its totals."""
-    cfg, ablated = PARSED.params("compare_hpo", {"experiment": "main"}), PROJECT.main.privacy.epsilon
-    totals = sorted({*stages.targets(PROJECT.main), ablated})
-    return cfg | {"totals": totals, "ablated": ablated, "repeats": REPEATS}

@@ -16,6 +16,6 @@ rule evaluate:
         runtime=runtime_of,
     params:
         cfg=cfg_of("evaluate"),
-        code=CODE["evaluate"],
+        code=code_of("evaluate"),
     script:
-        "../scripts/evaluate.py"
+        "../scripts/job.py"

@@ -13,7 +13,7 @@ rule prepare_dataset:
         cfg=cfg_of("prepare_dataset"),
         code=CODE["prepare_dataset"],
     script:
-        "../scripts/prepare_dataset.py"
+        "../scripts/job.py"
 
 
 rule prepare_public:
@@ -33,7 +33,7 @@ rule prepare_public:
         cfg=cfg_of("prepare_public"),
         code=CODE["prepare_public"],
     script:
-        "../scripts/prepare_public.py"
+        "../scripts/job.py"
 
 
 rule extract_features:
@@ -54,7 +54,7 @@ rule extract_features:
         cfg=cfg_of("extract_features"),
         code=CODE["extract_features"],
     script:
-        "../scripts/extract_features.py"
+        "../scripts/job.py"
 
 
 rule merge_features:
@@ -73,4 +73,4 @@ rule merge_features:
         cfg=cfg_of("merge_features"),
         code=CODE["merge_features"],
     script:
-        "../scripts/merge_features.py"
+        "../scripts/job.py"

@@ -23,13 +23,14 @@ rule train_final:
         cfg=cfg_of("train_final"),
         code=code_of("train_final"),
     script:
-        "../scripts/train_final.py"
+        "../scripts/job.py"
 
 
 # Everything that a private search trains stays in one job with one output: its theorem needs that.
 rule private_search:
     input:
         features=features_of("train"),
+        mean=mean_of,
     output:
         weights="results/{experiment}/final/{target}/weights.safetensors",
         privacy="results/{experiment}/final/{target}/privacy.json",
@@ -48,4 +49,4 @@ rule private_search:
         cfg=cfg_of("private_search"),
         code=code_of("private_search"),
     script:
-        "../scripts/private_search.py"
+        "../scripts/job.py"

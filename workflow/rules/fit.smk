@@ -14,4 +14,4 @@ rule fit_radius:
         cfg=cfg_of("fit_radius"),
         code=CODE["fit_radius"],
     script:
-        "../scripts/fit_radius.py"
+        "../scripts/job.py"

@@ -13,7 +13,7 @@ rule plan_spend:
         cfg=plan_of,
         code=CODE["plan_spend"],
     script:
-        "../scripts/plan_spend.py"
+        "../scripts/job.py"
 
 
 rule compose_privacy:
@@ -31,4 +31,4 @@ rule compose_privacy:
         cfg=plan_of,
         code=CODE["compose_privacy"],
     script:
-        "../scripts/compose_privacy.py"
+        "../scripts/job.py"

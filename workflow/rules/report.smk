@@ -16,10 +16,10 @@ rule summarise:
     conda:
         "../../envs/dpladder.yaml"
     params:
-        cfg=summary_params,
+        cfg=cfg_of("summarise"),
         code=CODE["summarise"],
     script:
-        "../scripts/summarise.py"
+        "../scripts/job.py"
 
 
 rule plot_ladder:
@@ -28,7 +28,7 @@ rule plot_ladder:
     output:
         figure=report(
             "results/{experiment}/figures/ladder.svg",
-            caption="../report/ladder.rst",
+            caption="../../src/dpladder/report/captions/ladder.rst",
             category="Ladder",
             labels={"experiment": "{experiment}"},
         ),
@@ -41,18 +41,18 @@ rule plot_ladder:
         "../../envs/dpladder.yaml"
     params:
         cfg={},
-        code=CODE["plots"],
+        code=CODE["plot_ladder"],
     script:
-        "../scripts/plot_ladder.py"
+        "../scripts/job.py"
 
 
-rule plot_scores:
+use rule plot_ladder as plot_scores with:
     input:
         summary="results/{experiment}/summary.json",
     output:
         figure=report(
             "results/{experiment}/figures/scores.svg",
-            caption="../report/scores.rst",
+            caption="../../src/dpladder/report/captions/scores.rst",
             category="Ladder",
             labels={"experiment": "{experiment}"},
         ),
@@ -61,22 +61,15 @@ rule plot_scores:
         "logs/{experiment}/figures/scores.log",
     benchmark:
         "benchmarks/{experiment}/figures/scores.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg={},
-        code=CODE["plots"],
-    script:
-        "../scripts/plot_scores.py"
 
 
-rule plot_utility:
+use rule plot_ladder as plot_utility with:
     input:
         summary="results/{experiment}/summary.json",
     output:
         figure=report(
             "results/{experiment}/figures/utility.svg",
-            caption="../report/utility.rst",
+            caption="../../src/dpladder/report/captions/utility.rst",
             category="Final models",
             labels={"experiment": "{experiment}"},
         ),
@@ -85,22 +78,15 @@ rule plot_utility:
         "logs/{experiment}/figures/utility.log",
     benchmark:
         "benchmarks/{experiment}/figures/utility.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg={},
-        code=CODE["plots"],
-    script:
-        "../scripts/plot_utility.py"
 
 
-rule plot_budget:
+use rule plot_ladder as plot_budget with:
     input:
         statement="results/privacy.json",
     output:
         figure=report(
             "results/figures/budget.svg",
-            caption="../report/budget.rst",
+            caption="../../src/dpladder/report/captions/budget.rst",
             category="Privacy",
         ),
         privacy="results/figures/budget.privacy.json",
@@ -108,22 +94,15 @@ rule plot_budget:
         "logs/figures/budget.log",
     benchmark:
         "benchmarks/figures/budget.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg={},
-        code=CODE["plots"],
-    script:
-        "../scripts/plot_budget.py"
 
 
-rule plot_pareto:
+use rule plot_ladder as plot_pareto with:
     input:
         summaries=summaries,
     output:
         figure=report(
             "results/figures/pareto.svg",
-            caption="../report/pareto.rst",
+            caption="../../src/dpladder/report/captions/pareto.rst",
             category="Final models",
         ),
         privacy="results/figures/pareto.privacy.json",
@@ -131,22 +110,15 @@ rule plot_pareto:
         "logs/figures/pareto.log",
     benchmark:
         "benchmarks/figures/pareto.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg={},
-        code=CODE["plots"],
-    script:
-        "../scripts/plot_pareto.py"
 
 
-rule plot_heatmap:
+use rule plot_ladder as plot_heatmap with:
     input:
         summaries=descents(),
     output:
         figure=report(
             "results/figures/heatmap.svg",
-            caption="../report/heatmap.rst",
+            caption="../../src/dpladder/report/captions/heatmap.rst",
             category="Research",
         ),
         privacy="results/figures/heatmap.privacy.json",
@@ -154,22 +126,32 @@ rule plot_heatmap:
         "logs/figures/heatmap.log",
     benchmark:
         "benchmarks/figures/heatmap.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg={},
-        code=CODE["plots"],
-    script:
-        "../scripts/plot_heatmap.py"
 
 
-rule tabulate:
+use rule plot_ladder as plot_batches with:
+    input:
+        summaries=sampled(),
+    output:
+        figure=report(
+            "results/figures/batches.svg",
+            caption="../../src/dpladder/report/captions/batches.rst",
+            category="Research",
+        ),
+        table="results/tables/batches.md",
+        privacy="results/figures/batches.privacy.json",
+    log:
+        "logs/figures/batches.log",
+    benchmark:
+        "benchmarks/figures/batches.tsv"
+
+
+use rule plot_ladder as tabulate with:
     input:
         summary="results/{experiment}/summary.json",
     output:
         table=report(
             "results/{experiment}/tables/finals.html",
-            caption="../report/summary.rst",
+            caption="../../src/dpladder/report/captions/summary.rst",
             category="Final models",
             labels={"experiment": "{experiment}"},
         ),
@@ -178,22 +160,15 @@ rule tabulate:
         "logs/{experiment}/tables/finals.log",
     benchmark:
         "benchmarks/{experiment}/tables/finals.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg={},
-        code=CODE["plots"],
-    script:
-        "../scripts/tabulate.py"
 
 
-rule tabulate_trials:
+use rule plot_ladder as tabulate_trials with:
     input:
         summary="results/{experiment}/summary.json",
     output:
         table=report(
             "results/{experiment}/tables/trials.html",
-            caption="../report/trials.rst",
+            caption="../../src/dpladder/report/captions/trials.rst",
             category="Ladder",
             labels={"experiment": "{experiment}"},
         ),
@@ -202,22 +177,15 @@ rule tabulate_trials:
         "logs/{experiment}/tables/trials.log",
     benchmark:
         "benchmarks/{experiment}/tables/trials.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg={},
-        code=CODE["plots"],
-    script:
-        "../scripts/tabulate_trials.py"
 
 
-rule tabulate_spends:
+use rule plot_ladder as tabulate_spends with:
     input:
         statement="results/privacy.json",
     output:
         table=report(
             "results/tables/spends.html",
-            caption="../report/spends.rst",
+            caption="../../src/dpladder/report/captions/spends.rst",
             category="Privacy",
         ),
         privacy="results/tables/spends.privacy.json",
@@ -225,10 +193,17 @@ rule tabulate_spends:
         "logs/tables/spends.log",
     benchmark:
         "benchmarks/tables/spends.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg={},
-        code=CODE["plots"],
-    script:
-        "../scripts/tabulate_spends.py"
+
+
+use rule plot_ladder as report_page with:
+    input:
+        statement="results/privacy.json",
+        summaries=summaries,
+        pictures=drawn,
+    output:
+        page="results/report.html",
+        privacy="results/report.privacy.json",
+    log:
+        "logs/report_page.log",
+    benchmark:
+        "benchmarks/report_page.tsv"

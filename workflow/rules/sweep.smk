@@ -1,3 +1,24 @@
+rule find_mean:
+    input:
+        sample=sample_of,
+    output:
+        mean="results/{experiment}/centre/mean.safetensors",
+        privacy="results/{experiment}/centre/privacy.json",
+    log:
+        "logs/{experiment}/find_mean.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("find_mean"),
+        code=CODE["find_mean"],
+    script:
+        "../scripts/job.py"
+
+
 rule estimate_mean:
     input:
         features=features_of("train"),
@@ -16,7 +37,7 @@ rule estimate_mean:
         cfg=cfg_of("estimate_mean"),
         code=CODE["estimate_mean"],
     script:
-        "../scripts/estimate_mean.py"
+        "../scripts/job.py"
 
 
 rule estimate_covariance:
@@ -38,7 +59,7 @@ rule estimate_covariance:
         cfg=cfg_of("estimate_covariance"),
         code=CODE["estimate_covariance"],
     script:
-        "../scripts/estimate_covariance.py"
+        "../scripts/job.py"
 
 
 rule estimate_statistics:
@@ -60,7 +81,7 @@ rule estimate_statistics:
         cfg=cfg_of("estimate_statistics"),
         code=CODE["estimate_statistics"],
     script:
-        "../scripts/estimate_statistics.py"
+        "../scripts/job.py"
 
 
 rule run_trial:
@@ -76,6 +97,8 @@ rule run_trial:
         privacy="results/{experiment}/rungs/{rung}/trials/{trial}/privacy.json",
     log:
         "logs/{experiment}/rungs/{rung}/trials/{trial}.log",
+    wildcard_constraints:
+        experiment=trials_apart(),
     conda:
         "../../envs/dpladder.yaml"
     threads: threads_of
@@ -87,7 +110,33 @@ rule run_trial:
         cfg=cfg_of("run_trial"),
         code=code_of("run_trial"),
     script:
-        "../scripts/run_trial.py"
+        "../scripts/job.py"
+
+
+# A rung is one job, and its outputs are as many as it has trials: so each has a rule of its own.
+for RUNG in rungs_together():
+
+    rule:
+        name:
+            RUNG.rule
+        input:
+            **RUNG.input,
+        output:
+            **RUNG.output,
+        log:
+            RUNG.log,
+        conda:
+            "../../envs/dpladder.yaml"
+        threads: RUNG.resources.threads
+        resources:
+            mem_mb=RUNG.mem_mb,
+            runtime=RUNG.runtime,
+            gpu=RUNG.resources.gpu,
+        params:
+            cfg=RUNG.cfg,
+            code=RUNG.code,
+        script:
+            "../scripts/job.py"
 
 
 rule select_rung:
@@ -106,4 +155,4 @@ rule select_rung:
         cfg=cfg_of("select_rung"),
         code=CODE["select_rung"],
     script:
-        "../scripts/select_rung.py"
+        "../scripts/job.py"

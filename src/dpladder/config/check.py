@@ -6,19 +6,23 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import get_args
 
-from dpladder.config.learners import Descending, shares_releases
-from dpladder.config.model import Config
-from dpladder.config.searches import Ladder, SecretRuns
+from dpladder.config.learner_sections import Descending, FineTune, shares_releases
+from dpladder.config.model import BUNDLED_TEXT, Config
+from dpladder.config.search_sections import Ladder
+from dpladder.config.sources import FORMS, Takes, kind_of
 from dpladder.config.wording import KeyPath, did_you_mean, shown
 
 Problem = tuple[KeyPath, str]
 
-NAMED_SOURCES = ("mnist5k", "digits")
-PATH_SOURCES = ("folder", "csv", "hdf5", "npz", "parquet")
 PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
-MATRIX_SOURCES = ("hdf5", "npz", "parquet")
+KEPT_WEIGHTS = ("bundled", "pretrained", "random")
+IN_WORDS: Mapping[Takes, str] = {
+    "features": "a feature matrix needs model: none",
+    "images": "images need a model of timm's",
+    "texts": "texts need model: minilm or hf:<name>",
+}
+LINE_COLUMNS = ("id", "user", "split")
 
 
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> list[Problem]:
@@ -65,13 +69,15 @@ def repeat_names(name: str, config: Config) -> list[str]:
 
 
 def lineage_terms(config: Config) -> dict[str, object]:
-    """The keys that one lineage holds for life (DESIGN: lineage)."""
+    """The keys that one lineage holds for life (docs/design.md: lineage)."""
     dataset, privacy = config.dataset, config.privacy
     return {
         "privacy.relation": privacy.relation,
         "privacy.delta": privacy.delta,
         "privacy.lifetime": None if privacy.lifetime is None else privacy.lifetime.epsilon,
-        "privacy.lifetime.selections": privacy.lifetime is not None and privacy.lifetime.selections,
+        "privacy.lifetime.loss": 0.0 if privacy.lifetime is None else privacy.lifetime.loss,
+        "privacy.lifetime.weight": 1.0 if privacy.lifetime is None else privacy.lifetime.weight,
+        "privacy.share": privacy.share,
         "dataset.unit": dataset.unit.model_dump(),
         "dataset.split": dataset.split.model_dump(),
         "dataset.declared_public": dataset.declared_public,
@@ -110,7 +116,7 @@ def _mode(config: Config) -> Iterator[Problem]:
 
 def _sources(config: Config) -> Iterator[Problem]:
     dataset = config.dataset
-    for field in ("source", "public_test", "public_validation"):
+    for field in ("source", "public_test", "public_validation", "public_sample"):
         source = getattr(dataset, field)
         if source is not None:
             yield from _source(("dataset", field), source)
@@ -120,22 +126,34 @@ def _sources(config: Config) -> Iterator[Problem]:
                 f"given {shown(source)}, the private source itself; name another one that is open to everybody, "
                 "or hold out private data by dataset.split",
             )
-    if dataset.source.partition(":")[0] in PATH_SOURCES and dataset.classes is None:
+    kind = kind_of(dataset.source)
+    if dataset.columns and kind and not kind.columns:
+        yield (
+            ("dataset", "columns"),
+            f"given {shown(list(dataset.columns))}; only a parquet table has columns to choose from, and jsonl some to name: "
+            "leave it out",
+        )
+    elif dataset.source.startswith("jsonl:") and not set(dataset.columns) <= set(LINE_COLUMNS):
+        yield (
+            ("dataset", "columns"),
+            f"given {shown(list(dataset.columns))}; for jsonl name those of {', '.join(LINE_COLUMNS)} that its lines have",
+        )
+    if kind and kind.own and dataset.classes is None:
         yield (
             ("dataset", "classes"),
             "required for your own data: list the class names, or say how many there are; they are public",
         )
+    classes = list(dataset.classes) if isinstance(dataset.classes, tuple) else dataset.classes
+    if classes == 1 or (isinstance(classes, list) and len(classes) == 1):
+        yield ("dataset", "classes"), f"given {shown(classes)}; a single class leaves nothing to tell apart"
 
 
 def _source(key: KeyPath, source: str) -> Iterator[Problem]:
-    kind, _, rest = source.partition(":")
-    if source in NAMED_SOURCES or (kind == "torchvision" and rest):
+    kind = kind_of(source)
+    if kind is None:
+        yield key, f"given {shown(source)}; {did_you_mean(source, FORMS)}allowed: {', '.join(FORMS)}"
         return
-    if kind not in PATH_SOURCES or not rest:
-        forms = [*NAMED_SOURCES, "torchvision:<Name>", *(f"{kind}:<path>" for kind in PATH_SOURCES)]
-        yield key, f"given {shown(source)}; {did_you_mean(source, forms)}allowed: {', '.join(forms)}"
-        return
-    wrong = _wrong_with(rest, folder=kind == "folder")
+    wrong = _wrong_with(source.partition(":")[2], kind.folder) if kind.own else None
     if wrong:
         yield key, f"given {shown(source)}; {wrong}"
 
@@ -153,29 +171,102 @@ def _wrong_with(path: str, folder: bool = False) -> str | None:
     return None if os.access(path, os.R_OK) else "it cannot be read; check its permissions"
 
 
+def _centre(config: Config) -> Iterator[Problem]:
+    centre, features = config.features.centre, config.features
+    given = ("features", "centre")
+    if centre == "public" and config.dataset.public_sample is None:
+        yield given, "given 'public'; it needs dataset.public_sample"
+    if centre == "network" and (features.model == "none" or features.layers):
+        yield (
+            given,
+            "given 'network'; it needs a network's pooled features: features.model, and no features.layers",
+        )
+    if features.mean is not None and centre not in ("auto", "noised"):
+        yield given, f"given {shown(centre)} beside features.mean, which is for noised: leave one of them out"
+    bought = centre == "noised" or features.mean is not None
+    if bought and features.length == "as_is" and (features.mean is None or features.mean.radius is None):
+        yield (
+            ("features", "mean", "radius") if features.mean is not None else given,
+            "a noised mean of records that keep their lengths (features.length: as_is) needs features.mean: {epsilon, radius}",
+        )
+
+
 def _features(config: Config) -> Iterator[Problem]:
-    features, matrix = config.features, config.dataset.source.partition(":")[0] in MATRIX_SOURCES
-    if matrix != (features.model == "none"):
+    kind, features = kind_of(config.dataset.source), config.features
+    held = tuple(IN_WORDS) if kind is None else kind.holds
+    if features.takes not in held:
         yield (
             ("features", "model"),
             f"given {shown(features.model)} with source {shown(config.dataset.source)}; "
-            + ("a feature matrix needs model: none" if matrix else "images need a model"),
+            + ", and ".join(IN_WORDS[what] for what in held),
         )
+    elif features.takes == "texts":
+        yield from _texts(config)
     elif features.weights == "bundled" and features.model not in ("efficientnet_lite0", "none"):
         yield (
             ("features", "weights"),
             f"given 'bundled' with model {shown(features.model)}; bundled weights exist for efficientnet_lite0 alone; use pretrained or a path",
         )
-    if features.weights not in ("bundled", "pretrained"):
+    if features.until is not None:
+        yield from _cut(config)
+    if features.weights not in KEPT_WEIGHTS:
         wrong = _wrong_with(features.weights)
         if wrong:
             yield (
                 ("features", "weights"),
-                f"given {shown(features.weights)}; allowed: bundled, pretrained, or a checkpoint's path; {wrong}",
+                f"given {shown(features.weights)}; allowed: {', '.join(KEPT_WEIGHTS)}, or a checkpoint's path; {wrong}",
             )
 
 
+def _cut(config: Config) -> Iterator[Problem]:
+    """Activations at a cut are what a network goes on from, and nothing else may be made of them."""
+    features, learner = config.features, config.learner
+    wrong = (
+        (features.takes != "images", "only networks for images can be cut yet; leave it out"),
+        (bool(features.layers), "it needs features.layers to be empty: those are pooled"),
+        (features.normalize, "it needs features.normalize: false, for the network goes on from what is kept"),
+        (
+            features.mean is not None or features.centre not in ("auto", "none"),
+            "it needs features.centre: none, and no features.mean",
+        ),
+        (
+            not isinstance(learner, FineTune),
+            f"learner {learner.name} takes pooled features; leave it out, or set learner.name: dp_finetune",
+        ),
+        (not isinstance(config.hpo, Ladder), "its learner climbs the ladder alone; leave hpo out"),
+    )
+    yield from (
+        (("features", "until"), f"given {shown(features.until)}; {what}") for holds, what in wrong if holds
+    )
+
+
+def _texts(config: Config) -> Iterator[Problem]:
+    """Keys that mean nothing for texts, or something else."""
+    features, wanted = config.features, "bundled" if config.features.model == BUNDLED_TEXT else "pretrained"
+    wrong = (
+        ("weights", features.weights != wanted, f"{features.model} has weights: {wanted} alone"),
+        ("image_size", features.image_size is not None, "texts have no pixels; leave it out"),
+        ("layers", bool(features.layers), "a language model's last layer is taken; leave it out"),
+        ("centre", features.centre == "network", "a language model's own mean is not known; leave it out"),
+    )
+    yield from (
+        (("features", key), f"given {shown(getattr(features, key))}; {what}")
+        for key, holds, what in wrong
+        if holds
+    )
+    if config.dataset.columns and config.dataset.source.startswith("parquet:"):
+        yield ("dataset", "columns"), "of a parquet table of texts the column text is read; leave it out"
+
+
 def _sweep(config: Config) -> Iterator[Problem]:
+    search = config.sweep.search
+    if search.unit == "r" and search.prior == "lognormal":
+        yield (
+            ("sweep", "search", "prior"),
+            "given 'lognormal', which is a prior in kappa; with unit: r set none, monotone or proportional",
+        )
+    if search.unit == "r" and config.fit.against == "kappa":
+        yield ("fit", "against"), "given 'kappa'; with sweep.search.unit: r set epsilon or mu"
     if config.fit.using == "pooled" and config.fit.degree != 1:
         yield (
             ("fit", "degree"),
@@ -197,19 +288,29 @@ def _ladder(config: Config) -> Iterator[Problem]:
     learner, degree = config.learner, config.fit.degree
     if not isinstance(config.hpo, Ladder):
         return
-    points = len({rung.epsilon for rung in config.sweep.rungs})
+    points = len({rung.epsilon for rung in config.sweep.ladder})
+    line = learner.searches is not None and config.fit.using == "best" and config.fit.against != "kappa"
     # With shared statistics all trainings have one budget, and a rung's epsilon buys scores alone.
     solved = getattr(learner, "statistics", None) is not None
     if learner.searches is None and points:
         yield ("sweep", "rungs"), f"learner {learner.name} has nothing to search; write rungs: []"
-    if learner.searches is not None and points == 0:
-        yield ("sweep", "rungs"), f"given []; learner {learner.name} has an r to search, so add at least 1"
+    search = config.sweep.search
+    blind = learner.searches is not None and points == 0
+    if blind and (search.unit != "kappa" or search.prior != "lognormal"):
+        key = ("sweep", "rungs")
+        yield (
+            key,
+            f"without rungs by hand, r of learner {learner.name} follows from the prior in kappa: set "
+            "sweep.search.unit: kappa and sweep.search.prior: lognormal, or give sweep.rungs",
+        )
+    elif blind:
+        return
     elif solved and config.fit.using != "pooled":
         yield (
             ("fit", "using"),
             f"given {shown(config.fit.using)}; all trials solve the same statistics, one point for a line: set using: pooled",
         )
-    elif learner.searches is not None and not solved and points <= degree:
+    elif line and not solved and points <= degree:
         yield (
             ("sweep", "rungs"),
             f"{points} distinct epsilon for a fit of degree {degree}; it needs at least {degree + 1}",
@@ -223,16 +324,18 @@ def _hpo(config: Config) -> Iterator[Problem]:
         return
     shared = config.features.mean is not None or shares_releases(config.learner)
     parallel = config.dataset.split.rule == "hash" and relation == "add_remove"
-    lifetime = config.privacy.lifetime
-    alone = isinstance(hpo, get_args(SecretRuns)) and lifetime is not None and not lifetime.selections
     wrong = (
         (
             config.learner.searches is None,
             f"learner {config.learner.name} has nothing to search; leave hpo out",
         ),
-        (sweep.rungs, "it climbs no ladder; write sweep: {rungs: []} beside it"),
+        (sweep.ladder, "it climbs no ladder; write sweep: {rungs: []} beside it"),
         (
-            (sweep.search.draw, sweep.search.prior) != ("stratified", "none"),
+            getattr(config.learner, "sampling_rate", 1.0) < 1,
+            "its theorem is for full batches; leave learner.sampling_rate out",
+        ),
+        (
+            (sweep.search.draw, sweep.search.prior) != ("stratified", "lognormal"),
             "it draws r by itself; leave sweep.search.draw and sweep.search.prior out",
         ),
         (
@@ -253,27 +356,25 @@ def _hpo(config: Config) -> Iterator[Problem]:
             "the test part must cost nothing beside it: name dataset.public_test, or use split.rule: hash and "
             "privacy.relation: add_remove",
         ),
-        (
-            alone,
-            "set privacy.lifetime.selections: true, so that it may share the limit; it is fixed for life",
-        ),
     )
     yield from ((("hpo", "name"), f"given {hpo.name!r}; {what}") for holds, what in wrong if holds)
 
 
 def _learner(config: Config) -> Iterator[Problem]:
     learner = config.learner
+    if isinstance(learner, FineTune) and config.features.until is None and learner.trains != "head":
+        yield (
+            ("learner", "trains"),
+            f"given {shown(learner.trains)}; what is trained lies above features.until: name the last layer that stays "
+            "frozen there, or set trains: head",
+        )
     if not isinstance(learner, Descending):
         return
-    if learner.sampling_rate < 1:
-        yield (
-            ("learner", "sampling_rate"),
-            f"given {learner.sampling_rate!r}; the ladder plans full-batch trainings, whose cost is exact; set it to 1",
-        )
-    if learner.augment > 1:
+    if learner.augment > 1 and config.features.takes != "images":
         yield (
             ("learner", "augment"),
-            f"given {learner.augment}; feature caches hold one view per image; set it to 1",
+            f"given {learner.augment}; views are crops of images on their way into a network, and with features.model: "
+            f"{config.features.model} there are none; set it to 1, or give images and a network",
         )
 
 
@@ -306,8 +407,22 @@ _READS = {
     _delta: ("privacy.delta", "dataset.nominal_size"),
     _lifetime: ("privacy.epsilon", "privacy.lifetime"),
     _mode: ("mode", "dataset.declared_public", "research.repeats"),
-    _sources: ("dataset.source", "dataset.public_test", "dataset.public_validation", "dataset.classes"),
-    _features: ("features.model", "features.weights", "dataset.source"),
+    _sources: (
+        "dataset.source",
+        "dataset.public_test",
+        "dataset.public_validation",
+        "dataset.public_sample",
+        "dataset.classes",
+        "dataset.columns",
+    ),
+    _centre: (
+        "features.centre",
+        "features.mean",
+        "features.model",
+        "features.layers",
+        "dataset.public_sample",
+    ),
+    _features: ("features", "dataset.source", "dataset.columns", "learner.name", "hpo"),
     _ladder: (
         "sweep.rungs",
         "fit.degree",
@@ -324,11 +439,10 @@ _READS = {
         "features.mean",
         "final.budget",
         "privacy.relation",
-        "privacy.lifetime",
         "dataset.public_test",
         "dataset.split.rule",
     ),
-    _learner: ("learner.sampling_rate", "learner.augment"),
+    _learner: ("learner", "features.model", "features.until"),
     _test_part: ("dataset.public_test", "dataset.split"),
     _paths: ("paths",),
 }

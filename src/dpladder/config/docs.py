@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -17,19 +17,25 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from dpladder.config.learners import DEFAULT, SECTIONS, names
+from dpladder.config.learner_sections import DEFAULT, SECTIONS, names
 from dpladder.config.model import Config
-from dpladder.config.searches import SEARCHES
+from dpladder.config.search_sections import SEARCHES
 from dpladder.config.section import NAME_PATTERN
 
 DEMO = {
     "dataset": {"lineage": "mnist5k", "source": "mnist5k", "nominal_size": 4000},
     "features": {"image_size": 96},
     "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
+    "sweep": {
+        "rungs": [{"epsilon": 0.05, "trials": 3}, {"epsilon": 0.1, "trials": 3}],
+        "select": {"share": 0.2},
+    },
 }
-"""Everything else in the demo is a default."""
+"""Everything else in the demo is a default. Its rungs are given by hand, to show a ladder: at its strength `sweep: auto`
+would buy none."""
 
 COMMAND = "make docs"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 WIDTH = 60
 
 
@@ -51,9 +57,7 @@ def schema() -> str:
         "description": "named experiments; each overrides keys of all of the above",
         "additionalProperties": {"type": ["object", "null"]},
     }
-    return (
-        json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **document}, indent=2) + "\n"
-    )
+    return json.dumps({"$schema": DIALECT, **document}, indent=2) + "\n"
 
 
 # --- the demo's YAML ---------------------------------------------------------------------------------------------
@@ -192,22 +196,23 @@ def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").replace("\\\\|", "\\|").split())
 
 
-def main(arguments: list[str]) -> int:
+def write(texts: Mapping[str, str], arguments: Sequence[str]) -> int:
+    """Write what is out of step, or with --check only say so."""
     stale = [
         path
-        for path, text in generated().items()
+        for path, text in texts.items()
         if not Path(path).is_file() or Path(path).read_text("utf-8") != text
     ]
     if "--check" in arguments:
         if stale:
-            print(f"out of step with the typed config: {', '.join(stale)}; run `{COMMAND}`", file=sys.stderr)
+            print(f"out of step with the code: {', '.join(stale)}; run `{COMMAND}`", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(generated()[path], "utf-8")
+        Path(path).write_text(texts[path], "utf-8")
         print(f"wrote {path}")
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(write(generated(), sys.argv[1:]))

@@ -15,14 +15,14 @@ from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
 from dpladder.config.check import Problem, problems_of_experiment, problems_of_project, repeat_names
-from dpladder.config.learners import DEFAULT
+from dpladder.config.learner_sections import DEFAULT
 from dpladder.config.model import Config
 from dpladder.config.section import NAME_PATTERN
 from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, shown
 from dpladder.errors import BadInput
 
 BASE = "main"
-RESERVED_NAMES = (BASE, "benchmarks", "data", "figures", "logs", "privacy", "report", "tables")
+RESERVED_NAMES = (BASE, "benchmarks", "data", "figures", "logs", "privacy", "report", "results", "tables")
 LONGEST_NAME = 64
 NAMED = {"learner": DEFAULT, "hpo": "ladder"}  # sections of several kinds, and the kind without a name
 PROJECT_KEYS = ("mode", "paths", "experiments")  # one for the whole project: no experiment overrides them
@@ -32,14 +32,21 @@ STAND_IN = {  # for required keys that are wrong, so that the others can be chec
 }
 MOST_ENTRIES = 100_000  # far above any class list; a few nested aliases would otherwise expand without end
 
+Wildcards = tuple[tuple[str, str], ...]
+
 
 @dataclass(frozen=True)
 class Project:
     """Every experiment of a config, resolved and checked. The base is called main and comes first. `repeats` names the
-    further repeats of each experiment, which are experiments too."""
+    further repeats of each experiment, which are experiments too; `choices` says of each what was left to the plan. `elders`
+    are all of them as the ledger met them; `paid` names, by rule and wildcards, those whose own job it holds as they ask
+    for it."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
+    elders: Sequence[str] = ()
+    paid: Mapping[tuple[str, Wildcards], Sequence[str]] = field(default_factory=dict)
 
     @property
     def main(self) -> Config:
@@ -281,6 +288,8 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
         for key, name in NAMED.items()
         if isinstance(values.get(key), Mapping)
     }
+    if values.get("sweep") == "auto":
+        named["sweep"] = {}
     values = {**values, **named}
     try:
         return Config.model_validate_json(json.dumps(values, default=str)), []

@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from dpladder.config.learners import Descent, Learner
-from dpladder.config.searches import Hpo, Ladder
-from dpladder.config.section import Count, Fraction, Name, Positive, Section
+from dpladder.config.learner_sections import Descent, Learner
+from dpladder.config.search_sections import Hpo, Ladder
+from dpladder.config.section import Count, Fraction, Name, NonNegative, Positive, Section
+from dpladder.config.sources import FORMS, Takes
 
 
 class Unit(Section):
@@ -55,7 +56,11 @@ class Dataset(Section):
     )
     source: str = Field(
         min_length=1,
-        description="mnist5k | digits | torchvision:<Name> | folder:<path> | csv:<path> | hdf5:<path> | npz:<path> | parquet:<path>",
+        description=" | ".join(FORMS),
+    )
+    columns: tuple[str, ...] = Field(
+        (),
+        description="of a parquet table, the columns that are features, in this order; []: all but label, id, user, split and a pandas index. Of jsonl, which of id, user, split its lines have",
     )
     nominal_size: Count = Field(
         description="n0, units in the training part, declared publicly; sums are divided by it"
@@ -66,6 +71,14 @@ class Dataset(Section):
     declared_public: bool = Field(
         False, description="true: the data is not private at all; required by mode: research"
     )
+    new_lineage: bool = Field(
+        False,
+        description="true: confirms that a lineage as large as a known one is about other people, not the same data renamed or in another encoding",
+    )
+    few_usable: bool = Field(
+        False,
+        description="true: confirms that it is right when most records count as nothing, or nearly all that count are of one class; look with `dpladder check`",
+    )
     unit: Unit = Field(default_factory=Unit, description=Unit.__doc__)
     split: Split = Field(default_factory=Split, description=Split.__doc__)
     public_test: str | None = Field(
@@ -73,6 +86,10 @@ class Dataset(Section):
     )
     public_validation: str | None = Field(
         None, description="another source, declared public, to score trials on for free"
+    )
+    public_sample: str | None = Field(
+        None,
+        description="a few hundred records of the same kind, declared public, whose mean centres the features",
     )
 
     @model_validator(mode="after")
@@ -88,7 +105,14 @@ class Mean(Section):
     """A noised feature mean, subtracted from train and test alike (Sun et al. 2023)."""
 
     epsilon: Positive = Field(description="epsilon of the noised mean alone, at the lineage's delta")
-    radius: Positive = Field(1.0, description="records are scaled into a ball of this public radius first")
+    radius: Positive | None = Field(
+        None,
+        description="records are scaled into a ball of this public radius first; empty: they are all scaled to features.length",
+    )
+
+
+BUNDLED_TEXT = "minilm"
+HUGGING_FACE = "hf:"
 
 
 class Features(Section):
@@ -97,36 +121,89 @@ class Features(Section):
     model: str = Field(
         "efficientnet_lite0",
         min_length=1,
-        description="any timm model name; none: the source already holds features",
+        description="for images, any timm model name; for texts, minilm (all-MiniLM-L6-v2), or hf:<name or folder> for any encoder of transformers; none: the source already holds features",
     )
     weights: str = Field(
         "bundled",
         min_length=1,
-        description="bundled | pretrained | path of a .safetensors or .pth checkpoint",
+        description="bundled | pretrained | random (public ones, drawn by seed 0, for training from scratch) | path of a .safetensors or .pth checkpoint; with hf: the model's own, pretrained",
     )
     image_size: Annotated[int, Field(ge=8, le=2048)] | None = Field(
         None, description="pixels per side fed to the network; empty: the model's own"
     )
+    tokens: Annotated[int, Field(ge=4, le=8192)] = Field(
+        64,
+        description="tokens of a text that the network sees: a longer one is cut, a shorter one is filled up",
+    )
+    pooling: Literal["mean", "cls", "last"] = Field(
+        "mean", description="of a text's tokens in the last layer: their mean, the first, or the last one"
+    )
+    mirror: bool = Field(
+        False,
+        description="with learner.augment: true mirrors every second view too, which pictures bear and letters do not",
+    )
     layers: tuple[str, ...] = Field(
         (), description="named blocks whose pooled outputs are concatenated; empty: the pooled features"
     )
+    until: str | None = Field(
+        None,
+        min_length=1,
+        description="for learner dp_finetune, the last layer that stays frozen: what it puts out is kept, and trained on; input: decoded pixels, for training from the first layer on. centre, length and constant have no effect then",
+    )
     normalize: bool = Field(False, description="scale every record to unit length")
     dtype: Literal["float16", "float32"] = Field("float16", description="how features are stored")
-    batch_size: Count = Field(64, description="images per forward pass, one fixed padded shape")
+    batch_size: Count = Field(64, description="records per forward pass, one fixed padded shape")
     shards: Count | Literal["auto"] = Field(
         1, description="independent extraction jobs; auto: one per 20,000 declared units"
     )
+    centre: Literal["auto", "public", "network", "noised", "none"] = Field(
+        "auto",
+        description="the mean that is taken away: of dataset.public_sample; the network's own, by its last norm; the data's, noised (features.mean, or a price that the plan chooses); auto: the best that is free, and else noised where that pays",
+    )
     mean: Mean | None = Field(None, description=Mean.__doc__)
+    length: Positive | Literal["as_is"] = Field(
+        32.0, description="every record is scaled to this length, a public figure, after centring; or as_is"
+    )
+    typical: Positive = Field(
+        32.0,
+        description="with length: as_is, how long a record typically is, a public figure (32: EfficientNet-Lite0 on images)",
+    )
+    constant: Fraction = Field(
+        0.2,
+        description="share of a centred record's length that a constant feature takes: the mean had served as a bias",
+    )
+
+    @property
+    def stored(self) -> str:
+        """The type of what is kept: pixels as they are, and all else as `dtype` says."""
+        return "uint8" if self.until == "input" else self.dtype
+
+    @property
+    def takes(self) -> Takes:
+        """What the network reads."""
+        if self.model == BUNDLED_TEXT or self.model.startswith(HUGGING_FACE):
+            return "texts"
+        return "features" if self.model == "none" else "images"
 
 
 class Lifetime(Section):
     """The most that may ever be spent on the lineage."""
 
     epsilon: Positive = Field(description="limit on everything ever spent on this lineage, at its delta")
-    selections: bool = Field(
-        False,
-        description="true: private selections (hpo) may share the limit; a tenth of delta is then theirs, for life",
+    loss: NonNegative = Field(
+        0.0,
+        description="part of that epsilon kept for the pure losses of private selections (hpo), all together",
     )
+    weight: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
+        1.0,
+        description="product of the mean numbers of runs of all private selections (hpo) that may ever be",
+    )
+
+    @model_validator(mode="after")
+    def _something_is_left_beside_selections(self) -> Lifetime:
+        if self.loss >= self.epsilon:
+            raise ValueError("loss must stay below the limit's own epsilon")
+        return self
 
 
 class Privacy(Section):
@@ -142,6 +219,10 @@ class Privacy(Section):
         "add_remove",
         description="neighbouring datasets: one unit more or less, or one unit replaced; fixed for life",
     )
+    share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = Field(
+        None,
+        description="share of delta for what is Gaussian only nearly: trainings on samples, some searches; fixed for life; empty: a tenth where an experiment needs it, else nothing",
+    )
     lifetime: Lifetime | None = Field(
         None, description="the lineage's limit for life; without one no lifetime guarantee is stated"
     )
@@ -155,19 +236,30 @@ class Rung(Section):
 class Search(Section):
     """Where trials look for the total step size r = eta * steps."""
 
+    unit: Literal["kappa", "r"] = Field(
+        "kappa",
+        description="what is drawn and fitted: kappa, the sd of the noise that a training puts into a logit; or r itself (the paper)",
+    )
+    kappa: tuple[Positive, Positive] = Field((0.05, 20.0), description="smallest and largest kappa")
     draw: Literal["stratified", "log_uniform", "uniform", "grid", "binary"] = Field(
         "stratified",
-        description="how trials draw r in its range; uniform is the paper's; binary bisects on earlier scores",
+        description="how trials are placed: evenly over the prior or the range; at random in the range's logarithm; uniform, the paper's; grid and binary bisect",
     )
-    eta: tuple[Positive, Positive] = Field((0.01, 5.0), description="smallest and largest learning rate")
-    steps: tuple[Count, Count] = Field((5, 100), description="fewest and most training steps")
-    decompose: Literal["eta_first", "steps_first", "balanced"] = Field(
-        "balanced",
-        description="how r splits into eta and steps; which of the two is pushed to its limit first",
+    eta: tuple[Positive, Positive] = Field(
+        (1e-6, 0.5), description="smallest and largest learning rate, for records of length 32"
     )
-    prior: Literal["none", "monotone", "proportional"] = Field(
-        "none",
-        description="what a later rung takes from an earlier one's release: nothing, r as its lower end, or r scaled with epsilon as its centre",
+    steps: tuple[Count, Count] = Field((30, 500), description="fewest and most training steps")
+    decompose: Literal["eta_first", "steps_first", "balanced", "random"] = Field(
+        "eta_first",
+        description="how r splits into eta and steps: which of the two is pushed to its limit first, or both in step; random: the paper's random splits",
+    )
+    prior: Literal["lognormal", "none", "monotone", "proportional"] = Field(
+        "lognormal",
+        description="what is known before a rung: how the best kappa lies on public data; nothing; or, of the rung below, r as the lower end, or r scaled with epsilon as the centre",
+    )
+    expected: tuple[Positive, Annotated[float, Field(gt=1, allow_inf_nan=False)]] | None = Field(
+        None,
+        description="the lognormal prior's median, and the factor that is one deviation; empty: the learner's own, fitted on public data",
     )
     seed: Annotated[int, Field(ge=0)] = Field(
         0, description="public seed of the draws of r; noise never comes from it"
@@ -175,7 +267,7 @@ class Search(Section):
 
     @model_validator(mode="after")
     def _ranges_ascend(self) -> Search:
-        for name, (low, high) in (("eta", self.eta), ("steps", self.steps)):
+        for name, (low, high) in (("eta", self.eta), ("steps", self.steps), ("kappa", self.kappa)):
             if low > high:
                 raise ValueError(f"{name} must be [smallest, largest], and {low} > {high}")
         return self
@@ -197,14 +289,23 @@ class Select(Section):
 
 
 class Sweep(Section):
-    """The ladder's rungs: cheap private trials."""
+    """The ladder's rungs: cheap private trials. `sweep: auto` buys those that pay on public data of this strength, if any."""
 
-    rungs: tuple[Rung, ...] = Field(
-        (Rung(epsilon=0.1, trials=3), Rung(epsilon=0.2, trials=3)),
-        description="one entry per rung, cheapest first; none, [], for a learner that searches nothing",
+    rungs: tuple[Rung, ...] | None = Field(
+        None,
+        description="by hand: one entry per rung, cheapest first; []: no trials, kappa by the prior alone; empty: auto, the rungs and the score share that pay",
     )
     search: Search = Field(default_factory=Search, description=Search.__doc__)
     select: Select = Field(default_factory=Select, description=Select.__doc__)
+    together: bool = Field(
+        True,
+        description="true: a rung is one job, and its trials share a process and a pass over the features; false: one job per trial, for a cluster",
+    )
+
+    @property
+    def ladder(self) -> tuple[Rung, ...]:
+        """The rungs as far as they are known: what is left to the plan is settled there (plan/settle.py)."""
+        return self.rungs or ()
 
 
 class Fit(Section):
@@ -213,7 +314,10 @@ class Fit(Section):
     degree: Literal[1, 2] = Field(
         1, description="1: line, 2: parabola through the rungs' best; needs one rung more than its degree"
     )
-    against: Literal["epsilon", "mu"] = Field("epsilon", description="the axis the fit runs along")
+    against: Literal["kappa", "epsilon", "mu"] = Field(
+        "kappa",
+        description="what r grows along from the rungs to the total: kappa, which stays as it is; epsilon (the paper); or mu",
+    )
     using: Literal["best", "pooled"] = Field(
         "pooled",
         description="every trial's released score, in one response surface; or each rung's best trial alone (the paper)",

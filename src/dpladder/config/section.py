@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=64)]
@@ -16,3 +19,14 @@ Count = Annotated[int, Field(ge=1)]
 
 class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def restored(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A section, or a dataclass of plain values and sections, from its JSON document. What does not fit is an error that
+    says where."""
+    return _adapter(kind).validate_json(json.dumps(values))
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -12,19 +12,22 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from json import dumps
+from json import dumps, loads
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.check import KEPT_WEIGHTS
 from dpladder.config.model import Features
 from dpladder.data import sealed
 from dpladder.data.files import closed_folder, link, replacing
 from dpladder.data.sealed import Attrs
 from dpladder.errors import BadInput, DpladderError
+from dpladder.network.facts import Network
 
-PROVENANCE = ("dpladder", "torch", "timm", "shard")  # attributes that an address leaves out
+PROVENANCE = ("dpladder", "torch", "timm", "transformers", "shard")  # attributes that an address leaves out
 NOTHING: Attrs = {}
 
 
@@ -51,20 +54,39 @@ class Listed:
     attrs: Attrs
 
 
-def claims(features: Features, commitment: str, part: str) -> Attrs:
+def claims(features: Features, commitment: str, part: str, views: int = 1) -> Attrs:
     """What a cache must say about itself to belong to a config and a version of the data."""
     return {
         "kind": "features",
         "commitment": commitment,
         "part": part,
         "model": features.model,
-        "weights": features.weights if features.weights in ("bundled", "pretrained") else "local",
+        "weights": features.weights if features.weights in KEPT_WEIGHTS else "local",
         "image_size": features.image_size or 0,
+        "tokens": features.tokens,
+        "pooling": features.pooling,
         "layers": dumps(features.layers),
+        "until": features.until or "",
         "normalize": int(features.normalize),
-        "dtype": features.dtype,
+        "dtype": features.stored,
         "batch_size": features.batch_size,
+        "views": views,
+        "mirror": int(features.mirror),
     }
+
+
+def network_behind(attrs: Mapping[str, Any], weights: str) -> Network | None:
+    """The public network that activations are of, where it was cut: by what a cache says of itself, or a model's file."""
+    if not attrs.get("until"):
+        return None
+    return Network(
+        model=str(attrs["model"]),
+        weights=weights,
+        sha256=str(attrs["weights_sha256"]),
+        image_size=int(attrs["image_size"]) or None,
+        until=str(attrs["until"]),
+        shape=tuple(loads(str(attrs["shape"]))),
+    )
 
 
 def address(root: Path, attrs: Attrs, key: bytes) -> Path:
@@ -102,8 +124,8 @@ def list_caches(root: Path) -> Iterator[Listed]:
         yield Listed(path, path.stat().st_size, attrs)
 
 
-def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> None:
-    """Put shards together in the cache root, where `output` will point.
+def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Sequence[FeatureCache]:
+    """Put shards together in the cache root, where `output` will point. They come back as they were read, in order.
 
     One shard is the whole and gets a second name, nothing is written again. Several are copied once, end to end: a
     virtual dataset would save that pass, but it cannot be memory-mapped, and every step of every trial reads the map.
@@ -123,6 +145,7 @@ def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> None:
         else:
             _concatenate(opened, whole, key)
     link(whole, output)
+    return opened
 
 
 def _place(cache: FeatureCache) -> tuple[int, int]:

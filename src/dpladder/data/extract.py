@@ -12,10 +12,11 @@ import fcntl
 import hmac
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,9 +25,10 @@ from numpy.typing import NDArray
 
 from dpladder.config.model import Features
 from dpladder.data import sealed
-from dpladder.data.backbones import Encoder, encoder
+from dpladder.data.backbones import encoder
 from dpladder.data.cache import address, claims, open_cache
 from dpladder.data.datasets import open_source
+from dpladder.data.encoders import Encoder
 from dpladder.data.files import closed_folder, explained, link, private_folder
 from dpladder.data.parallel import in_order
 from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
@@ -47,6 +49,8 @@ class Check(IntEnum):
     NOT_FINITE = 3
 
 
+Load = Callable[[int], tuple[Rows, Check]]  # one record ready for the network, or a blank and the reason
+
 WORDS = {
     Check.UNREADABLE: "record cannot be decoded",
     Check.NOT_FINITE: "features are not finite",
@@ -55,7 +59,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Shard:
-    """What is asked for: some rows of a manifest through one encoder, in batches of one size."""
+    """What is asked for: some rows of a manifest through one encoder, in batches of one size, so many views of each."""
 
     manifest: Manifest
     rows: NDArray[np.int64]
@@ -63,6 +67,12 @@ class Shard:
     encoder: Encoder
     features: Features
     units_key: bytes
+    views: int = 1
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        """The shape of a record's features."""
+        return (self.encoder.width,) if self.views == 1 else (self.views, self.encoder.width)
 
     @property
     def batches(self) -> list[NDArray[np.int64]]:
@@ -83,17 +93,19 @@ def extract(
     shard: int = 0,
     shards: int = 1,
     threads: int = 1,
+    views: int = 1,
 ) -> None:
     """Write the cache of one shard to `output`, or point it at the whole part's cache where the root has that already."""
     known = read_manifest(manifest, cache_key)
-    source = open_source(known.source)
+    source = open_source(known.source, known.columns)
     network = encoder(features, source, threads)
     rows = known.rows(part)
-    claimed = claims(features, known.commitment, part)
+    claimed = claims(features, known.commitment, part, views)
     attrs: Attrs = {
         **claimed,
         **network.facts,
         "classes": known.classes,
+        "identity": known.identity,
         "width": network.width,
         **{package: version(package) for package in ("dpladder", "timm", "torch")},
         "shard": f"{shard}/{shards}",
@@ -103,7 +115,7 @@ def extract(
         link(whole, output)
     else:
         rows = rows[len(rows) * shard // shards : len(rows) * (shard + 1) // shards]
-        work = Shard(known, rows, source, network, features, units_key)
+        work = Shard(known, rows, source, network, features, units_key, views)
         seal = hmac.digest(cache_key, f"{whole.name} {attrs['shard']}".encode(), "sha256")
         private_folder(output.parent)
         path = output.with_name(f".{output.name}.journal")
@@ -141,31 +153,55 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
     done = _count_sound(journal, work, seal)
     journal.truncate(done * _entry_type(work).itemsize)
     journal.seek(0, os.SEEK_END)
-    checks: deque[NDArray[np.uint8]] = deque()
-
-    def images() -> Iterator[Rows]:
-        for arrays, found in in_order(lambda rows: _load_batch(rows, work), batches[done:], threads):
-            checks.append(found)
-            yield arrays
-
+    # A view of a record goes through the network like a record; its number counts on from the record's own views.
+    each = [rows * work.views + view for rows in batches[done:] for view in range(work.views)]
+    encoded = encode(work.encoder, work.features, lambda item: _load(item, work), each, threads)
     with progress("extracting features", len(work.rows)) as advance:
-        for number, rows in enumerate(work.encoder.encode(images()), done):
+        for number, (rows, checks) in enumerate(_side_by_side(encoded, work), done):
             entry = np.zeros((), _entry_type(work))
-            entry["features"], entry["checks"] = _finish(rows, checks.popleft(), work.features)
+            entry["features"], entry["checks"] = rows, checks
             entry["seal"] = np.frombuffer(_entry_seal(entry, number, seal), np.uint8)
             journal.write(entry.tobytes())
             advance(len(batches[number]))
 
 
-def _load_batch(rows: NDArray[np.int64], work: Shard) -> tuple[Rows, NDArray[np.uint8]]:
+def _side_by_side(
+    encoded: Iterator[tuple[Rows, NDArray[np.uint8]]], work: Shard
+) -> Iterator[tuple[Rows, NDArray[np.uint8]]]:
+    """Records with all their views. One whose view fails a check counts as nothing, by a look at this record alone."""
+    while found := list(islice(encoded, work.views)):
+        checks = np.max([seen for _, seen in found], axis=0)
+        rows = np.stack([rows for rows, _ in found], axis=1)
+        rows[checks != Check.FINE] = 0.0
+        yield rows.reshape(len(rows), *work.stored), checks
+
+
+def encode(
+    encoder: Encoder, features: Features, load: Load, batches: Iterable[NDArray[np.int64]], threads: int
+) -> Iterator[tuple[Rows, NDArray[np.uint8]]]:
+    """Batches of records, of at most the encoder's size, as rows that can be stored, and what is wrong with each; filled up
+    with rows that are none."""
+    checks: deque[NDArray[np.uint8]] = deque()
+
+    def arrays() -> Iterator[Rows]:
+        for found, seen in in_order(lambda rows: _load_batch(rows, load, encoder), batches, threads):
+            checks.append(seen)
+            yield found
+
+    for rows in encoder.encode(arrays()):
+        yield _finish(rows, checks.popleft(), features)
+
+
+def _load_batch(rows: NDArray[np.int64], load: Load, encoder: Encoder) -> tuple[Rows, NDArray[np.uint8]]:
     """Records ready for the network, filled up to the fixed size, and what is wrong with each."""
-    loaded = [_load(row, work) for row in rows]
-    loaded += [(work.encoder.blank, Check.UNLABELLED)] * (work.encoder.batch - len(loaded))
+    loaded = [load(int(row)) for row in rows]
+    loaded += [(encoder.blank, Check.UNLABELLED)] * (encoder.batch - len(loaded))
     return np.stack([array for array, _ in loaded]), np.array([check for _, check in loaded], np.uint8)
 
 
-def _load(row: int, work: Shard) -> tuple[Rows, Check]:
-    """One record ready for the network, or a blank and the reason."""
+def _load(item: int, work: Shard) -> tuple[Rows, Check]:
+    """One view of a record ready for the network, or a blank and the reason."""
+    row, number = divmod(item, work.views)
     if work.manifest.labels[row] < 0:
         return work.encoder.blank, Check.UNLABELLED
     index = int(work.manifest.index[row])
@@ -175,15 +211,21 @@ def _load(row: int, work: Shard) -> tuple[Rows, Check]:
             f"{work.source.name} changed after its manifest was made, so this is a new version of the lineage. "
             "Run prepare_dataset again; the lineage and its budget stay the same."
         )
+    return load_content(content, work.encoder, number)
+
+
+def load_content(content: Any, encoder: Encoder, number: int = 0) -> tuple[Rows, Check]:
     try:
-        return work.encoder.load(content), Check.FINE
+        return encoder.load(content, number), Check.FINE
     except Exception:  # whatever a decoder trips over in hostile bytes, it is this record's alone
-        return work.encoder.blank, Check.UNREADABLE
+        return encoder.blank, Check.UNREADABLE
 
 
 def _finish(rows: Rows, checks: NDArray[np.uint8], features: Features) -> tuple[Rows, NDArray[np.uint8]]:
     """Rows as they are stored. Those that failed a check are zero; a finite row beyond the type's range is scaled
     down as a whole, so that it keeps its direction and nobody else's row is touched."""
+    if features.stored == "uint8":
+        return rows * (checks == Check.FINE)[:, None].astype(np.uint8), checks
     rows = rows.astype(np.float64)
     finite = np.isfinite(rows).all(axis=1)
     checks = np.where((checks == Check.FINE) & ~finite, Check.NOT_FINITE, checks).astype(np.uint8)
@@ -200,7 +242,7 @@ def _entry_type(work: Shard) -> np.dtype:
     size = work.encoder.batch
     return np.dtype(
         [
-            ("features", work.features.dtype, (size, work.encoder.width)),
+            ("features", work.features.stored, (size, *work.stored)),
             ("checks", np.uint8, size),
             ("seal", np.uint8, 32),
         ]
@@ -238,9 +280,9 @@ def _write(output: Path, journal: BinaryIO, work: Shard, attrs: Attrs, key: byte
     )
     labels = np.where(checks == Check.FINE, work.manifest.labels[work.rows], -1)
     pieces = (entry["features"][keep] for entry, keep in zip(entries, whole, strict=True))
-    shape = (len(work.rows), work.encoder.width)
+    shape = (len(work.rows), *work.stored)
     arrays: dict[str, NDArray[Any] | sealed.Blocks] = {
-        "features": sealed.Blocks(shape, work.features.dtype, pieces),
+        "features": sealed.Blocks(shape, work.features.stored, pieces),
         "labels": labels,
         "record_ids": work.manifest.record_ids[work.rows],
         "units": work.manifest.units[work.rows],

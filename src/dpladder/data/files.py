@@ -56,11 +56,12 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def link(target: Path, name: Path) -> None:
-    """Let `name` stand for `target`, in one step, whatever stood there before."""
+    """Let `name` stand for `target`, in one step, whatever stood there before. A target within the project, whose path
+    is relative, is found again when the project was copied or moved."""
     private_folder(name.parent)
-    temporary = _beside(name)
+    temporary, found = _beside(name), target.resolve()
     with explained(name):
-        temporary.symlink_to(target.resolve())
+        temporary.symlink_to(found if target.is_absolute() else os.path.relpath(found, name.parent.resolve()))
         os.replace(temporary, name)
 
 

@@ -13,13 +13,33 @@ from PIL import Image, ImageOps
 LARGEST = 2**27  # pixels
 LONGEST = 100  # times the short side
 
+SMALLEST = 0.75  # side of a crop over the image's own
+
 
 def decode(content: Any) -> Image.Image:
     """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a bad record."""
-    image = Image.open(BytesIO(content)) if isinstance(content, bytes) else _from_pixels(content)
+    image = _opened(content)
     if image.width * image.height > LARGEST or max(image.size) > LONGEST * min(image.size):
         raise ValueError("too large or too long")
     return _to_eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
+
+
+def view(image: Image.Image, number: int, mirror: bool) -> Image.Image:
+    """A public variation of an image, the same for every record: itself, then crops whose size and place everybody can draw,
+    every second one mirrored where `mirror` says that no class minds."""
+    if not number:
+        return image
+    size, left, top = np.random.default_rng(number).uniform((SMALLEST, 0.0, 0.0), 1.0)
+    width, height = (max(1, round(size * length)) for length in image.size)
+    x, y = round(left * (image.width - width)), round(top * (image.height - height))
+    cropped = image.crop((x, y, x + width, y + height))
+    return ImageOps.mirror(cropped) if mirror and number % 2 else cropped
+
+
+def _opened(content: Any) -> Image.Image:
+    if isinstance(content, Image.Image):
+        return content
+    return Image.open(BytesIO(content)) if isinstance(content, bytes) else _from_pixels(content)
 
 
 def _from_pixels(pixels: np.ndarray) -> Image.Image:

@@ -3,23 +3,32 @@
 Everything about a unit follows from that unit's own records and a key, never from its position or its neighbours, so
 one unit more or less changes one unit's rows in one part.
 
-**Copies.** A record without an id of its own *is* its content: exact copies are one record and count once. The map from
-a list to its set moves neighbours to neighbours, randomness drawn from record ids stays independent between rows (two
-rows under one id would fall into a Poisson batch together, which its amplification does not allow), and an image that
-someone stored twice is protected as the one image it is. Data in which equal rows are different people has ids to say
-so. Of rows that claim one identity but differ, the one with the smallest keyed hash stays.
+**Copies.** Where a source has no ids, a record *is* its content with its label: exact copies are one record and count
+once. The map from a list to its set moves neighbours to neighbours, randomness drawn from record ids stays independent
+between rows (two rows under one id would fall into a Poisson batch together, which its amplification does not allow), and
+an image that someone stored twice is protected as the one image it is. Data in which equal rows are different people has
+ids to say so.
+
+**Conflicts.** Rows that claim one id but differ count as nothing, all of them. So one row more adds a record or takes one
+away, and never puts one in the place of another, which would move a sum twice as far as is charged.
+
+**Missing records.** A file or a text that is missing or empty is a record by its place alone, and counts as nothing: by its content all
+of them would be one record for each label, and nobody would see that they are many.
+
+**Versions.** Where a record is its content, an edited record is another one and may lie in another part. So the parts of
+different versions of such a lineage add up, and `identity` tells the ledger so.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +42,9 @@ from dpladder.data.progress import progress
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
 
-Part = Literal["train", "validation", "test"]
-PARTS: tuple[Part, ...] = ("train", "validation", "test")
+Part = Literal["train", "validation", "test", "sample"]
+Identity = Literal["id", "content"]  # what a unit's part follows from, in every version of the data
+PARTS: tuple[Part, ...] = ("train", "validation", "test", "sample")
 SPELLINGS = {"train": 0, "training": 0, "validation": 1, "valid": 1, "val": 1, "test": 2}
 ID_BYTES = 16
 
@@ -54,8 +64,10 @@ class Manifest:
     """A version of a lineage, sorted by record id. Private."""
 
     source: str
+    columns: tuple[str, ...]
     classes: int
     commitment: str
+    identity: Identity
     record_ids: NDArray[np.uint8]
     units: NDArray[np.uint8]
     contents: NDArray[np.uint8]
@@ -69,7 +81,9 @@ class Manifest:
 
 
 @dataclass(frozen=True)
-class _Row:
+class Row:
+    """One row of a source, by what its owner and a key say of it."""
+
     unit: bytes
     record: bytes
     rank: bytes
@@ -79,22 +93,42 @@ class _Row:
     index: int
 
 
-def prepare(dataset: Dataset, keys: Keys, path: Path, diagnostics: Path, public: Part | None = None) -> None:
-    """Write the manifest of a dataset, or of its source declared public for the part `public`, all of it in that part."""
-    name = {None: dataset.source, "test": dataset.public_test, "validation": dataset.public_validation}[
-        public
-    ]
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What a source holds, as a run would take it: the rows that are kept, sorted by record id; what is wrong with which
+    row; and every unit that any row names, kept or not. Private."""
+
+    source: Source
+    dataset: Dataset
+    kept: Sequence[Row]
+    problems: Sequence[tuple[int, str]]
+    units: Set[bytes]
+
+
+def survey(dataset: Dataset, keys: Keys, public: Part | None = None) -> Survey:
+    """Read a dataset, or its source declared public for the part `public`, all of it in that part."""
+    name: str | None = dataset.source if public is None else getattr(dataset, f"public_{public}")
     if name is None:
         raise BadInput(
             f"dataset.public_{public} is not set, so there is no public {public} source to prepare."
         )
-    source = open_source(name)
+    source = open_source(name, dataset.columns)
     _check(source, dataset, public)
     problems: list[tuple[int, str]] = []
-    rows = _rows(source, dataset, keys, public, problems)
+    units: set[bytes] = set()
+    rows = _rows(source, dataset, keys, public, problems, units)
     kept = sorted(
         _chosen(rows, dataset.unit.cap if public is None else None, problems), key=lambda row: row.record
     )
+    return Survey(source, dataset, kept, sorted(problems), units)
+
+
+def prepare(
+    dataset: Dataset, keys: Keys, path: Path, diagnostics: Path, public: Part | None = None
+) -> Survey:
+    """Write the manifest of what a survey finds."""
+    found = survey(dataset, keys, public)
+    kept, source = found.kept, found.source
     columns: dict[str, NDArray[Any]] = {
         "record_ids": _ids(row.record for row in kept),
         "units": _ids(row.unit for row in kept),
@@ -107,13 +141,16 @@ def prepare(dataset: Dataset, keys: Keys, path: Path, diagnostics: Path, public:
     )
     attrs: sealed.Attrs = {
         "kind": "manifest",
-        "source": name,
-        "classes": class_count(classes(dataset, name)),
+        "source": source.name,
+        "columns": json.dumps(found.dataset.columns),
+        "classes": class_count(classes(found.dataset, source.name)),
         "commitment": commitment.hexdigest(),
+        "identity": _identity(source, found.dataset),
     }
-    write_diagnostics(diagnostics, source, problems)
+    write_diagnostics(diagnostics, source, found.problems)
     index = np.array([row.index for row in kept], np.int64)
     sealed.write(path, columns | {"index": index}, attrs, keys.cache)
+    return found
 
 
 def read_manifest(path: Path, key: bytes) -> Manifest:
@@ -122,8 +159,10 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         raise BadInput(f"{path} is not a manifest. Run prepare_dataset again.")
     return Manifest(
         source=str(file.attrs["source"]),
+        columns=tuple(json.loads(str(file.attrs["columns"]))),
         classes=int(file.attrs["classes"]),
         commitment=str(file.attrs["commitment"]),
+        identity=cast(Identity, file.attrs["identity"]),
         digest=file.digest,
         **file.arrays,
     )
@@ -149,53 +188,87 @@ def prf(key: bytes, *parts: bytes) -> bytes:
 def write_diagnostics(path: Path, source: Source, problems: Iterable[tuple[int, str]]) -> None:
     """Which records failed which check, for the owner's eyes. Written also when empty: its presence tells nothing."""
     lines = [
-        json.dumps({"record": str(source.files[index]) if source.files else int(index), "check": check})
-        + "\n"
+        json.dumps({"record": place_of(source, index), "check": check}) + "\n"
         for index, check in sorted(problems)
     ]
     write_private(path, "".join(lines).encode())
+
+
+def place_of(source: Source, index: int) -> str | int:
+    """Where the owner finds a record: its file, or its row."""
+    return str(source.files[index]) if source.files else int(index)
+
+
+def missing(source: Source) -> str:
+    return "text is missing or empty" if source.kind == "texts" else "file is missing or empty"
 
 
 def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
     name = source.name
     if not source.labels:
         raise BadInput(
-            f"{name} holds no records. Check the path, and for a folder the suffixes of its images."
+            f"{name} holds no records. Check the path, and for a folder the suffixes of its files."
         )
     if public is None and dataset.unit.by == "user" and source.users is None:
         raise BadInput(
-            f"dataset.unit.by is user, but {name} has no user column. Add one, or protect records."
+            f"dataset.unit.by is user, but {name} has no user column. Add one (of jsonl, name it in dataset.columns), "
+            "or protect records."
         )
     if public is None and dataset.split.rule == "given" and source.parts is None:
         raise BadInput(
-            f"dataset.split.rule is given, but {name} has no split column. Add one, or use rule: hash."
+            f"dataset.split.rule is given, but {name} has no split column. Add one (of jsonl, name it in dataset.columns), "
+            "or use rule: hash."
         )
 
 
 def _rows(
-    source: Source, dataset: Dataset, keys: Keys, public: Part | None, problems: list[tuple[int, str]]
-) -> Iterator[_Row]:
+    source: Source,
+    dataset: Dataset,
+    keys: Keys,
+    public: Part | None,
+    problems: list[tuple[int, str]],
+    units: set[bytes],
+) -> Iterator[Row]:
     """Every record with its identity; what is wrong with one is noted and costs that one only."""
+    nothing = content_digest(b"", keys.units)
     class_of = class_index(classes(dataset, source.name))
     part_of = _part_rule(source, dataset.split, keys.split, public)
     by_user = public is None and dataset.unit.by == "user"
     for index, content in enumerate(_digests(source, keys.units)):
-        given = _given(source.ids, index)
-        own = prf(keys.units, b"id", given.encode()) if given else content
+        given, lost = _given(source.ids, index), content == nothing
+        label = -1 if lost else class_of(source.labels[index])
+        if lost:
+            problems.append((index, missing(source)))
+            place = str(place_of(source, index)).encode("utf-8", "surrogateescape")
+            content = prf(keys.units, b"missing", place)
+        own = prf(keys.units, b"id", given.encode()) if given else _content_id(keys.units, content, label)
         user = _given(source.users, index) if by_user else ""
         unit = prf(keys.units, b"user", user.encode()) if user else prf(keys.units, b"record", own)
+        units.add(unit)
         part = part_of(unit, index)
-        label = class_of(source.labels[index])
         if part < 0:
             problems.append((index, "split names no part"))
             continue
+        if source.ids is not None and not given:
+            problems.append((index, "id is missing"))
+            label = -1
         if by_user and not user:
             problems.append((index, "user is missing"))
             label = -1
-        elif label < 0:
+        elif label < 0 and not lost and (given or source.ids is None):
             problems.append((index, "label is not in dataset.classes"))
-        rank = prf(keys.units, b"rank", content, bytes([part]), text(source.labels[index]).encode())
-        yield _Row(unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index)
+        rank = prf(keys.units, b"rank", content, bytes([part]), str(label).encode())
+        yield Row(unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index)
+
+
+def _content_id(key: bytes, content: bytes, label: int) -> bytes:
+    """Without an id a record is its content with its label: two people may well label one image differently."""
+    return prf(key, b"content", content, str(label).encode())
+
+
+def _identity(source: Source, dataset: Dataset) -> Identity:
+    """By the columns that the source has and the unit that the config names, never by what is in a row."""
+    return "id" if source.ids is not None or dataset.unit.by == "user" else "content"
 
 
 def _digests(source: Source, key: bytes, batch: int = 256) -> Iterator[bytes]:
@@ -235,15 +308,20 @@ def _hashed_part(unit: bytes, split: Split, key: bytes) -> int:
     return PARTS.index("validation" if place < split.test + split.validation else "train")
 
 
-def _chosen(rows: Iterable[_Row], cap: int | None, problems: list[tuple[int, str]]) -> Iterator[_Row]:
+def _chosen(rows: Iterable[Row], cap: int | None, problems: list[tuple[int, str]]) -> Iterator[Row]:
     """One row per record and at most `cap` per unit, all in one part, chosen by keyed hash among the unit's own."""
     ordered = sorted(rows, key=lambda row: (row.unit, row.record, row.rank, row.index))
     for _, own in groupby(ordered, lambda row: row.unit):
         records = []
         for _, copies in groupby(own, lambda row: row.record):
             first, *others = copies
+            if any(row.rank != first.rank for row in others):
+                problems += [(row.index, "differs from another row with its id") for row in (first, *others)]
+                continue
             records.append(first)
             problems += [(row.index, "copy of another record") for row in others]
+        if not records:
+            continue
         together = [row for row in records if row.part == records[0].part]
         yield from islice(together, cap)
         problems += [

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import json
 import os
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,21 +15,24 @@ from typing import Any, Literal
 from dpladder.errors import BadInput
 
 Column = Sequence[Any]
+Files = Literal["files", "texts"]
 
 COLUMNS = ("label", "id", "user", "split")
+TEXT = "text"
 SUFFIXES = frozenset(
     (".bmp", ".gif", ".jp2", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 )
+TEXT_SUFFIX = ".txt"
 
 
 @dataclass(frozen=True)
 class Source:
     """Records by index. Labels, ids, users and parts are as given, not yet checked.
 
-    `read` gives an image file's bytes, an array of pixels, or one row of features, as `kind` says.
+    `read` gives an image file's bytes, a text's, an array of pixels, or one row of features, as `kind` says.
     """
 
-    kind: Literal["files", "pixels", "features"]
+    kind: Literal["files", "texts", "pixels", "features"]
     read: Callable[[int], Any]
     labels: Column
     ids: Column | None = None
@@ -39,38 +44,122 @@ class Source:
 
 
 def from_folder(path: Path) -> Source:
-    """One folder per class; a file's class is the first folder on its way. Files of other suffixes are no records."""
+    """One folder of images per class; a file's class is the first folder on its way. Files of other suffixes are no records."""
+    return _folder("files", path, "images", SUFFIXES)
+
+
+def from_texts(path: Path) -> Source:
+    """The same of text files. It has a name of its own, because no file in a folder may decide what the others are."""
+    return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,))
+
+
+def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str]) -> Source:
     if not path.is_dir():
-        raise _missing(path, "a folder with one subfolder of images per class")
+        raise _missing(path, f"a folder with one subfolder of {wanted} per class")
     files = [
         Path(folder, name)
         for folder, _, names in os.walk(path, onerror=_unreadable_folder, followlinks=True)
         for name in sorted(names)
-        if Path(name).suffix.lower() in SUFFIXES
+        if Path(name).suffix.lower() in suffixes
     ]
     labels = [file.relative_to(path).parts[0] for file in files]
-    return Source("files", lambda index: _bytes_of(files[index]), labels, files=files)
+    return Source(kind, lambda index: bytes_of(files[index]), labels, files=files)
 
 
-def from_csv(path: Path) -> Source:
-    """Rows of path,label with optional id, user and split; paths are relative to the table's own folder."""
+def from_csv(path: Path, labelled: bool = True) -> Source:
+    """Rows of path,label or text,label with optional id, user and split, between commas, semicolons or tabs; paths are
+    relative to the table's own folder."""
     if not path.is_file():
         raise _missing(path, "a table with the columns path,label and, if you have them, id,user,split")
+    header = header_of(path)
+    if TEXT in header and "path" not in header:
+        return _text_table(path, labelled)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+            reader = csv.DictReader(file, delimiter=delimiter_in(path))
             rows = list(reader)
             names = reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error):
-        raise BadInput(
-            f"{path} cannot be read as a table. Save it as comma-separated text in UTF-8."
-        ) from None
+        raise _no_table(path) from None
     columns = {name: [row[name] for row in rows] for name in ("path", *COLUMNS) if name in names}
     files = [path.parent / (name or "") for name in _need(columns, "path", path)]
-    return Source("files", lambda index: _bytes_of(files[index]), **_columns(columns, path), files=files)
+    found = _columns(columns, path, labelled, len(files))
+    return Source("files", lambda index: bytes_of(files[index]), **found, files=files)
 
 
-def from_npz(path: Path) -> Source:
+def header_of(path: Path) -> list[str]:
+    """The names of a table's columns."""
+    return next(csv.reader([_first_line(path)], delimiter=delimiter_in(path)), [])
+
+
+def delimiter_in(path: Path) -> str:
+    """What stands between the names of a table's columns."""
+    return max(",;\t", key=_first_line(path).count)
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            return file.readline()
+    except OSError:
+        raise _no_table(path) from None
+
+
+def _no_table(path: Path) -> BadInput:
+    return BadInput(f"{path} cannot be read as a table. Save it as comma-separated text in UTF-8.")
+
+
+def _text_table(path: Path, labelled: bool) -> Source:
+    """Bytes that are no UTF-8 are one bad record rather than the end of the run, and so is a text of any length."""
+    csv.field_size_limit(2**31 - 1)
+    try:
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            reader = csv.DictReader(file, delimiter=delimiter_in(path))
+            rows = list(reader)
+    except (OSError, csv.Error):
+        raise _no_table(path) from None
+    return _texts(rows, [name for name in COLUMNS if name in (reader.fieldnames or [])], path, labelled)
+
+
+def from_jsonl(path: Path, labelled: bool = True, chosen: Sequence[str] = ()) -> Source:
+    """An object a line with text and label, and those of id, user and split that are chosen: a file without a header says
+    nowhere which it has, and no line may say it for the others. A line that is no object is one bad record."""
+    try:
+        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
+    except OSError:
+        raise _missing(
+            path, "a readable file with a JSON object a line, which holds text and label"
+        ) from None
+    rows = [_object(line) for line in lines if line.strip()]
+    return _texts(rows, ["label", *chosen] if labelled else list(chosen), path, labelled)
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _texts(rows: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path, labelled: bool) -> Source:
+    texts = [text_bytes(row.get(TEXT)) for row in rows]
+    columns = {name: [_printable(row.get(name)) for row in rows] for name in names}
+    found = _columns(columns, path, labelled, len(texts))
+    return Source("texts", texts.__getitem__, **found)
+
+
+def text_bytes(value: Any) -> bytes:
+    """A text as its owner stored it, in UTF-8. Bytes that were none, or half a surrogate pair, come out as none."""
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
+
+
+def _printable(value: Any) -> Any:
+    """Something that a digest can be taken of."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def from_npz(path: Path, labelled: bool = True) -> Source:
     """Arrays named features or images, labels, and optional ids, users, splits."""
     import numpy as np
 
@@ -84,10 +173,10 @@ def from_npz(path: Path) -> Source:
             f"{path} cannot be read as .npz: truncated, no permission, or it holds objects. Write it with "
             "numpy.savez from plain arrays."
         ) from None
-    return _from_arrays(arrays, path)
+    return _from_arrays(arrays, path, labelled)
 
 
-def from_hdf5(path: Path) -> Source:
+def from_hdf5(path: Path, labelled: bool = True) -> Source:
     """Datasets named features or images, labels, and optional ids, users, splits. Rows stay on disk until read."""
     import h5py
 
@@ -102,11 +191,12 @@ def from_hdf5(path: Path) -> Source:
         raise BadInput(
             f"{path} is truncated, unreadable or not HDF5. Write it again and check it with h5ls."
         ) from None
-    return _from_arrays(arrays, path)
+    return _from_arrays(arrays, path, labelled)
 
 
-def from_parquet(path: Path) -> Source:
-    """A label column, optional id, user and split; features are one list column of that name, or all other columns."""
+def from_parquet(path: Path, labelled: bool = True, chosen: Sequence[str] = ()) -> Source:
+    """A label column, optional id, user and split; features are the chosen columns, or one list column named features, or
+    all others that are no index of pandas'. Where a column is named text and none is chosen, that is what records are."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -118,15 +208,56 @@ def from_parquet(path: Path) -> Source:
     except (OSError, pa.ArrowException):
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
     columns = {name: table.column(name).to_pylist() for name in COLUMNS if name in table.column_names}
-    names = [name for name in table.column_names if name not in COLUMNS]
+    if TEXT in table.column_names and not chosen:
+        return _text_column(table.column(TEXT), _columns(columns, path, labelled, len(table)), path)
+    others = [name for name in table.column_names if name not in (*COLUMNS, *_index_of(table.schema))]
+    names = list(chosen or others)
+    _check_columns(names, table.schema, path)
     if names == ["features"]:
         matrix = _list_column(table.column("features"), path)
     else:
-        try:
-            matrix = np.column_stack([table.column(name).to_numpy().astype(np.float64) for name in names])
-        except (ValueError, TypeError):
-            raise BadInput(f"{path}: every column beside {', '.join(COLUMNS)} must be numeric.") from None
-    return Source("features", lambda index: matrix[index], **_columns(columns, path), width=matrix.shape[1])
+        matrix = np.column_stack([table.column(name).to_numpy().astype(np.float64) for name in names])
+    found = _columns(columns, path, labelled, len(matrix))
+    return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
+
+
+def _text_column(column: Any, beside: Mapping[str, Any], path: Path) -> Source:
+    """As bytes: nothing makes sure that a parquet file's strings are UTF-8."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        texts = [text or b"" for text in column.cast(pa.large_binary()).to_pylist()]
+    except pa.ArrowException:
+        raise BadInput(f"{path}: the column {TEXT} holds {column.type}. It must hold strings.") from None
+    return Source("texts", texts.__getitem__, **beside)
+
+
+def _index_of(schema: Any) -> list[str]:
+    """The columns that hold a pandas index, which numbers rows and tells nothing about them."""
+    pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    return [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
+
+
+def _check_columns(names: Sequence[str], schema: Any, path: Path) -> None:
+    """A date or a text among features would be dropped, or worse, be taken for a number."""
+    import pyarrow as pa
+
+    absent = [name for name in names if name not in schema.names]
+    if absent or not names:
+        raise BadInput(
+            f"{path} has no column {', '.join(absent) or 'of features'}. It holds {', '.join(schema.names)}; name those that "
+            "are features in dataset.columns."
+        )
+    kinds = {name: schema.field(name).type for name in names}
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    wrong = [f"{name} ({kind})" for name, kind in kinds.items() if not any(is_so(kind) for is_so in numeric)]
+    if wrong and names != ["features"]:
+        raise BadInput(
+            f"{path}: {', '.join(wrong)} must be numeric to be features. Name those that are in dataset.columns, or take "
+            f"the others out; beside them there may be {', '.join(COLUMNS)}."
+        )
 
 
 def _list_column(column: Any, path: Path) -> Any:
@@ -140,15 +271,20 @@ def _list_column(column: Any, path: Path) -> Any:
     return np.array([row or missing for row in column.to_pylist()], np.float64).reshape(-1, len(missing))
 
 
-def _from_arrays(arrays: Mapping[str, Any], path: Path) -> Source:
+def _from_arrays(arrays: Mapping[str, Any], path: Path, labelled: bool) -> Source:
     """Rows of `features`, or pixels of `images`, with the columns beside them."""
     columns = {name: arrays[f"{name}s"][()].tolist() for name in COLUMNS if f"{name}s" in arrays}
+    if not {"features", "images"} & set(arrays) or (labelled and "labels" not in arrays):
+        raise BadInput(
+            f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}. It needs features, a row of numbers for each record, or "
+            f"images{', and labels' if labelled else ''}: write it with these names."
+        )
     if "features" in arrays:
         matrix, kind = arrays["features"], "features"
         right = matrix.ndim == 2 and matrix.dtype.kind in "fiub"
         wanted = "numbers of shape (records, width)"
     else:
-        matrix, kind = _need(arrays, "images", path), "pixels"
+        matrix, kind = arrays["images"], "pixels"
         right = matrix.dtype.name in ("uint8", "uint16") and (
             matrix.ndim == 3 or (matrix.ndim == 4 and matrix.shape[3] in (1, 3, 4))
         )
@@ -158,14 +294,16 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path) -> Source:
     width = 1
     for length in matrix.shape[1:]:
         width *= int(length)
-    source = Source(kind, lambda index: matrix[index], **_columns(columns, path), width=width)  # type: ignore[arg-type]
+    found = _columns(columns, path, labelled, len(matrix))
+    source = Source(kind, lambda index: matrix[index], **found, width=width)  # type: ignore[arg-type]
     if len(matrix) != len(source.labels):
         raise BadInput(f"{path}: labels and records differ in number. Give every record one label.")
     return source
 
 
-def _columns(columns: Mapping[str, Column], path: Path) -> dict[str, Any]:
-    labels = _need(columns, "label", path)
+def _columns(columns: Mapping[str, Column], path: Path, labelled: bool, rows: int) -> dict[str, Any]:
+    """Records that are to be predicted, and not learned from, need no labels."""
+    labels = _need(columns, "label", path) if labelled or "label" in columns else [None] * rows
     if any(len(column) != len(labels) for column in columns.values()):
         raise BadInput(f"{path}: its columns differ in length. Give every record one value in each.")
     return {
@@ -190,7 +328,7 @@ def text(value: object) -> str:
     return unicodedata.normalize("NFC", name).strip()
 
 
-def _bytes_of(file: Path) -> bytes:
+def bytes_of(file: Path) -> bytes:
     """A file's bytes; none if it cannot be read, which makes it one bad record rather than the end of the run."""
     try:
         return file.read_bytes()

@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learners import Descending, Descent
+from dpladder.config.learner_sections import Descending, Descent, FineTune
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Hyper, batch_size, noise_scale
 from dpladder.learn.records import Records, Rows
-from dpladder.privacy.meter import Meter
+from dpladder.privacy.release.meter import Meter
 
 EMA = 0.1  # weight of the newest iterate in the moving average
 
@@ -40,7 +40,7 @@ Begin = Callable[[Tensor, Tensor], Update]
 nothing yet."""
 
 
-def momentum(learner: Descent) -> Begin:
+def momentum(learner: Descent | FineTune) -> Begin:
     """The heavy-ball buffer of Algorithm 1."""
 
     def begin(first: Tensor, _: Tensor) -> Update:
@@ -87,8 +87,10 @@ def descend(
 
     for step in range(hypers[0].steps):
         on = slice(sum(hyper.steps > step for hyper in hypers))
-        total = clipped_sum(weights[on], bound, _rows(records, learner, meters[0], units))
-        total += noise(meters[on], scales[on], first)
+        total = clipped_sum(
+            weights[on], bound, sampled_rows(records, learner.sampling_rate, meters[0], units)
+        )
+        total = published(meters[on], "noise", total)
         gradient = total / size + learner.weight_decay * weights[on]
         direction[on] = update(gradient, weights[on])
         weights[on] -= eta[on] * direction[on]
@@ -110,21 +112,23 @@ def per_trial(values: Sequence[float], like: Tensor) -> Tensor:
     return torch.tensor(values, dtype=torch.float64, device=like.device).view(-1, *[1] * like.ndim)
 
 
-def noise(meters: Sequence[Meter], scales: Sequence[float], like: Tensor) -> Tensor:
-    shape = tuple(like.shape)
-    drawn = [meter.gaussian("noise", scale, shape) for meter, scale in zip(meters, scales, strict=True)]
-    stacked = torch.from_numpy(np.stack(drawn))
-    # From pinned memory the copy runs beside the step's work.
-    return stacked.pin_memory().to(like.device, non_blocking=True) if like.is_cuda else stacked
+def published(meters: Sequence[Meter], name: str, totals: Tensor) -> Tensor:
+    """Each trial's sums with the noise that its meter declares, on the public grid."""
+    noises = [meter.noise(name, tuple(totals.shape[1:])) for meter in meters]
+    stacked = torch.from_numpy(np.stack([noise.values for noise in noises]))
+    if totals.is_cuda:  # from pinned memory the copy runs beside the step's work
+        stacked = stacked.pin_memory().to(totals.device, non_blocking=True)
+    rows = zip(noises, totals, stacked, strict=True)
+    return torch.stack([noise.onto(total, values) for noise, total, values in rows])
 
 
-def _rows(records: Records, learner: Descending, meter: Meter, units: NDArray[np.uint8] | None) -> list[Rows]:
+def sampled_rows(records: Records, rate: float, meter: Meter, units: NDArray[np.uint8] | None) -> list[Rows]:
     """The rows of this step: all of them, or a Poisson sample of the units."""
-    if learner.sampling_rate == 1.0:
+    if rate == 1.0:
         return records.chunks()
     if units is None:
         raise BadInput("learner.sampling_rate below 1 samples units by id, and these have none. Set it to 1.")
-    return records.chosen(meter.mask("sample", learner.sampling_rate, units))
+    return records.chosen(meter.mask("sample", units))
 
 
 def _newest(learner: Descending, step: int) -> float:

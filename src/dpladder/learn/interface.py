@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learners import Descending
+from dpladder.config.learner_sections import Descending
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
-from dpladder.privacy import gdp
-from dpladder.privacy.meter import Draw, Meter
-from dpladder.privacy.spend import Counted, Gaussian, Relation, Sampled, new_accountant, to_dp_event
+from dpladder.network.facts import Network
+from dpladder.privacy.accounting import gdp, memo
+from dpladder.privacy.accounting.booking import price
+from dpladder.privacy.accounting.draws import Draw, gaussian
+from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Relation, Sampled
+from dpladder.privacy.release.meter import Meter
 
 Shape = tuple[int, ...]
 Weights = tuple[NDArray[np.float32], ...]  # one matrix per layer; one column more than its input is the bias
@@ -31,19 +34,34 @@ class Constants:
     classes: int
     dimension: int  # features per record
     relation: Relation = "add_remove"
-    delta: float = 1e-5  # the lineage's; only sampled steps are calibrated at it
+    delta: float = 1e-5  # the lineage's
     cap: int = 1  # records per unit, at most
     seed: int = 0  # of `public_random`
+    length: float = 1.0  # of a record's features, typically; kappa is told in it
+    network: Network | None = (
+        None  # that a training goes on from, where features are activations at a cut in it
+    )
 
     def __post_init__(self) -> None:
         for name in ("n0", "classes", "dimension", "cap"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}. It must be 1 or more, and public.")
 
-    @property
-    def doubling(self) -> int:
-        """Replacing a unit takes one contribution out of a sum and puts another in."""
-        return 2 if self.relation == "replace_one" else 1
+    def moves(self, bound: float) -> float:
+        """How far one unit moves a sum of vectors of norm `bound` per record: by its records, and twice as far when it
+        is replaced, which takes one contribution out of the sum and puts another in."""
+        return bound * self.cap * (2.0 if self.relation == "replace_one" else 1.0)
+
+    def moves_apart(self, bound: float) -> float:
+        """The same where two contributions are never opposite: their inner product is 0 or more, so a replaced unit's
+        distance is |P - Q|^2 <= |P|^2 + |Q|^2. So it is for positive semidefinite matrices, and for counts of several
+        kinds, of which a record is in one."""
+        return bound * self.cap * (math.sqrt(2.0) if self.relation == "replace_one" else 1.0)
+
+    def moves_count(self, bound: float = 1.0) -> float:
+        """The same for sums of numbers from 0 to `bound`, such as counts: a replaced unit moves one by no more than an
+        added unit does."""
+        return bound * self.cap
 
 
 def public_random(constants: Constants, *purpose: int) -> np.random.Generator:
@@ -60,6 +78,7 @@ class Hyper:
     eta: float
     steps: int
     mu: float
+    delta0: float = 0.0  # what the training is booked at, where it samples
 
     def __post_init__(self) -> None:
         if not 0.0 < self.eta < math.inf:
@@ -75,11 +94,16 @@ class Hyper:
 class Data:
     """One part of the private data. A record with label -1, or with features all zero, contributes exactly zero."""
 
-    features: NDArray[Any]  # (records, dimension) or (records, views, dimension), often a memory map
+    features: Any  # an array (records, dimension) or (records, views, dimension), often a memory map, or mapped when read
     labels: NDArray[np.int64]
     units: NDArray[np.uint8] | None = None  # (records, 16): whose record it is; Poisson sampling needs it
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
     statistics: Path | None = None  # DP-LS's sums as released before (learn/statistics.py)
+
+
+def plain(features: Any, rows: Any = slice(None)) -> Any:
+    """Some records as they are: where there are several views, the first."""
+    return features[rows] if features.ndim == 2 else features[rows, 0]
 
 
 @dataclass(frozen=True)
@@ -87,27 +111,30 @@ class Declaration:
     """What a mechanism costs, and every draw that it will make."""
 
     events: tuple[Counted, ...]
-    draws: tuple[Draw, ...]
+    draws: tuple[Draw, ...] = ()
 
 
 Release = Callable[[str, Any], Any]
 """The one way a sum (a tensor) leaves a training: under its declared name, with the noise declared for it."""
 
 
-def releasing(meter: Meter, draws: Iterable[Draw]) -> Release:
-    scales = {draw.name: draw.scale for draw in draws}
+def publish(meter: Meter, name: str, total: Any) -> Any:
+    """A tensor's noised sum, on the tensor's device."""
+    noise = meter.noise(name, tuple(total.shape))
+    return noise.onto(total.double(), total.new_tensor(noise.values, dtype=total.double().dtype))
 
-    def release(name: str, total: Any) -> Any:
-        noise = meter.gaussian(name, scales[name], tuple(total.shape))
-        return total + total.new_tensor(noise)
 
-    return release
+Logits = Callable[[Weights, Any], NDArray[np.float64]]
+"""From released weights and features to logits, one row per record."""
 
 
 Train = Callable[[Data, Hyper, Any, Constants, Meter, Resources], Weights]
 
 
-def alone(train_many: Callable[..., NDArray[np.float32]]) -> Train:
+TrainMany = Callable[[Data, Sequence[Hyper], Any, Constants, Sequence[Meter], Resources], NDArray[np.float32]]
+
+
+def alone(train_many: TrainMany) -> Train:
     """`train` of a learner that trains many over one pass."""
 
     def train(
@@ -118,84 +145,94 @@ def alone(train_many: Callable[..., NDArray[np.float32]]) -> Train:
     return train
 
 
-def metered(declare: Callable[[Any, Hyper, Constants], Declaration], fit: Callable[..., Weights]) -> Train:
+def metered(fit: Callable[..., Weights]) -> Train:
     """`train` of a learner that releases its sums by the names it declares."""
 
     def train(
         data: Data, hyper: Hyper, learner: Any, constants: Constants, meter: Meter, resources: Resources
     ) -> Weights:
-        release = releasing(meter, declare(learner, hyper, constants).draws)
-        return fit(data, hyper, learner, constants, release, resources)
+        return fit(data, hyper, learner, constants, partial(publish, meter), resources)
 
     return train
-
-
-class Method(Protocol):
-    """A learner: a module with these two functions, and one line in the registry. `learner` is its own section of the
-    config."""
-
-    def declare(self, learner: Any, hyper: Hyper, constants: Constants) -> Declaration: ...
-
-    def train(
-        self,
-        data: Data,
-        hyper: Hyper,
-        learner: Any,
-        constants: Constants,
-        meter: Meter,
-        resources: Resources,
-    ) -> Weights: ...
 
 
 def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) -> float:
     """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe side."""
     if learner.sampling_rate == 1.0:
         return gdp.sigma(hyper.mu, hyper.steps)
-    return _sampled_sigma(hyper.mu, hyper.steps, learner.sampling_rate, constants.relation, constants.delta)
+    return sampled_sigma(hyper.mu, hyper.delta0, hyper.steps, learner.sampling_rate, constants.relation)
+
+
+def declaration(learner: Descending, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
+    """A run's `steps` noised sums of gradients of this shape, each over a Poisson sample where the learner samples. A unit
+    of `cap` records contributes `clip` at most, because each of them contributes clip / cap."""
+    sigma, moves = noise_multiplier(learner, hyper, constants), constants.moves(learner.clip / constants.cap)
+    if learner.sampling_rate == 1.0:
+        noise = gaussian("noise", sigma, moves, shape, hyper.steps)
+        return Declaration((Counted(Gaussian(sigma), hyper.steps),), (noise,))
+    sample = Draw("sample", "mask", learner.sampling_rate, count=hyper.steps)
+    noise = gaussian("noise", sigma, moves, shape, hyper.steps, under=sample.name)
+    booked = _booked(learner.sampling_rate, sigma, hyper.steps, hyper.delta0)
+    return Declaration((Counted(booked),), (noise, sample))
 
 
 def noise_scale(learner: Descending, hyper: Hyper, constants: Constants) -> float:
     """The noise sd on a sum of clipped gradients."""
-    return noise_multiplier(learner, hyper, constants) * learner.clip * constants.doubling
+    return noise_multiplier(learner, hyper, constants) * constants.moves(learner.clip / constants.cap)
 
 
-def declaration(learner: Descending, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
-    """A run's `steps` noised sums of gradients of this shape, each over a Poisson sample where the learner samples."""
-    gaussian = Gaussian(noise_multiplier(learner, hyper, constants))
-    noise = Draw("noise", "gaussian", noise_scale(learner, hyper, constants), shape, hyper.steps)
-    if learner.sampling_rate == 1.0:
-        return Declaration((Counted(gaussian, hyper.steps),), (noise,))
-    sample = Draw("sample", "mask", learner.sampling_rate, count=hyper.steps)
-    return Declaration((Counted(Sampled(learner.sampling_rate, gaussian), hyper.steps),), (noise, sample))
+def logit_noise(learner: Descending, hyper: Hyper, constants: Constants, momentum: float = 0.0) -> float:
+    """kappa: the sd of the noise that a whole training puts into a logit, for a record of the public length.
+
+    Every step adds noise of the same sd to the gradient, and a step size's worth of it to the weights: eta sigma C / n0.
+    With momentum m it goes on moving them, by 1 + m + ... + m^(j-1) where j steps are left, and m^(j-1) once more in the
+    free step. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes that
+    r C R / (n0 mu) times the root mean square of what momentum carries. Samples are told as if they were full batches.
+    """
+    carried = _carried(hyper.steps, momentum, learner.free_step)
+    moves = constants.moves(learner.clip / constants.cap)
+    step = hyper.eta * gdp.sigma(hyper.mu, hyper.steps) * moves / constants.n0
+    return constants.length * step * carried
+
+
+@lru_cache(maxsize=4096)
+def _carried(steps: int, momentum: float, free_step: bool) -> float:
+    weights = (
+        (1 - momentum**left) / (1 - momentum) + free_step * momentum ** (left - 1)
+        for left in range(1, steps + 1)
+    )
+    return math.sqrt(math.fsum(weight**2 for weight in weights))
 
 
 def batch_size(learner: Descending, constants: Constants) -> float:
-    """What a sum is divided by: the units expected in it, from public figures alone (DESIGN, contract line 12)."""
+    """What a sum is divided by: the units expected in it, from public figures alone (docs/design.md, line 12)."""
     return constants.n0 * learner.sampling_rate
 
 
-@lru_cache(maxsize=256)
-def _sampled_sigma(mu: float, steps: int, rate: float, relation: Relation, delta: float) -> float:
-    """The least noise, to 0.5 %, at which sampled steps keep the epsilon that mu-GDP has at the lineage's delta.
+def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: Relation) -> float:
+    """The least noise, to 1e-4 of it, at which sampled steps are booked at no more than mu."""
 
-    Sampled steps have no mu of their own (their profile is not a Gaussian's), so the two are made to meet at delta.
-    """
-    from dp_accounting import SelfComposedDpEvent
+    def cost(sigma: float) -> float:
+        return price(_booked(rate, sigma, steps, delta0), relation).mu
 
-    target = gdp.epsilon(mu, delta)
+    arguments = {"arguments": [mu, delta0, steps, rate, relation]}
+    return memo.remembered("sampled sigma", arguments, partial(least_noise, cost, mu, gdp.sigma(mu, steps)))
 
-    def enough(sigma: float) -> bool:
-        step = to_dp_event(Sampled(rate, Gaussian(sigma)), relation, "pld")
-        accountant = new_accountant(relation, "pld").compose(SelfComposedDpEvent(step, steps))
-        return bool(accountant.get_epsilon(delta) <= target)
 
-    high = gdp.sigma(mu, steps)  # the full batch's noise is enough, but for the accountant's own rounding
-    while not enough(high):
-        high *= 1.01
-    low = high / 2
-    while enough(low):
-        low, high = low / 2, low
-    while high > low * 1.005:
+def least_noise(cost: Callable[[float], float], mu: float, enough: float) -> float:
+    """The least noise, to 1e-4 of it, whose cost is mu at most. The full batch's is `enough`, but for rounding; cost falls
+    with noise, nearly as its inverse."""
+    high = enough
+    while (dear := cost(high)) > mu:
+        high *= 1.01 * dear / mu
+    low = high * dear / mu / 2
+    while (dear := cost(low)) <= mu:
+        low, high = low * min(0.5, dear / mu), low
+    while high > low * 1.0001:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if cost(middle) <= mu else (middle, high)
     return high
+
+
+def _booked(rate: float, sigma: float, steps: int, delta0: float) -> Booked:
+    return Booked((Counted(Sampled(rate, Gaussian(sigma)), steps),), delta0)

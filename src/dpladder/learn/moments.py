@@ -73,7 +73,7 @@ def second_moment(
     weigh: Callable[[Rows, Tensor], Tensor] | None = None,
 ) -> Tensor:
     """Coordinates of the sum of w x x^T over some records in the ball; without `weigh` every w is 1."""
-    dimension = records.features.shape[2]
+    dimension = records.features.shape[-1]
     total = torch.zeros(dimension, dimension, dtype=torch.float64, device=records.device)
     for chunk in rows:
         x = in_ball(records, chunk, radius)

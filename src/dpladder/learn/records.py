@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,7 +30,7 @@ class Records:
     in another way where the number of rows differs, and a record would change its contribution when a neighbour comes.
     """
 
-    features: Tensor | NDArray[Any]  # (rows, views, width) once resident, without the filling up before
+    features: Any  # a tensor (rows, views, width) once resident, without the filling up before
     labels: Tensor
     gram: Tensor  # (records, views, views) float64: inner products of a record's views, the bias included
     counted: Tensor  # whether a record contributes at all
@@ -61,7 +62,9 @@ class Records:
             x = _read(self.features, rows, self.device)
             x = pad(x, (0, 0, 0, 0, 0, rows.stop - rows.start - len(x)))
         else:
-            x = _read(self.features, rows.cpu().numpy().clip(max=len(self.features) - 1), self.device)
+            chosen = rows.cpu().numpy().clip(max=len(self.features) - 1)
+            _expect(self.features, chosen)
+            x = _read(self.features, chosen, self.device)
         x.index_fill_(0, (~self.counted[rows]).nonzero()[:, 0], 0.0)
         return pad(x, (0, 1), value=1.0) if self.bias else x
 
@@ -118,12 +121,13 @@ def _slices(count: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
-def _with_views(data: Data, views: int, dimension: int) -> NDArray[Any]:
-    """The features as (records, views, dimension), without a copy."""
-    features = data.features[:, None] if data.features.ndim == 2 else data.features
-    if features.shape[1:] != (views, dimension):
+def _with_views(data: Data, views: int, dimension: int) -> Any:
+    """The features, which are read as (records, views, dimension)."""
+    features = data.features
+    shape = (1, *features.shape[1:]) if features.ndim == 2 else features.shape[1:]
+    if shape != (views, dimension):
         raise BadInput(
-            f"features hold {' x '.join(map(str, features.shape[1:]))} values per record, and learner.augment = "
+            f"features hold {' x '.join(map(str, shape))} values per record, and learner.augment = "
             f"{views} needs {views} x {dimension}. Extract the features again, or correct learner.augment."
         )
     if len(data.labels) != len(features) or (data.units is not None and len(data.units) != len(features)):
@@ -131,8 +135,22 @@ def _with_views(data: Data, views: int, dimension: int) -> NDArray[Any]:
     return features
 
 
-def _read(features: NDArray[Any], rows: slice | NDArray[np.int64], device: torch.device) -> Tensor:
-    return torch.from_numpy(np.array(features[rows])).to(device).float()
+def _read(features: Any, rows: slice | NDArray[np.int64], device: torch.device) -> Tensor:
+    """As (rows, views, width)."""
+    found = torch.from_numpy(np.array(features[rows])).to(device).float()
+    return found[:, None] if found.ndim == 2 else found
+
+
+def _expect(features: Any, rows: NDArray[np.int64]) -> None:
+    """Ask for the pages of these rows of a memory map at once. Met one by one, each would bring its neighbours along, and a
+    sample of a twentieth would read the whole file."""
+    stored = getattr(features, "stored", features)  # below a map (data/centre.py)
+    if not isinstance(stored, np.memmap) or not isinstance(stored.base, mmap.mmap):
+        return
+    size, first = stored.strides[0], stored.offset % mmap.ALLOCATIONGRANULARITY
+    for start in (first + rows * size).tolist():
+        page = start - start % mmap.PAGESIZE
+        stored.base.madvise(mmap.MADV_WILLNEED, page, start + size - page)
 
 
 def _memory(memory_mb: int, device: torch.device) -> int:

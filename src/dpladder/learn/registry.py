@@ -1,40 +1,92 @@
-"""The learners by the name that the config uses, which is their module's. A new one is a module and a line here."""
+"""The learners by the name that the config uses, which is their room's. A new one is a room and a line here.
+
+A room holds `cost.py` (what a training costs and draws, without torch), `train.py`, and `audit.py` (how it is attacked).
+"""
 
 from __future__ import annotations
 
-from dpladder.errors import BadInput
-from dpladder.learn import (
-    dp_adam,
-    dp_adam_wosm,
-    dp_fc,
-    dp_gd,
-    dp_ls,
-    dp_mlp,
-    dp_newton,
-    dp_prodigy,
-    dp_zo,
-    hyfree_dp,
-    one_step,
-)
-from dpladder.learn.interface import Method
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
 
-LEARNERS: dict[str, Method] = {
-    "dp_gd": dp_gd,
-    "dp_mlp": dp_mlp,
-    "dp_adam": dp_adam,
-    "dp_adam_wosm": dp_adam_wosm,
-    "dp_prodigy": dp_prodigy,
-    "one_step": one_step,
-    "hyfree_dp": hyfree_dp,
-    "dp_zo": dp_zo,
-    "dp_ls": dp_ls,
-    "dp_newton": dp_newton,
-    "dp_fc": dp_fc,
-}
+from dpladder.config.model import Resources
+from dpladder.errors import BadInput
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Logits, TrainMany, Weights
+from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.release.meter import Meter
+
+LEARNERS = (
+    "dp_gd",
+    "dp_mlp",
+    "dp_finetune",
+    "dp_adam",
+    "dp_adam_wosm",
+    "dp_prodigy",
+    "one_step",
+    "hyfree_dp",
+    "dp_zo",
+    "dp_ls",
+    "dp_newton",
+    "dp_fc",
+)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner. Its rooms are entered when they are needed: a plan asks for costs, and never loads torch."""
+
+    name: str
+
+    def declare(self, learner: Any, hyper: Hyper, constants: Constants) -> Declaration:
+        """What a training costs and draws. `learner` is its own section of the config."""
+        found: Declaration = self.room("cost").declare(learner, hyper, constants)
+        return found
+
+    def logit_noise(self, learner: Any, hyper: Hyper, constants: Constants) -> float:
+        """kappa: the sd of the noise that a training puts into a logit."""
+        found: float = self.room("cost").logit_noise(learner, hyper, constants)
+        return found
+
+    def train(
+        self,
+        data: Data,
+        hyper: Hyper,
+        learner: Any,
+        constants: Constants,
+        meter: Meter,
+        resources: Resources,
+    ) -> Weights:
+        found: Weights = self.room("train").train(data, hyper, learner, constants, meter, resources)
+        return found
+
+    @property
+    def train_many(self) -> TrainMany | None:
+        """Several trainings over one pass of the features, where the learner can do that."""
+        return getattr(self.room("train"), "train_many", None)
+
+    def logits(self, learner: Any, constants: Constants) -> Logits | None:
+        """Where weights are no layers of a perceptron, what they make of features (learn/score.py)."""
+        own = getattr(self.room("train"), "logits", None)
+        return None if own is None else partial(own, learner, constants)
+
+    def tensors(self, learner: Any, constants: Constants) -> tuple[str, ...]:
+        """Names of the weights in a file, where they have some of their own."""
+        shapes = getattr(self.room("cost"), "shapes", None)
+        return () if shapes is None else tuple(shapes(learner, constants))
+
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """How it is attacked."""
+        found: tuple[Mechanism, ...] = self.room("audit").mechanisms()
+        return found
+
+    def room(self, name: str) -> Any:
+        """One of its modules."""
+        return import_module(f"dpladder.learn.{self.name}.{name}")
 
 
 def method(name: str) -> Method:
     """The learner that the config names."""
     if name not in LEARNERS:
         raise BadInput(f"learner.name is {name}. Choose one of: {', '.join(LEARNERS)}.")
-    return LEARNERS[name]
+    return Method(name)

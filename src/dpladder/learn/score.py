@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.learn.interface import Constants, Declaration, Weights
-from dpladder.privacy import gdp
-from dpladder.privacy.meter import Draw, Meter
-from dpladder.privacy.spend import Counted, Gaussian
+from dpladder.learn.interface import Constants, Declaration, Logits, Weights, plain
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.events import Counted, Gaussian
+from dpladder.privacy.release.meter import Meter
 
 CHUNK = 4096
 
 
-def predict(weights: Weights, features: NDArray[Any]) -> NDArray[np.int64]:
-    """The class with the largest logit, which is averaged over views where records have several."""
+def predict(weights: Weights, features: NDArray[Any], own: Logits | None = None) -> NDArray[np.int64]:
+    """The class with the largest logit of each record as it is, without the other views that trainings may see. `own`: of a
+    learner whose weights are no layers of a perceptron."""
     starts = range(0, len(features), CHUNK)
-    chosen = [logits(weights, features[start : start + CHUNK]).argmax(axis=1) for start in starts]
+    parts = (plain(features, slice(start, start + CHUNK)) for start in starts)
+    chosen = [(own or logits)(weights, part).argmax(axis=1) for part in parts]
     return np.concatenate([np.empty(0, np.int64), *chosen])
 
 
 def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
     """Layer upon layer, with ReLU between them. In float64, so that the rounding of a product, which may depend on the
     other rows of its chunk, can tip no prediction that is not a tie to 15 digits: a count moves by its own unit alone."""
-    with np.errstate(over="ignore", invalid="ignore"):  # a wild record is no news for a log
+    with np.errstate(over="ignore", invalid="ignore"):  # whether a record overflows must show nowhere
         x = np.asarray(features, np.float64)
         for depth, layer in enumerate(weights):
             x = np.maximum(x, 0.0) if depth else x
@@ -33,63 +37,45 @@ def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
             x = x @ layer[:, :inputs].T.astype(np.float64)
             if layer.shape[1] > inputs:
                 x = x + layer[:, inputs]
-        return x if x.ndim == 2 else x.mean(axis=1)
+        return x
 
 
-def correct_count(weights: Weights, features: NDArray[Any], labels: NDArray[np.int64]) -> int:
+def correct_count(
+    weights: Weights, features: NDArray[Any], labels: NDArray[np.int64], own: Logits | None = None
+) -> int:
     """How many predictions are right. Private: add noise before anybody sees it."""
-    return int(np.count_nonzero(predict(weights, features) == labels))
+    return int(np.count_nonzero(predict(weights, features, own) == labels))
 
 
-def correct_counts(
-    weights: Weights, features: NDArray[Any], labels: NDArray[np.int64], classes: int
-) -> NDArray[np.int64]:
-    """Right predictions of each class. Private too, and its noise costs as much as that of one count."""
-    right = labels[predict(weights, features) == labels]
-    return np.bincount(right[right >= 0], minlength=classes)
+def noise_scale(mu: float, constants: Constants) -> float:
+    """The sd s at which one noised count costs mu: mu = sensitivity / s, to the safe side."""
+    return gdp.sigma(mu, 1) * constants.moves_count()
 
 
-def sensitivity(constants: Constants, per_class: bool = False) -> float:
-    """L2 distance between neighbours' counts, for units of `cap` records.
-
-    A unit moves one count by its records at most, also when it is replaced: wrong becomes right. Per class, a replaced
-    unit may take all its records from one count and give as many to another.
-    """
-    return constants.cap * (2.0**0.5 if per_class and constants.relation == "replace_one" else 1.0)
-
-
-def noise_scale(mu: float, constants: Constants, per_class: bool = False) -> float:
-    """The sd s at which one noised count, or one vector of them, costs mu: mu = sensitivity / s, to the safe side."""
-    return gdp.sigma(mu, 1) * sensitivity(constants, per_class)
-
-
-def declare(mu: float, constants: Constants, per_class: bool = False) -> Declaration:
-    shape = (constants.classes,) if per_class else ()
-    draw = Draw("score", "gaussian", noise_scale(mu, constants, per_class), shape)
-    return Declaration((Counted(Gaussian(gdp.sigma(mu, 1))),), (draw,))
+def declare(mu: float, constants: Constants) -> Declaration:
+    """One noised count. A unit moves it by its records at most, also when it is replaced: wrong becomes right."""
+    sigma = gdp.sigma(mu, 1)
+    return Declaration((Counted(Gaussian(sigma)),), (gaussian("score", sigma, constants.moves_count()),))
 
 
 def noised_count(
     weights: Weights,
     features: NDArray[Any],
     labels: NDArray[np.int64],
-    mu: float,
-    constants: Constants,
     meter: Meter,
+    own: Logits | None = None,
 ) -> float:
     """The released score: expected right predictions are its own best estimate; divide by n0 for an accuracy."""
-    noise = meter.gaussian("score", noise_scale(mu, constants), ())
-    return float(correct_count(weights, features, labels) + noise)
+    return float(meter.publish("score", correct_count(weights, features, labels, own)))
 
 
-def noised_counts(
-    weights: Weights,
-    features: NDArray[Any],
-    labels: NDArray[np.int64],
-    mu: float,
-    constants: Constants,
-    meter: Meter,
-) -> NDArray[np.float64]:
-    """The released score of each class; declared with per_class."""
-    noise = meter.gaussian("score", noise_scale(mu, constants, per_class=True), (constants.classes,))
-    return correct_counts(weights, features, labels, constants.classes) + noise
+def ceiling(mu: float, n0: int, classes: int) -> float:
+    """The largest accuracy that a training of this mu can reach, on average, on unseen records of balanced classes.
+
+    Take the name of a class that no other record tells: without its n0 / classes units a prediction for one of them is
+    right with probability 1 / classes on average over names. With them it is the output of a training on a data set that
+    many neighbours away, so by group privacy (Dong, Roth & Su 2019, Theorem 2.14) right with probability at most
+    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part: they are among those.
+    """
+    normal = NormalDist()
+    return normal.cdf(normal.inv_cdf(1.0 / classes) + mu * n0 / classes)

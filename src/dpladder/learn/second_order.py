@@ -7,12 +7,10 @@ Gaussian mechanism at the Frobenius sensitivity, and an entry and its mirror sha
 
 from __future__ import annotations
 
-import math
-
 from dpladder.learn.interface import Constants, Declaration
-from dpladder.privacy import gdp
-from dpladder.privacy.meter import Draw
-from dpladder.privacy.spend import Counted, Gaussian
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.draws import Draw, gaussian
+from dpladder.privacy.accounting.events import Counted, Gaussian
 
 
 def coordinates(dimension: int) -> int:
@@ -20,24 +18,10 @@ def coordinates(dimension: int) -> int:
     return dimension * (dimension + 1) // 2
 
 
-def moment_sensitivity(bound: float, constants: Constants) -> float:
-    """How far a unit moves a sum, or a stack of sums, of positive semidefinite matrices of norm `bound` per record.
-
-    Replaced, it takes one such matrix P away and adds another, Q. Their inner product is never negative, so
-    |P - Q|^2 <= |P|^2 + |Q|^2: sqrt(2) times as far, where vectors may go twice as far.
-    """
-    return bound * constants.cap * math.sqrt(constants.doubling)
-
-
-def vector_sensitivity(bound: float, constants: Constants) -> float:
-    """How far a unit moves a sum of vectors of norm `bound` per record."""
-    return bound * constants.cap * constants.doubling
-
-
 def covariance_draw(sigma: float, radius: float, constants: Constants) -> Draw:
     """The noise on the sum of x x^T over records in a ball: |x x^T| = |x|^2."""
-    scale = sigma * moment_sensitivity(radius**2, constants)
-    return Draw("covariance", "gaussian", scale, (coordinates(constants.dimension),))
+    moves = constants.moves_apart(radius**2)
+    return gaussian("covariance", sigma, moves, (coordinates(constants.dimension),))
 
 
 def declare_covariance(mu: float, radius: float, constants: Constants) -> Declaration:

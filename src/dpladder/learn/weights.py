@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -15,18 +16,41 @@ from dpladder.errors import BadInput
 from dpladder.learn.interface import Weights
 
 KEY = "dpladder"  # one metadata entry, because the library writes several in no fixed order
+MEAN = "mean"
+TENSORS = "tensors"  # names in their order, where weights are no layers in a row
 
 
-def save(path: Path, weights: Weights, metadata: Mapping[str, Any]) -> None:
+def save(
+    path: Path,
+    weights: Weights,
+    metadata: Mapping[str, Any],
+    mean: NDArray[np.float64] | None = None,
+    names: Sequence[str] = (),
+) -> None:
+    """`mean`: what is taken away from records before they meet the weights, where a model is to be used elsewhere.
+    `names`: of the weights, where they are no layers in a row."""
+    metadata = {**metadata, **({TENSORS: [*names]} if names else {})}
+    layers = names or [f"layers.{depth}" for depth in range(len(weights))]
+    tensors: dict[str, NDArray[Any]] = dict(zip(layers, weights, strict=True))
+    if mean is not None:
+        tensors[MEAN] = mean
     # The library writes the bytes as they lie, whatever the strides are.
-    layers = {f"layers.{depth}": np.ascontiguousarray(layer) for depth, layer in enumerate(weights)}
-    save_file(layers, path, {KEY: json.dumps(metadata, sort_keys=True, allow_nan=False)})
+    whole = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    save_file(whole, path, {KEY: json.dumps(metadata, sort_keys=True, allow_nan=False)})
 
 
 def load(path: Path) -> tuple[Weights, dict[str, Any]]:
+    layers, _, metadata = load_with_mean(path)
+    return layers, metadata
+
+
+def load_with_mean(path: Path) -> tuple[Weights, NDArray[np.float64] | None, dict[str, Any]]:
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = json.loads((file.metadata() or {})[KEY])
-            return tuple(file.get_tensor(f"layers.{depth}") for depth in range(len(file.keys()))), metadata
+            stored = set(file.keys())
+            names = metadata.get(TENSORS) or [f"layers.{depth}" for depth in range(len(stored - {MEAN}))]
+            layers = tuple(file.get_tensor(name) for name in names)
+            return layers, file.get_tensor(MEAN) if MEAN in stored else None, metadata
     except (SafetensorError, KeyError, OSError) as error:
         raise BadInput(f"{path} holds no weights of dpladder. Give a file that train_final wrote.") from error

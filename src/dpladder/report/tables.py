@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from dpladder.errors import BadInput
-from dpladder.privacy.statement import up
+from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.statement.documents import Statement
 from dpladder.report.style import Document, percent, plain
 
 Show = Callable[[Any], str]
@@ -20,6 +21,8 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "mu": ("μ", lambda mu: up(mu, 6)),
     "r": ("r", plain),
     "r_star": ("r*", plain),
+    "kappa": ("κ", plain),
+    "kappa_star": ("κ*", plain),
     "eta": ("η", plain),
     "ridge": ("λ", plain),
     "alpha": ("α", plain),
@@ -42,6 +45,7 @@ def summary_table(summary: Document) -> pd.DataFrame:
                 "experiment": summary["experiment"],
                 "total_epsilon": target["target_epsilon"],
                 "epsilon": target["epsilon"],
+                "kappa_star": target.get("kappa_star"),
                 "r_star": target["r_star"],
                 "eta": target.get("eta"),
                 "ridge": target.get("ridge"),
@@ -51,6 +55,7 @@ def summary_table(summary: Document) -> pd.DataFrame:
                 "test_accuracy": test.get("accuracy"),
                 "accuracy_sd": test.get("accuracy_sd"),
                 "search_share": target["search_share"],
+                "suspect": target.get("suspect"),
             }
             for target in summary["targets"]
             for test in [target["test"] or {}]
@@ -66,6 +71,7 @@ def trials_table(summary: Document) -> pd.DataFrame:
                 "rung": number,
                 "epsilon": rung["epsilon"],
                 "trial": trial["trial"],
+                "kappa": trial.get("kappa"),
                 "r": trial["r"],
                 "eta": trial.get("eta"),
                 "ridge": trial.get("ridge"),
@@ -81,24 +87,24 @@ def trials_table(summary: Document) -> pd.DataFrame:
     )
 
 
-def spends_table(statement: Document) -> pd.DataFrame:
+def spends_table(statement: Statement) -> pd.DataFrame:
     """One row for each charge of the workflow."""
     return pd.DataFrame(
         [
             {
                 "dataset": lineage,
-                "experiment": line["experiment"],
-                "rule": line["rule"],
-                "job": " ".join(f"{key} {value}" for key, value in line["wildcards"].items()),
-                "buys": line["label"],
-                "reads": line["partition"],
-                "count": line["count"],
-                "mu": line["mu"],
-                "epsilon": line["epsilon"],
-                "superseded": "superseded" if line["superseded"] else "",
+                "experiment": line.experiment,
+                "rule": line.rule,
+                "job": " ".join(f"{key} {value}" for key, value in line.wildcards.items()),
+                "buys": line.label,
+                "reads": line.partition,
+                "count": line.count,
+                "mu": line.mu,
+                "epsilon": line.epsilon,
+                "superseded": "superseded" if line.superseded else None,
             }
-            for lineage, dataset in statement["datasets"].items()
-            for line in dataset["spends"]
+            for lineage, dataset in statement.datasets.items()
+            for line in dataset.spends
         ]
     )
 
@@ -108,16 +114,16 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     if path.suffix == ".csv":
         table.to_csv(path, index=False, lineterminator="\n")
     elif path.suffix == ".md":
-        path.write_text(_markdown(_readable(table)), "utf-8")
+        path.write_text(_markdown(readable(table)), "utf-8")
     elif path.suffix == ".html":
-        path.write_text(_html(_readable(table)), "utf-8")
+        path.write_text(_html(readable(table)), "utf-8")
     else:
         raise BadInput(
             f"a table cannot be written as {path.suffix or 'a file without suffix'}. Use .csv, .md or .html."
         )
 
 
-def _readable(table: pd.DataFrame) -> pd.DataFrame:
+def readable(table: pd.DataFrame) -> pd.DataFrame:
     """Headings and values as text; what is not known is empty, and a column of nothing else left out."""
     columns = {}
     for name, values in table.dropna(axis="columns", how="all").items():

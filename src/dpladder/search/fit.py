@@ -1,41 +1,42 @@
-"""From the rungs' releases to r at the final budget. Everything here is post-processing and costs nothing."""
+"""From the rungs' releases to r at the final budget. Everything here is post-processing and costs nothing.
+
+Places are told on the search's axis (search/space.py): kappa, or r itself with `unit: r`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from dpladder.config.model import Fit, Search
+from dpladder.config.model import Fit
 from dpladder.errors import BadInput
+from dpladder.privacy.arrays import Floats
 from dpladder.search.select import best
-from dpladder.search.space import bounds, clamp, decompose
+from dpladder.search.space import Space
 from dpladder.search.trial import Trial
-
-Floats = NDArray[np.float64]
 
 # What the response surface assumes, in fractions of correct predictions. Results hardly depend on the figures.
 HUMP_WIDTH = 1.7  # in log r: 60 % of the gain are left a factor e^1.7, about 5, away from the best r
 HUMP_HEIGHT = 0.2  # prior scale of what the best r gains over a far one
 TRIAL_SDS = (0.01, 0.03, 0.09)  # how far two trainings at one r may differ, beside the noise of their scores
 LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
+NEAR = 1e-3  # relative: kappa jumps a little where the steps grow by one
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """`coefficients` are those of r against the axis, constant first. `uncertainty` is the 80 % interval of r*;
-    `spread` compares the scores within rungs with their noise: near 1 they say nothing."""
+    """`coefficients` are those of r, or of kappa, against the axis, constant first. `uncertainty` is the 80 % interval of
+    r*; `spread` compares the scores within rungs with their noise: near 1 they say nothing."""
 
     r_star: float
-    eta: float
-    steps: int
+    kappa_star: float
     method: str
     fallback: str | None
     clamped: bool
@@ -46,61 +47,75 @@ class FitResult:
 
 @dataclass(frozen=True)
 class Extrapolation:
-    """r at the target as the fit has it, before the search range is imposed."""
+    """The place at the target as the fit has it, before the search range is imposed."""
 
-    r: float
+    place: float
     method: str
     coefficients: tuple[float, ...]
     fallback: str | None = None
 
 
-def fit_radius(trials: Sequence[Trial], epsilon: float, mu: float, search: Search, fit: Fit) -> FitResult:
-    """r* for a final training of this budget, which is `epsilon` on one axis and `mu` on the other."""
+@dataclass(frozen=True)
+class Target:
+    """A final training: its budget, which is `epsilon` on one axis and `mu` on the other, and what its r is told in."""
+
+    epsilon: float
+    mu: float
+    space: Space
+
+
+def fit_radius(trials: Sequence[Trial], target: Target, fit: Fit) -> FitResult:
+    """r* for a final training. Without trials it is the prior's."""
+    surface = response_surface(trials, target, fit)
     if not trials:
-        raise BadInput("a fit needs at least one trial. Give sweep.rungs a rung with trials.")
-    target = epsilon if fit.against == "epsilon" else mu
-    surface = response_surface(trials, target, search, fit)
-    found = _through_best(trials, target, fit) if fit.using == "best" else _pooled(surface, target, fit)
-    r = clamp(found.r, search)
-    eta, steps = decompose(r, search)
+        found = Extrapolation(_middle(surface), "kappa by the prior, without trials", (_middle(surface),))
+    elif fit.using == "best":
+        found = _through_best(trials, target, fit)
+    else:
+        found = _pooled(surface, target, fit)
+    space = target.space
+    low, high = space.range()
+    r = space.r(min(max(found.place, low), high), target.mu)
+    kappa = space.kappa(r, target.mu)
     return FitResult(
         r_star=r,
-        eta=eta,
-        steps=steps,
+        kappa_star=kappa,
         method=found.method,
         fallback=found.fallback,
-        clamped=not math.isclose(r, found.r, rel_tol=1e-9),
+        clamped=not math.isclose(kappa, found.place, rel_tol=NEAR),
         coefficients=found.coefficients,
-        uncertainty=_interval(surface),
+        uncertainty=_interval(surface, target),
         spread=_spread(trials),
     )
 
 
-def response_surface(
-    trials: Sequence[Trial], target: float, search: Search, fit: Fit
-) -> tuple[Floats, Floats]:
-    """The posterior of log r* at the target, a grid and its probabilities, from every trial's released score.
+def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple[Floats, Floats]:
+    """The posterior of the best place's logarithm at the target, a grid and its probabilities, from every trial's released
+    score.
 
-    score = level of its rung + height * exp(-(log r - log r*)^2 / (2 width^2)) + noise, and r* is proportional to
-    the axis: the linear scaling rule of Panda et al., a line through the origin. Accuracy is flat far below r*,
-    where the weights' scale does not matter to the argmax, and falls to a plateau far above, where noise wins: a
-    bounded hump, not a parabola. Levels and height are Gaussian and integrated out, the height over its positive
-    half; so is the trials' own deviation over a few values. Beforehand r* is uniform in log over what keeps it in
-    the search range at the target and at every rung; scores that say nothing give the middle of that.
+    score = level of its rung + height * exp(-(log kappa - log kappa*)^2 / (2 width^2)) + noise, where kappa* is one for
+    all budgets; or r* is proportional to the axis: the linear scaling rule of Panda et al., a line through the origin.
+    Accuracy is flat far below the best, where the weights' scale does not matter to the argmax, and falls to a plateau far
+    above, where noise wins: a bounded hump, not a parabola. Levels and height are Gaussian and integrated out, the height
+    over its positive half; so is the trials' own deviation over a few values. Beforehand kappa* lies as it does on public
+    data, or anywhere that keeps it in the search range at the target and at every rung; scores that say nothing give the
+    middle of that.
     """
-    x = np.array([_axis(trial, fit) for trial in trials])
-    low, high = np.log(bounds(search))
-    growth = np.log(target / x)
+    low, high = np.log(target.space.range())
+    growth = np.array([_growth(trial, target, fit) for trial in trials])
     grid = np.linspace(low + growth.max(initial=0.0), high + growth.min(initial=0.0), 201)
     rung = np.array([trial.rung for trial in trials])
     y = np.array([trial.score / trial.counted for trial in trials]) - 0.5
     sd = np.array([trial.sd / trial.counted for trial in trials])
-    away = np.log([trial.r for trial in trials]) - (grid[:, None] - growth)
+    away = np.log([trial.kappa for trial in trials]) - (grid[:, None] - growth)
     hump = np.exp(-(away**2) / (2 * HUMP_WIDTH**2))
     levels = 0.25 * (rung[:, None] == rung)
-    evidence = np.logaddexp.reduce(
-        [_evidence(y, hump, levels + np.diag(sd**2 + own**2)) for own in TRIAL_SDS]
-    )
+    held = target.space.belief()
+    evidence = np.zeros(len(grid)) if held is None else np.array([held.log_density(k) for k in np.exp(grid)])
+    if trials:
+        evidence = evidence + np.logaddexp.reduce(
+            [_evidence(y, hump, levels + np.diag(sd**2 + own**2)) for own in TRIAL_SDS]
+        )
     weights = np.exp(evidence - evidence.max())
     return grid, weights / weights.sum()
 
@@ -120,19 +135,45 @@ def _evidence(y: Floats, hump: Floats, covariance: Floats) -> Floats:
     return result
 
 
-def _pooled(surface: tuple[Floats, Floats], target: float, fit: Fit) -> Extrapolation:
+def _growth(trial: Trial, target: Target, fit: Fit) -> float:
+    """By how much the logarithm of the best place grows from a trial to the target."""
+    if fit.against == "kappa":
+        return 0.0
+    ratio = _along(target, fit) / _axis(trial, fit)
+    r = target.space.clamp(trial.r * ratio)
+    return math.log(target.space.kappa(r, target.mu) * (trial.r * ratio / r) / trial.kappa)
+
+
+def _pooled(surface: tuple[Floats, Floats], target: Target, fit: Fit) -> Extrapolation:
     if fit.degree != 1:
         raise BadInput(
             f"fit.using pooled fits a line through the origin, given fit.degree {fit.degree}. Use degree 1."
         )
+    place = _middle(surface)
+    if fit.against == "kappa":
+        return Extrapolation(place, "response surface, one kappa for every budget", (place,))
+    slope = target.space.r(place, target.mu) / _along(target, fit)
+    return Extrapolation(place, f"response surface, r proportional to {fit.against}", (0.0, slope))
+
+
+def _middle(surface: tuple[Floats, Floats]) -> float:
     grid, weights = surface
-    r = math.exp(float(grid @ weights))
-    return Extrapolation(r, f"response surface, r proportional to {fit.against}", (0.0, r / target))
+    return math.exp(float(grid @ weights))
 
 
-def _through_best(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapolation:
+def _through_best(trials: Sequence[Trial], target: Target, fit: Fit) -> Extrapolation:
     """A polynomial through each rung's best (Panda et al., Algorithm 2), of a lower degree where it does not rise.
     The last resort is the line through the origin that the rungs agree on in the geometric mean."""
+    if fit.against == "kappa":
+        place = math.exp(float(np.mean(np.log([trial.kappa for trial in _winners(trials)]))))
+        return Extrapolation(place, "mean kappa of each rung's best", (place,))
+    found = _line(trials, _along(target, fit), fit)
+    r = target.space.clamp(found.place)
+    # Beyond what eta and steps reach, kappa goes on as r does, so that the fit is seen to leave the range.
+    return replace(found, place=target.space.kappa(r, target.mu) * found.place / r)
+
+
+def _line(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapolation:
     points = [(_axis(trial, fit), trial.r) for trial in _winners(trials)]
     x, r = (np.array(values) for values in zip(*points, strict=True))
     fallback = None
@@ -163,10 +204,14 @@ def _axis(trial: Trial, fit: Fit) -> float:
     return trial.epsilon if fit.against == "epsilon" else trial.mu
 
 
-def _interval(surface: tuple[Floats, Floats]) -> tuple[float, float]:
+def _along(target: Target, fit: Fit) -> float:
+    return target.epsilon if fit.against == "epsilon" else target.mu
+
+
+def _interval(surface: tuple[Floats, Floats], target: Target) -> tuple[float, float]:
     grid, weights = surface
     low, high = np.exp(np.interp(LIKELY, np.cumsum(weights), grid))
-    return float(low), float(high)
+    return target.space.r(float(low), target.mu), target.space.r(float(high), target.mu)
 
 
 def _spread(trials: Sequence[Trial]) -> float | None:

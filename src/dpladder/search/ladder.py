@@ -6,15 +6,18 @@ to stay secret, and finished trials serve any total. Assumes that the best r gro
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
-from dpladder.config.model import Fit, Search
+from dpladder.config.model import Fit
 from dpladder.learn import score
-from dpladder.privacy import gdp
-from dpladder.privacy.meter import Draw, Meter
-from dpladder.privacy.spend import Counted, Gaussian
-from dpladder.search.fit import fit_radius
-from dpladder.search.hpo import SCORE_SHARE, Ask, Asking, Declared, Found, Setting, Units, split
+from dpladder.learn.interface import Declaration
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Counted, Gaussian
+from dpladder.privacy.release.meter import Meter
+from dpladder.search import looking
+from dpladder.search.asking import SCORE_SHARE, Ask, Asking, Found, Setting, Units, scores, split, trainings
+from dpladder.search.fit import Target, fit_radius
 from dpladder.search.select import best
 from dpladder.search.space import draw
 from dpladder.search.trial import Trial
@@ -22,56 +25,65 @@ from dpladder.search.trial import Trial
 
 @dataclass(frozen=True)
 class Ladder:
-    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has. `share`: of a trial's
-    mu^2, for its score."""
+    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has; none: what pays on public
+    data of this strength (search/looking.py), which may be no trial at all. `share`: of a trial's mu^2, for its score."""
 
-    rungs: tuple[tuple[float, int], ...] = ((0.1, 3), (0.2, 3))
-    draw: str = "stratified"
-    prior: str = "none"
+    rungs: tuple[tuple[float, int], ...] | None = None
     fit: Fit = field(default_factory=Fit)
     share: float = SCORE_SHARE
 
-    def declare(self, setting: Setting) -> Declared:
-        trials = self._trials(setting)
-        draws = (
-            Draw(f"score {rung}", "gaussian", self._scale(setting, rung), (number,))
-            for rung, (_, number) in enumerate(self.rungs)
-        )
-        events = (Counted(Gaussian(gdp.sigma(mu, 1))) for mu in (*trials, self._final(setting)))
-        return Declared(tuple(events), tuple(draws))
+    def declare(self, setting: Setting) -> Declaration:
+        climbed = self._climbed(setting)
+        draws = [trainings(climbed.final, name="final")]
+        for rung, (mu, number) in enumerate(climbed.rungs):
+            trained, scored = split(mu, climbed.share)
+            draws.append(scores(scored, number, setting.constants, f"score {rung}"))
+            draws.append(trainings(trained, number, f"rung {rung}"))
+        events = (Counted(Gaussian(gdp.sigma(mu, 1))) for mu in (*climbed.trials, climbed.final))
+        return Declaration(tuple(events), tuple(draws))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
-        search = self._search(setting)
+        space, climbed = setting.space, self._climbed(setting)
         trials: list[Trial] = []
-        for rung, (share, number) in enumerate(self.rungs):
-            epsilon = share * setting.epsilon
-            mu, _ = split(self._mu(setting, rung), self.share)
+        for rung, (total, number) in enumerate(climbed.rungs):
+            epsilon = gdp.epsilon(total, setting.delta)
+            mu, scored = split(total, climbed.share)
             below = [trial for trial in trials if trial.rung == rung - 1]
             before = best(below) if below else None
-            places = [draw(search, epsilon, rung, trial, before) for trial in range(number)]
-            answers = yield [Ask(r, mu) for r in places]
-            sd = self._scale(setting, rung)
-            noise = meter.gaussian(f"score {rung}", sd, (number,))
+            places = [draw(space, mu, epsilon, rung, trial, before) for trial in range(number)]
+            answers = yield [Ask(r, mu, within=f"rung {rung}") for _, r in places]
+            sd = score.noise_scale(scored, setting.constants)
+            noised = meter.publish(f"score {rung}", [answer.correct for answer in answers])
             trials += [
-                Trial(rung, trial, epsilon, mu, r, answer.correct + noise[trial], sd, setting.constants.n0)
-                for trial, (r, answer) in enumerate(zip(places, answers, strict=True))
+                Trial(rung, trial, epsilon, mu, kappa, r, found, sd, setting.constants.n0)
+                for trial, ((kappa, r), found) in enumerate(zip(places, noised.tolist(), strict=True))
             ]
-        final = self._final(setting)
-        fitted = fit_radius(trials, gdp.epsilon(final, setting.delta), final, search, self.fit)
-        [answer] = yield [Ask(fitted.r_star, final)]
+        final = climbed.final
+        fitted = fit_radius(trials, Target(gdp.epsilon(final, setting.delta), final, space), self.fit)
+        [answer] = yield [Ask(fitted.r_star, final, within="final")]
         return Found(fitted.r_star, final, answer.weights)
 
-    def _search(self, setting: Setting) -> Search:
-        return setting.search.model_copy(update={"draw": self.draw, "prior": self.prior})
+    def _climbed(self, setting: Setting) -> Climbed:
+        if self.rungs is None:
+            bought = looking.bought(setting.strength, setting.centred)
+            rungs = tuple((math.sqrt(rung.part) * setting.mu, rung.trials) for rung in bought.rungs)
+            return Climbed(rungs, bought.share, setting.mu)
+        own = ((gdp.mu(share * setting.epsilon, setting.delta), number) for share, number in self.rungs)
+        return Climbed(tuple(own), self.share, setting.mu)
 
-    def _mu(self, setting: Setting, rung: int) -> float:
-        return gdp.mu(self.rungs[rung][0] * setting.epsilon, setting.delta)
 
-    def _scale(self, setting: Setting, rung: int) -> float:
-        return score.noise_scale(split(self._mu(setting, rung), self.share)[1], setting.constants)
+@dataclass(frozen=True)
+class Climbed:
+    """A ladder at a total: each rung's mu per trial, its score included, and how many trials it has."""
 
-    def _trials(self, setting: Setting) -> list[float]:
-        return [self._mu(setting, rung) for rung, (_, number) in enumerate(self.rungs) for _ in range(number)]
+    rungs: tuple[tuple[float, int], ...]
+    share: float
+    total: float
 
-    def _final(self, setting: Setting) -> float:
-        return gdp.remaining(setting.mu, self._trials(setting))
+    @property
+    def trials(self) -> list[float]:
+        return [mu for mu, number in self.rungs for _ in range(number)]
+
+    @property
+    def final(self) -> float:
+        return gdp.remaining(self.total, self.trials)

@@ -13,6 +13,7 @@ class Trial:
     trial: int
     epsilon: float  # that r is fitted along: the rung's, or that of statistics which all trials share
     mu: float  # of the training; of the statistics
+    kappa: float  # its place on the search's axis, which is r itself with `unit: r`
     r: float
     score: float  # noised count of correct predictions
     sd: float  # of the score's noise

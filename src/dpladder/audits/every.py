@@ -1,0 +1,78 @@
+"""Everything that can publish something, as `dpladder audit` attacks it: learners, rules and searches.
+
+What has no attack is an error here, so that nothing new can be shipped without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from importlib import import_module
+from multiprocessing import get_context
+
+from dpladder.audits import rules, searches
+from dpladder.audits.scene import Stage, stage
+from dpladder.config.learner_sections import SECTIONS, names
+from dpladder.data.parallel import cores
+from dpladder.errors import BadInput
+from dpladder.learn import audits
+from dpladder.learn.registry import LEARNERS
+from dpladder.plan import stages
+from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
+
+BUILT_IN = "built in"
+
+
+def audit(key: bytes, only: str | None = None) -> Report:
+    """Attack everything, or one learner, on all cores. The error of the whole is shared out as if on one."""
+    chosen = groups(only)
+    with stage(key) as made:
+        number = sum(len(mechanisms(group, made)) for group in chosen)
+    # Fresh processes: a fork would inherit torch's threads in whatever state they are.
+    with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
+        reports = list(pool.map(partial(_attacked, key, number), chosen))
+    findings = (finding for report in reports for finding in report.findings)
+    return Report(reports[0].delta, tuple(findings))
+
+
+def groups(only: str | None = None) -> tuple[str, ...]:
+    """What is attacked together: the built-in mechanisms, each learner, each rule and each search."""
+    if only is not None:
+        if only not in LEARNERS:
+            raise BadInput(f"--learner {only}: not a learner. Choose one of: {', '.join(LEARNERS)}.")
+        return (only,)
+    unattacked()
+    return (BUILT_IN, *LEARNERS, *rules.ATTACKED, *searches.ATTACKED)
+
+
+def mechanisms(group: str, made: Stage) -> tuple[Mechanism, ...]:
+    if group in rules.ATTACKED:
+        return tuple(rules.attacks(made, group))
+    if group in searches.ATTACKED:
+        return (searches.search(made, group),)
+    return audits.shared() if group == BUILT_IN else audits.mechanisms(group)
+
+
+def unattacked() -> None:
+    """Refuse where the config can name something, or a rule asks something, that no attack knows."""
+    wanted = {
+        "learner": {name for section in SECTIONS for name in names(section)} - set(LEARNERS),
+        "search": set(searches.known()) - searches.ATTACKED.keys(),
+        "rule": set(_asking()) - rules.ATTACKED.keys() - {"private_search"},
+    }
+    for kind, missing in wanted.items():
+        for name in sorted(missing):
+            raise BadInput(f"{kind} {name} has no audit. Attack it before it is used: dpladder/audits.")
+
+
+def _asking() -> Iterator[str]:
+    """The rules that ask private data something."""
+    for rule, known in stages.STAGES.items():
+        if known.private and hasattr(import_module(f"dpladder.jobs.{stages.module_of(rule)}"), "release_of"):
+            yield rule
+
+
+def _attacked(key: bytes, number: int, group: str) -> Report:
+    with stage(key) as made:
+        return run_audit(mechanisms(group, made), key, among=number)

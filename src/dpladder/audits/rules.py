@@ -1,0 +1,188 @@
+"""The rules that ask private data something, each attacked as it stands in the workflow.
+
+Units of two records are replaced, so that a sensitivity which forgets the relation or the cap does not pass; and for the
+quicker rules units of one record are added and removed too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import h5py
+import numpy as np
+from safetensors.numpy import load_file
+
+from dpladder.audits.scene import ETA, N0, NOTHING, Rule, Scene, Stage, Unit, Units, within
+from dpladder.jobs.private import Asked
+from dpladder.jobs.task import read_json
+from dpladder.jobs.train_final import train_final
+from dpladder.learn import weights
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.built_in import neighbours
+
+EPSILON = 9.0  # of each mechanism alone: strong enough for an attack to reach half of it
+RADIUS = 2.0
+Pairs = tuple[tuple[Units, Units], ...]
+Kind = Literal["add_remove", "replace_one"]
+KINDS: tuple[Kind, ...] = ("add_remove", "replace_one")
+CAPS = {"add_remove": 1, "replace_one": 2}
+
+
+def mean(stage: Stage, kind: Kind) -> Mechanism:
+    # Records are scaled into a ball, or, where there is none, all to the public length.
+    ball = {"mean": {"epsilon": EPSILON} | ({"radius": RADIUS} if kind == "add_remove" else {})}
+    scene = stage.scene(terms(kind, 40.0), {"features": ball | {"length": RADIUS}})
+    rule = Rule(scene, "estimate_mean", lambda folder: load_file(folder / "mean.safetensors")["mean"])
+    return rule.mechanism(
+        f"rule estimate_mean {kind}", lambda asked: _scale(asked, "mean") / N0, pairs(kind), True
+    )
+
+
+def covariance(stage: Stage, kind: Kind) -> Mechanism:
+    shared = {"name": "dp_ls", "radius": RADIUS, "covariance": {"epsilon": EPSILON}}
+    rule = Rule(
+        _of_learner(stage, kind, shared),
+        "estimate_covariance",
+        lambda folder: load_file(folder / "covariance.safetensors")["covariance"],
+    )
+    return rule.mechanism(
+        f"rule estimate_covariance {kind}", lambda asked: _scale(asked, "covariance"), pairs(kind), True
+    )
+
+
+def statistics(stage: Stage, kind: Kind) -> Mechanism:
+    shared = {"name": "dp_ls", "radius": RADIUS, "statistics": {"epsilon": EPSILON}}
+    names = ("covariance", "moments", "targets")
+
+    def read(folder: Path) -> Floats:
+        with h5py.File(folder / "statistics.h5") as file:
+            return np.concatenate([np.ravel(file[name][()]).astype(np.float64) for name in names])
+
+    rule = Rule(_of_learner(stage, kind, shared), "estimate_statistics", read)
+
+    def scale(asked: Asked) -> Floats:
+        sizes = {draw.name: int(np.prod(draw.shape)) * draw.count for draw in asked.draws}
+        return np.concatenate([np.full(sizes[name], _scale(asked, name)) for name in names])
+
+    # Not tight: a replaced unit moves targets the furthest where it does not move the moments at all.
+    return rule.mechanism(f"rule estimate_statistics {kind}", scale, pairs(kind), effort=0.2)
+
+
+def trial(stage: Stage, kind: Kind) -> Mechanism:
+    rungs = {"sweep": {"rungs": [{"epsilon": EPSILON, "trials": 1}], "select": {"share": 0.3}}}
+
+    def read(folder: Path) -> Floats:
+        score = read_json(folder / "score.json")["trial"]["score"]
+        return np.append(released_weights(folder), score)
+
+    rule = Rule(stage.scene(terms(kind, 40.0), rungs), "run_trial", read, {"rung": "0", "trial": "0"})
+
+    def scale(asked: Asked) -> Floats:
+        step = np.full(_numbers(asked, "noise"), ETA * _scale(asked, "noise") / N0)
+        return np.append(step, _scale(asked, "score"))
+
+    return rule.mechanism(f"rule run_trial {kind}", scale, pairs(kind))
+
+
+def final(stage: Stage, kind: Kind) -> Mechanism:
+    return _final(stage, kind).mechanism(
+        f"rule train_final {kind}", lambda asked: ETA * _scale(asked, "noise") / N0, pairs(kind)
+    )
+
+
+def evaluation(stage: Stage, kind: Kind) -> Mechanism:
+    """On a model that the final training's rule really released, through the ledger."""
+    trained = _final(stage, kind)
+    task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
+    with within(trained.scene.folder, trained.scene.home):
+        train_final(task)
+
+    def read(folder: Path) -> Floats:
+        found = read_json(folder / "metrics.json")
+        return np.array([found["correct"], found["total"] - found["correct"]])
+
+    rule = Rule(
+        trained.scene,
+        "evaluate",
+        read,
+        trained.wildcards,
+        {**NOTHING, "weights": str(task.output["weights"])},
+    )
+    # One of the labels is the model's, whatever it learnt.
+    canaries = [_unit((1.0, 0.5, -1.0), label, CAPS[kind]) for label in (-1, 0, 1, 2)]
+    # So many known records, half of them right, that neither count comes near zero, where a file would cut it off.
+    base = tuple(_unit((1.0, 0.5, -1.0), number % 3, 1) for number in range(120))
+    pairs = neighbours(base, canaries, kind)
+    return rule.mechanism(f"rule evaluate {kind}", lambda asked: _scale(asked, "counts"), pairs, True)
+
+
+ATTACKED: dict[str, tuple[Callable[[Stage, Kind], Mechanism], tuple[Kind, ...]]] = {
+    "estimate_mean": (mean, KINDS),
+    "estimate_covariance": (covariance, ("replace_one",)),
+    "estimate_statistics": (statistics, ("replace_one",)),
+    "run_trial": (trial, ("replace_one",)),
+    "train_final": (final, ("replace_one",)),
+    "evaluate": (evaluation, KINDS),
+}
+"""Every rule that asks private data something, but for the searches."""
+
+
+def attacks(stage: Stage, rule: str) -> Iterator[Mechanism]:
+    attack, kinds = ATTACKED[rule]
+    for kind in kinds:
+        yield attack(stage, kind)
+
+
+def _final(stage: Stage, kind: Kind) -> Rule:
+    total = {
+        "privacy": {"epsilon": EPSILON},
+        "evaluate": {"epsilon": EPSILON},
+    }
+    if kind == "replace_one":  # there the parts add, and the count is paid for out of the total
+        total["privacy"]["epsilon"] = 24.0
+    scene = stage.scene(terms(kind), total)
+    return Rule(scene, "train_final", released_weights, {"target": f"{scene.project.main.privacy.epsilon:g}"})
+
+
+def _of_learner(stage: Stage, kind: Kind, learner: Mapping[str, Any]) -> Scene:
+    return stage.scene(terms(kind, 40.0), {"learner": learner})
+
+
+def terms(kind: Kind, epsilon: float = EPSILON) -> dict[str, Any]:
+    unit = {"by": "record", "cap": 1} if CAPS[kind] == 1 else {"by": "user", "cap": CAPS[kind]}
+    return {"dataset": {"unit": unit}, "privacy": {"relation": kind, "epsilon": epsilon}}
+
+
+def _unit(features: tuple[float, ...], label: int, rows: int) -> Unit:
+    return ((features, label),) * rows
+
+
+def _base(rows: int) -> Units:
+    return (_unit((0.0, 0.0, 0.0), 0, rows),) * 2
+
+
+def pairs(kind: Kind) -> Pairs:
+    """Units that contribute nothing, and canaries that tempt a clip: far away in opposite directions, and across."""
+    rows = CAPS[kind]
+    far = ((1e6, 0.0, 0.0), (-1e6, 0.0, 0.0), (1e6, 1e6, 0.0), (1e18, -1e18, 0.0), (1e-30, 0.0, 0.0))
+    labels = (0, 0, 1, 2, 1)
+    canaries = [_unit(features, label, rows) for features, label in zip(far, labels, strict=True)]
+    nothing = _unit((0.0, 0.0, 0.0), 0, rows)
+    unknown = _unit((1.0, 2.0, 3.0), -1, rows)
+    return neighbours(_base(rows), [nothing, *canaries, unknown], kind)
+
+
+def _scale(asked: Asked, name: str) -> float:
+    return next(draw.scale for draw in asked.draws if draw.name == name)
+
+
+def _numbers(asked: Asked, name: str) -> int:
+    return int(np.prod(next(draw.shape for draw in asked.draws if draw.name == name)))
+
+
+def released_weights(folder: Path) -> Floats:
+    layers, _ = weights.load(folder / "weights.safetensors")
+    return np.concatenate([np.ravel(layer).astype(np.float64) for layer in layers])

@@ -1,0 +1,214 @@
+"""A stage for attacks on the rules themselves: a real config, plan, ledger and feature caches, and made-up records in them.
+
+A rule asks and answers here as it does in a run. What is charged, drawn and published is its own; the audit only holds the
+meter, so that it can answer thousands of times without the ledger's syncs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config import Project
+from dpladder.config.load import overlay, resolve
+from dpladder.config.model import Resources
+from dpladder.data import cache, sealed
+from dpladder.errors import Refused
+from dpladder.jobs.private import Asked, Release
+from dpladder.jobs.task import Task
+from dpladder.plan import dag, stages
+from dpladder.plan.plan import make_plan
+from dpladder.plan.settle import settled
+from dpladder.privacy.accounting.draws import tie
+from dpladder.privacy.accounting.events import Composed, Counted, Event
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.book import State
+from dpladder.privacy.ledger.home import VARIABLE, Home, open_home, subkey
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.store import Work
+
+LINEAGE = "dpladder-audit"
+N0, CLASSES = 50, 3
+ETA = 0.5
+BASE: dict[str, Any] = {
+    "dataset": {"lineage": LINEAGE, "nominal_size": N0, "classes": CLASSES},
+    "features": {"model": "none", "dtype": "float32"},
+    "privacy": {"epsilon": 9.0, "delta": 1e-5},
+    # One step of a known size, so that what is published is a known multiple of its noise.
+    "learner": {"name": "dp_gd", "momentum": 0.0, "free_step": False},
+    "sweep": {"rungs": [], "search": {"eta": [ETA, ETA], "steps": [1, 1]}},
+    "resources": {"threads": 1},
+}
+
+Row = tuple[tuple[float, ...], int]  # features and label
+Unit = tuple[Row, ...]
+Units = tuple[Unit, ...]
+Inputs = Mapping[str, Any]
+NOTHING: Inputs = {"fit": [], "below": []}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One config's jobs, reserved in the ledger of a home of their own."""
+
+    folder: Path
+    project: Project
+
+    @property
+    def home(self) -> Home:
+        return Home(self.folder / "home")
+
+    def task(
+        self, rule: str, wildcards: Mapping[str, str], units: Units, inputs: Inputs = NOTHING
+    ) -> Task[Any]:
+        """The rule's own params, and caches of these units behind every part that it reads."""
+        named = {"experiment": "main", **wildcards}
+        cfg = dag.params(self.project, rule, named)
+        folder = self.folder / "features" / dag.digest(units)[:16]
+        for part in cfg["places"]["features"]:
+            cfg["places"]["features"][part] = str(folder)
+            self._cache(folder / f"{part}.h5", part, units)
+        outputs = ("mean.safetensors", "covariance.safetensors", "statistics.h5", "weights.safetensors")
+        files = (*outputs, "score.json", "metrics.json", "privacy.json")
+        output = {name.split(".")[0]: self.folder / "results" / rule / name for name in files}
+        code = stages.code_of(self.project.main, rule)
+        return Task(rule, named, cfg, code, dict(inputs), output, Resources(threads=1))
+
+    def _cache(self, path: Path, part: str, units: Units) -> None:
+        if path.is_file():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [row for unit in units for row in unit]
+        features = np.array([row[0] for row in rows], np.float32)
+        owners = np.array([place for place, unit in enumerate(units) for _ in unit], np.uint64)
+        arrays: dict[str, NDArray[Any] | sealed.Blocks] = {
+            "features": features,
+            "labels": np.array([row[1] for row in rows], np.int64),
+            "units": np.stack([owners, owners], axis=1).view(np.uint8),
+            "record_ids": np.arange(2 * len(rows), dtype=np.uint64).view(np.uint8).reshape(-1, 16),
+            "checks": np.zeros((len(rows), 16), np.uint8),
+        }
+        facts = cache.claims(self.project.main.features, commitment="", part=part)
+        attrs = {**facts, "identity": "id", "classes": CLASSES, "width": features.shape[1]}
+        sealed.write(path, arrays, attrs, subkey(self.home, "cache"))
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A folder for scenes, which is gone when it is left. `key` makes its homes' keys: an audit repeats."""
+
+    folder: Path
+    key: bytes
+
+    def scene(self, *changes: Mapping[str, Any]) -> Scene:
+        for source in ("none.npz", "public.npz"):  # a config's sources must be there; nobody opens them
+            (self.folder / source).touch()
+        values = overlay(BASE, {"dataset": {"source": f"npz:{self.folder}/none.npz"}})
+        for change in changes:
+            values = overlay(values, change)
+        folder = self.folder / dag.digest(values)[:16]
+        found = Scene(folder, settled(resolve(values)))
+        if not folder.is_dir():
+            found.home.path.mkdir(mode=0o700, parents=True)
+            found.home.key.touch(mode=0o600)
+            found.home.key.write_bytes(self.key)
+            plan = make_plan(found.project, {LINEAGE: State()})
+            ledger = ledgers.open_ledger(open_home(found.home.path), plan.terms[LINEAGE])
+            ledgers.reserve(ledger, plan.items.values())
+        return found
+
+
+@contextlib.contextmanager
+def stage(key: bytes) -> Iterator[Stage]:
+    with tempfile.TemporaryDirectory(prefix="dpladder-audit-") as folder:
+        yield Stage(Path(folder), key)
+
+
+@contextlib.contextmanager
+def within(folder: Path, home: Home) -> Iterator[None]:
+    """As a job of the workflow starts: in its working directory, with the head node's home."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = str(home.path)
+    try:
+        with contextlib.chdir(folder):
+            yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
+
+
+Read = Callable[[Path], Floats]
+"""All the numbers that a job published, from the folder that it wrote."""
+
+
+@dataclass
+class Rule:
+    """One of the workflow's rules in a scene, ready to answer for any units."""
+
+    scene: Scene
+    rule: str
+    read: Read
+    wildcards: Mapping[str, str] = field(default_factory=dict)
+    inputs: Inputs = field(default_factory=lambda: NOTHING)
+    _releases: dict[Units, Release] = field(default_factory=dict)
+
+    def asked(self, units: Units) -> Asked:
+        """The rule's one question about these units, whose charge must be what its noise costs."""
+        if units not in self._releases:
+            module = import_module(f"dpladder.jobs.{stages.module_of(self.rule)}")
+            task = self.scene.task(self.rule, self.wildcards, units, self.inputs)
+            with within(self.scene.folder, self.scene.home):
+                self._releases[units] = module.release_of(task)
+        [asked] = self._releases[units].asked
+        tie([Counted(spend.event, spend.count) for spend in asked.spends], tuple(asked.draws))
+        return asked
+
+    def run(self, units: Units, meter: Meter, as_asked: Asked) -> Floats:
+        asked = self.asked(units)
+        if (list(asked.spends), tuple(asked.draws)) != (list(as_asked.spends), tuple(as_asked.draws)):
+            raise Refused(f"{self.rule} charges, or draws, by its data. Make both of public figures alone.")
+        with (
+            within(self.scene.folder, self.scene.home),
+            tempfile.TemporaryDirectory(dir=self.scene.folder) as folder,
+        ):
+            self._releases[units].produce([Work(0, meter, Path(folder))])
+            return self.read(Path(folder))
+
+    def mechanism(
+        self,
+        name: str,
+        scale: Callable[[Asked], float | Floats],
+        neighbours: Sequence[tuple[Units, Units]],
+        tight: bool = False,
+        winner: Event | None = None,
+        effort: float = 0.5,
+    ) -> Mechanism:
+        """As its auditor sees it: the events are those that the ledger would be charged."""
+        asked = self.asked(neighbours[0][0])
+        events = tuple(Counted(spend.event, spend.count) for spend in asked.spends)
+        return Mechanism(
+            name=name,
+            event=Composed(events),
+            draws=tuple(asked.draws),
+            scale=scale(asked),
+            run=partial(self.run, as_asked=asked),
+            neighbours=tuple(neighbours),
+            relation=self.scene.project.main.privacy.relation,
+            tight=tight,
+            winner=winner,
+            effort=effort,
+        )

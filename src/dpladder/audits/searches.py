@@ -1,0 +1,72 @@
+"""Every private search, attacked in the rule that runs it: the model that it puts out, with all that it trained kept secret.
+
+On records that contribute nothing the model is the noise of one training, and no more; without noise a unit moves it by what
+that training is charged, and no more; and nobody may tell two neighbours apart by more than the whole search claims. What
+the winner's choice adds is far below that claim: for it, tests/statistical looks at whole searches of toys.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dpladder.audits.rules import CAPS, EPSILON, Kind, pairs, released_weights, terms
+from dpladder.audits.scene import ETA, N0, Rule, Stage
+from dpladder.config.learner_sections import names
+from dpladder.config.search_sections import SEARCHES
+from dpladder.errors import BadInput
+from dpladder.jobs.private import Asked
+from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
+from dpladder.privacy.audit.attack import Mechanism
+
+SHARE = 0.3  # of a run's mu^2, for its score
+FEW: dict[str, Any] = {"mean": 2.0, "padded": False}  # runs that hardly cost time
+ATTACKED: dict[str, dict[str, Any]] = {
+    "random_search": {},
+    "naive_composition": {"runs": 3},
+    "papernot_steinke": FEW,
+    "liu_talwar": FEW,
+    "dp_hypo": FEW,
+    "koskela_kulkarni": {**FEW, "apart": False},
+    "propose_test": {"parts": 2, "candidates": 2},
+}
+
+
+def known() -> Iterator[str]:
+    """The searches that a config can name."""
+    return (name for section in SEARCHES for name in names(section))
+
+
+def search(stage: Stage, name: str) -> Mechanism:
+    kind: Kind = "add_remove" if name == "koskela_kulkarni" else "replace_one"
+    options: Mapping[str, Any] = {
+        "hpo": {"name": name, **ATTACKED[name]},
+        "sweep": {"select": {"share": SHARE}},
+        # Where units are replaced, a search may not share its total with a private test part.
+        "dataset": {"public_test": f"npz:{stage.folder}/public.npz"},
+    }
+    rule = Rule(
+        stage.scene(terms(kind), options), "private_search", released_weights, {"target": f"{EPSILON:g}"}
+    )
+    asked = rule.asked(pairs(kind)[0][0])
+    winner = put_out(asked.spends[0].event, scored=name not in ("random_search", "propose_test"))
+    moved = 2.0 if kind == "replace_one" else 1.0  # of the clip, by one unit of any cap
+
+    def scale(_: Asked) -> float:
+        return ETA * winner.sigma * moved / N0
+
+    title = f"search {name} {kind} cap {CAPS[kind]}"
+    return rule.mechanism(title, scale, pairs(kind), winner=winner, effort=0.25)
+
+
+def put_out(event: Event, scored: bool) -> Gaussian:
+    """What the weights that a search puts out cost by themselves: a run's share for its weights, or the final training."""
+    match event:
+        case RepeatAndSelect(Gaussian(sigma)):
+            return Gaussian(sigma / math.sqrt(1 - SHARE))
+        case SubsetSelect(final=final):
+            return final
+        case Gaussian(sigma):
+            return Gaussian(sigma / math.sqrt(1 - SHARE)) if scored else event
+    raise BadInput(f"nobody knows what a search that is charged as {event} puts out: say so here.")

@@ -1,0 +1,66 @@
+"""`dpladder check`: what a run would read, for the operator's eyes alone. It writes nothing but what is asked for, and that
+into the private folder; its exit code tells nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+
+from dpladder.config import Config, Project
+from dpladder.config.model import Dataset
+from dpladder.data.census import census, contact_sheet, looked_into, report
+from dpladder.data.files import write_private
+from dpladder.data.prepare import Part, Survey, survey
+from dpladder.errors import BadInput
+from dpladder.jobs.prepare_dataset import keys_of
+from dpladder.network.language import check_packages
+from dpladder.network.public import check_name
+from dpladder.plan.settle import opened
+from dpladder.privacy.ledger.home import open_home
+
+PUBLIC: tuple[Part, ...] = ("validation", "test", "sample")
+
+
+def check(configs: Sequence[Path], sheet: bool) -> None:
+    """Print what each source of a project holds, one after the other."""
+    project = opened(configs)
+    for features in (config.features for config in project.experiments.values()):
+        if features.takes == "texts":
+            check_packages(features.model)
+        elif features.takes == "images":
+            check_name(features.model)
+    keys = keys_of(open_home())  # the run's own: a unit lies here in the part where it will lie
+    print(
+        "For your eyes only: what follows is private. Only a contact sheet is written, into the private folder.\n"
+    )
+    for config, part in _sources(project):
+        found = survey(config.dataset, keys, part)
+        print(report(looked_into(census(found), found.source)))
+        if sheet:
+            print(f"contact sheet: {_write_sheet(config, found, part)}\n")
+
+
+def _sources(project: Project) -> Iterator[tuple[Config, Part | None]]:
+    """Each source once, with the first experiment that reads it."""
+    seen: set[tuple[Dataset, Part | None]] = set()
+    for config in project.experiments.values():
+        public = [part for part in PUBLIC if getattr(config.dataset, f"public_{part}") is not None]
+        for part in (None, *public):
+            what = (config.dataset, part)
+            if what not in seen:
+                seen.add(what)
+                yield config, part
+
+
+def _write_sheet(config: Config, found: Survey, part: Part | None) -> Path:
+    if found.source.kind in ("features", "texts"):
+        raise BadInput(
+            f"{found.source.name} holds {found.source.kind}, not images: leave --contact-sheet out."
+        )
+    name = "contact-sheet.png" if part is None else f"contact-sheet-{part}.png"
+    path = Path(config.paths.private) / config.dataset.lineage / "check" / name
+    content = BytesIO()
+    contact_sheet(found).save(content, "PNG")
+    write_private(path, content.getvalue())
+    return path

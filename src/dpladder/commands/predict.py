@@ -1,0 +1,53 @@
+"""`dpladder predict`: a table of classes and probabilities for images or features."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpladder.data.prepare import place_of
+from dpladder.errors import BadInput
+from dpladder.use.model import Model, load
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WRITERS = (".csv", ".parquet")
+
+
+def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
+    if output is not None and output.suffix not in WRITERS:
+        raise BadInput(f"--output {output}: it must end in one of {', '.join(WRITERS)}.")
+    import pandas as pd
+
+    model = load(model_file(path), network)
+    table = pd.concat([_table(model, given) for given in inputs])
+    if output is None:
+        table.to_csv(sys.stdout, index=False)
+    elif output.suffix == ".csv":
+        table.to_csv(output, index=False)
+    else:
+        table.to_parquet(output, index=False)
+
+
+def model_file(path: Path) -> Path:
+    """The file itself, or the only final model in a folder of results."""
+    if not path.is_dir():
+        return path
+    found = sorted({*path.glob("weights.safetensors"), *path.glob("**/final/*/weights.safetensors")})
+    if len(found) != 1:
+        told = ", ".join(map(str, found)) or "no final model"
+        raise BadInput(f"{path} holds {told}. Name one file: final/<epsilon>/weights.safetensors.")
+    return found[0]
+
+
+def _table(model: Model, given: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    source, found = model.predict_file(given)
+    records = [place_of(source, index) for index in range(len(found.problems))]
+    facts = pd.DataFrame({"input": str(given), "record": [*map(str, records)], "class": found.labels})
+    odds = pd.DataFrame(found.probabilities, columns=[f"p({name})" for name in found.classes])
+    return facts.assign(problem=[problem or "" for problem in found.problems]).join(odds)

@@ -1,0 +1,157 @@
+"""Projects: folders of their own, outside the clone, that share its installation and one home."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from dpladder.config.section import NAME_PATTERN
+from dpladder.errors import BadInput
+from dpladder.plan.startup import DEMO, SOURCE
+
+CONFIG = "config.yaml"
+CLONE = SOURCE.parent
+PROFILES = CLONE / "workflow" / "profiles"
+SLURM = "--slurm"
+
+RUN_HELP = f"""usage: dpladder run [CONFIG ...] [{SLURM}] [arguments of snakemake ...]
+
+Start the workflow on a project. CONFIG: config files, later ones over earlier ones, or a folder with a {CONFIG}; none:
+{CONFIG} here, else the demo's. Everything is read and written in the folder of the first config; for a config of the
+clone's own, here.
+
+  {SLURM}      submit the jobs to a SLURM cluster (docs/cluster.md)
+  -n           say what would run, and run nothing
+  plan         write the price to results/plan.json, and run nothing else
+  --report report.html   the finished run's report
+  -h, --help   this text; for the rest: snakemake --help"""
+
+TEMPLATE = """# What this project trains, and what it may spend. Every value here is public: choose it before you look at the data.
+# All keys: {reference}
+dataset:
+  lineage: {lineage}  # the data's name for life: every later version of the same data keeps it
+  # folder:<path> (a folder per class) or csv:<path> (columns path, label), relative to this file's folder. Features of your
+  # own: hdf5:, npz: or parquet:<path>, with features.model: none.
+  source: folder:data
+  nominal_size: 1000  # about how many people or records train: a round figure that you may tell everybody
+  classes: [first, second]  # all classes that there may be; a label that is not here counts as nothing
+features:
+  model: efficientnet_lite0  # a public network; or any of timm's, with weights: pretrained or a checkpoint's path
+  image_size: 224
+privacy:
+  epsilon: 2.0  # the final model's total, its search included
+  delta: 1.0e-06  # well below 1 / nominal_size; fixed for the lineage's life
+  lifetime: {{epsilon: 8.0}}  # the most that may ever be spent on this data; fixed for the lineage's life
+"""
+
+IGNORED = """# Private: never in a repository.
+/data/
+/private/
+
+# Public, and made again by `dpladder run`. Take out results/ to keep what was released.
+/results/
+/benchmarks/
+/logs/
+/report.html
+/.snakemake/
+"""
+
+README = """# {name}
+
+A dpladder project. In this folder, with the environment of the clone active (`. {clone}/.venv/bin/activate`):
+
+```
+dpladder check                       # what would be read, for your eyes only; nothing is spent
+dpladder plan                        # the price, before anything is read
+dpladder run                         # tune and train
+dpladder verify results              # recompose the statement, without the data
+dpladder predict results INPUT...    # use the model
+dpladder run --report report.html    # the report of a finished run
+```
+
+`config.yaml` says what is trained, `results/privacy.md` what is guaranteed. `data/` and `private/` are never shared. The
+ledger, the noise key and all that was released lie in `~/.dpladder` (`DPLADDER_HOME`): back that folder up.
+"""
+
+
+def init(folder: Path) -> None:
+    """Make a project that needs nothing but its own data and public figures."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(f"{folder} is there already. Name a new folder.")
+    name = folder.absolute().name
+    lineage = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")
+    lineage = lineage if re.fullmatch(NAME_PATTERN, lineage) else "my-data"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "data").mkdir(mode=0o700)
+    config = TEMPLATE.format(lineage=lineage, reference=CLONE / "config" / "README.md")
+    (folder / CONFIG).write_text(config, "utf-8")
+    (folder / ".gitignore").write_text(IGNORED, "utf-8")
+    (folder / "README.md").write_text(README.format(name=name, clone=CLONE), "utf-8")
+
+
+@contextlib.contextmanager
+def entered(given: Sequence[Path]) -> Iterator[list[Path]]:
+    """The config files that were named, in the folder that their paths are relative to."""
+    folder, configs = project_of(given)
+    with contextlib.chdir(folder):
+        yield configs
+
+
+def project_of(given: Sequence[Path]) -> tuple[Path, list[Path]]:
+    """The working directory of a project, and its config files."""
+    own = Path(CONFIG)
+    configs = [_config(path).absolute() for path in given or [own if own.is_file() else DEMO]]
+    first = configs[0].resolve()
+    return Path.cwd() if first.is_relative_to(DEMO.parent) else first.parent, configs
+
+
+def _config(path: Path) -> Path:
+    found = path / CONFIG if path.is_dir() else path
+    if not found.is_file():
+        raise BadInput(f"{found} does not exist. Name a config file, or a folder that `dpladder init` made.")
+    return found
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Let Snakemake take over this process."""
+    if {"-h", "--help"} & set(arguments):
+        print(RUN_HELP)
+        return 0
+    folder, command = command_of(arguments)
+    os.chdir(folder)
+    _become(command)
+
+
+def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
+    """Where Snakemake is to run, and how it is called."""
+    snakefile = CLONE / "Snakefile"
+    if not snakefile.is_file():
+        raise BadInput(
+            f"{snakefile} does not exist: the workflow runs from a clone of dpladder, by its .venv."
+        )
+    given = [Path(argument) for argument in _leading(arguments)]
+    folder, configs = project_of(given)
+    others = [argument for argument in arguments[len(given) :] if argument != SLURM]
+    profile = PROFILES / ("slurm" if SLURM in arguments else "default")
+    return folder, [
+        *(sys.executable, "-m", "snakemake", "--snakefile", str(snakefile)),
+        *("--workflow-profile", str(profile), *others, "--configfile", *map(str, configs)),
+    ]
+
+
+def _leading(arguments: Sequence[str]) -> Iterator[str]:
+    """The configs stand before the first argument that is none."""
+    for argument in arguments:
+        if not (argument.endswith((".yaml", ".yml")) or (Path(argument) / CONFIG).is_file()):
+            return
+        yield argument
+
+
+def _become(command: list[str]) -> NoReturn:
+    sys.stdout.flush()
+    os.execv(command[0], command)

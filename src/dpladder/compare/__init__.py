@@ -1,0 +1,1 @@
+"""Contests on data declared public: learners and searches side by side at equal totals."""

@@ -1,0 +1,210 @@
+"""Searches against each other on public data: any of them, with any learners, at any totals, side by side.
+
+Each entry pays inside its total for all that it needs: its trials, their scores, its final training. Noise is seeded and
+accounted as in a release; nothing here is one.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dpladder.config.learner_sections import Learner
+from dpladder.config.model import Resources
+from dpladder.learn.interface import Constants, Data, Declaration
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.draws import Shape, tie
+from dpladder.privacy.accounting.events import Counted, Gaussian, Job
+from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.privacy.release.noise import ResearchNoise
+from dpladder.privacy.release.publish import Noise
+from dpladder.search.asking import Answer, Ask, Asking, Found, Setting, Units, trainings
+from dpladder.search.asking import Method as Searching
+from dpladder.search.bench import Bench, Training, answers, correct
+from dpladder.search.space import Space
+
+GRID, GRID_REPEATS = 13, 8
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Public data, cut once into what is trained on and what is tested on."""
+
+    train: Data
+    test: Data
+    constants: Constants
+    terms: Terms
+    resources: Resources
+    seed: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A way to search, what it is told, and what it trains."""
+
+    name: str
+    way: Searching
+    setting: Setting
+    learner: Learner
+
+
+@dataclass(frozen=True)
+class Row:
+    """Test accuracy of what an entry puts out, and what a repeat takes."""
+
+    name: str
+    epsilon: float
+    mean: float
+    sd: float
+    p10: float
+    repeats: int
+    trainings: float  # one on a part of the data counts by the part's size
+    seconds: float  # of one core: a training has its share, by steps, of the time of those that it shared passes with
+    search: float  # share of mu^2 that did not go into the weights that were put out
+
+
+@dataclass(frozen=True)
+class Straight:
+    """No search: the whole total on one training."""
+
+    def declare(self, setting: Setting) -> Declaration:
+        return Declaration((Counted(Gaussian(gdp.sigma(setting.mu, 1))),), (trainings(setting.mu),))
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        [answer] = yield [Ask(1.0, setting.mu)]
+        return Found(1.0, setting.mu, answer.weights)
+
+
+@dataclass
+class Run:
+    """One search under way: what it asks for next, and what it has used so far."""
+
+    name: str
+    entry: Entry
+    asking: Asking
+    meter: Meter
+    asks: list[Ask] = field(default_factory=list)
+    found: Found | None = None
+    trainings: float = 0.0
+    seconds: float = 0.0
+
+    def step(self, answers: list[Answer] | None = None) -> None:
+        try:
+            self.asks = next(self.asking) if answers is None else self.asking.send(answers)
+        except StopIteration as done:
+            self.asks, self.found = [], done.value
+            self.meter.close()
+
+
+class PublicMeter(Meter):
+    """Quick draws for public data alone: a hash for each stream, and normals straight from numpy. Hardened ones would be
+    half of the time. It stands on ResearchNoise of its own making, which refuses every lineage that is not public."""
+
+    def __init__(self, draws: Sequence[Draw], arena: Arena, name: str) -> None:
+        super().__init__(draws, self)
+        job = Job("contest", "search", (("name", name),))
+        self._stem = ResearchNoise(arena.terms, job, arena.seed).stream("contest", 0)
+
+    def stream(self, name: str, index: int) -> bytes:
+        return hmac.digest(self._stem, f"{name} {index}".encode(), "sha256")
+
+    def noise(self, name: str, shape: Shape) -> Noise:
+        if self._declared[name].distribution == "laplace":
+            return super().noise(name, shape)
+        seed = np.frombuffer(self._take(name, "gaussian", shape), np.uint32)
+        drawn = np.random.Generator(np.random.SFC64(seed)).normal(0.0, 1.0, shape)
+        return Noise(drawn, self._declared[name].scale)
+
+
+def contest(arena: Arena, entries: Sequence[Entry], repeats: int) -> list[Row]:
+    """Every entry's search `repeats` times, all of them side by side. Repeats differ in public draws and in noise."""
+    runs = [started(arena, entry, repeat) for entry in entries for repeat in range(repeats)]
+    while pending := [run for run in runs if run.asks]:
+        answer(arena, pending)
+    by_entry = [runs[first : first + repeats] for first in range(0, len(runs), repeats)]
+    return [summary(arena, entry, own) for entry, own in zip(entries, by_entry, strict=True)]
+
+
+def oracle(arena: Arena, setting: Setting, learner: Learner) -> float:
+    """The best mean test accuracy over a grid of the range, each training with the whole total: what no private search knows."""
+    space = Space(setting.search, learner, setting.constants)
+    trainings = [
+        Training(f"oracle {setting.epsilon} {place} {again}", Ask(r, setting.mu), learner, setting.search)
+        for place in np.geomspace(*space.range(), GRID).tolist()
+        for r in [space.r(place, setting.mu)]
+        for again in range(GRID_REPEATS)
+    ]
+    found, _ = answers(_bench(arena), trainings)
+    right = correct([one.weights for one in found], arena.test)
+    return float(right.reshape(GRID, GRID_REPEATS).mean(axis=1).max()) / len(arena.test.labels)
+
+
+def started(arena: Arena, entry: Entry, repeat: int) -> Run:
+    """A search with public draws and secrets of its own."""
+    search = entry.setting.search.model_copy(update={"seed": repeat})
+    entry = replace(entry, setting=replace(entry.setting, search=search, learner=entry.learner))
+    name = f"{entry.name} {entry.setting.epsilon} {repeat}"
+    declared = entry.way.declare(entry.setting)
+    tie(declared.events, declared.draws)
+    meter = PublicMeter(declared.draws, arena, name)
+    for draw in declared.draws:
+        if draw.distribution == "within":
+            meter.within(draw.name)  # its trainings have quick meters of their own
+    run = Run(name, entry, entry.way.run(entry.setting, meter, _units(arena.train)), meter)
+    run.step()
+    return run
+
+
+def answer(arena: Arena, pending: Sequence[Run]) -> None:
+    """Trains what all searches ask for at once, and answers each, until none asks for more."""
+    trainings = [
+        Training(f"{run.name} {run.trainings} {place}", ask, run.entry.learner, run.entry.setting.search)
+        for run in pending
+        for place, ask in enumerate(run.asks)
+    ]
+    found, seconds = answers(_bench(arena), trainings)
+    first = 0
+    for run in pending:
+        own = slice(first, first := first + len(run.asks))
+        run.trainings += sum(ask.share for ask in run.asks)
+        run.seconds += sum(seconds[own])
+        run.step(found[own])
+
+
+def summary(arena: Arena, entry: Entry, runs: Sequence[Run]) -> Row:
+    found = [run.found for run in runs if run.found]
+    heads = [one.weights for one in found if one.weights is not None]
+    accuracy = np.full(len(runs), 1.0 / arena.constants.classes)  # without weights there is a guess
+    if heads:
+        able = [one.weights is not None for one in found]
+        accuracy[able] = correct(heads, arena.test) / len(arena.test.labels)
+    return Row(
+        name=entry.name,
+        epsilon=entry.setting.epsilon,
+        mean=float(accuracy.mean()),
+        sd=float(accuracy.std(ddof=1)) if len(runs) > 1 else 0.0,
+        p10=float(np.percentile(accuracy, 10)),
+        repeats=len(runs),
+        trainings=float(np.mean([run.trainings for run in runs])),
+        seconds=float(np.mean([run.seconds for run in runs])),
+        search=1.0 - float(np.mean([one.mu**2 for one in found])) / entry.setting.mu**2,
+    )
+
+
+def _units(data: Data) -> Units:
+    """Whose each record is; in public data without units, its own number."""
+    if data.units is not None:
+        return data.units
+    numbers = np.arange(len(data.labels), dtype=np.uint64)
+    return np.stack([numbers, numbers], axis=1).view(np.uint8)
+
+
+def _bench(arena: Arena) -> Bench:
+    def meter(training: Training, draws: Sequence[Draw]) -> Meter:
+        return PublicMeter(draws, arena, training.name)
+
+    return Bench(arena.train, arena.constants, arena.resources, meter)

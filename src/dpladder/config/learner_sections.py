@@ -1,0 +1,301 @@
+"""The learners' sections: one class for each method, with the options that it reads and no others.
+
+`searches` says what the ladder's r stands for. `rate`: r is the total step size eta * steps. `ridge`: r is 1/lambda,
+because ridge regression at lambda is close to gradient flow stopped at time 1/lambda (Ali, Kolter & Tibshirani 2019).
+None: there is nothing to search, so there is no ladder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+from pydantic import Field, TypeAdapter, model_validator
+
+from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
+
+Searched = Literal["rate", "ridge"] | None
+
+# Far above any use, and far below where float32 products overflow.
+Clip = Annotated[Positive, Field(le=1e6, description="C, the L2 bound on one unit's gradient")]
+Radius = Annotated[
+    Positive, Field(le=1e4, description="records are scaled into a ball of this public radius first")
+]
+
+
+SamplingRate = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=1,
+        description="1: full batch, which costs exactly its Gaussian; below 1: a Poisson sample of the units at each step",
+    ),
+]
+
+
+class Descending(Section):
+    """What every descent along noised, clipped gradients reads."""
+
+    name: str
+    clip: Clip = 1.0
+    weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
+    bias: bool = Field(False, description="append a constant feature")
+    init: Literal["zero", "random"] = Field(
+        "zero", description="initial weights; random ones come from the public seed"
+    )
+    sampling_rate: SamplingRate = 1.0
+    average: Literal["none", "ema", "swa"] = Field(
+        "none", description="which iterate is released: the last, or an average of released ones"
+    )
+    augment: Annotated[int, Field(ge=1, le=64)] = Field(
+        1,
+        description="views per image of the training part, at no further cost: the image and fixed crops of it, whose gradients are averaged before clipping",
+    )
+    free_step: bool = Field(False, description="one last step along the last direction, free post-processing")
+
+
+class Descent(Descending):
+    """Full-batch gradient descent with momentum (Panda et al.), on a linear head or with one hidden layer."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_gd", "dp_mlp"] = Field(
+        "dp_gd",
+        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the same with one hidden layer",
+    )
+    momentum: Fraction = Field(0.9, description="heavy-ball momentum")
+    free_step: bool = Field(True, description="one last step along the momentum buffer, free post-processing")
+
+
+class Adam(Descending):
+    """DP-Adam on a linear head (Mehta et al.). A step moves each weight by about eta, whatever the gradient's scale: let
+    sweep.search.eta reach down to 0.001."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_adam"] = "dp_adam"
+    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="decay of the two moments")
+    stability: Positive = Field(1e-8, description="added to the root of the second moment")
+
+
+class AdamNoSecondMoment(Descending):
+    """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM). sweep.search.eta as for
+    dp_adam."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_adam_wosm"] = "dp_adam_wosm"
+    beta: Fraction = Field(0.9, description="decay of the first moment")
+    stability: Positive = Field(1e-8, description="added to the noise level")
+
+
+class Lora(Section):
+    """Low-rank adapters beside frozen matrices: up @ down is added to each (Hu et al. 2021)."""
+
+    rank: Count = Field(4, description="rows of down, columns of up")
+    alpha: Positive = Field(8.0, description="up @ down is multiplied by alpha / rank")
+    targets: tuple[str, ...] = Field(
+        ("*",),
+        min_length=1,
+        description="patterns of the names of linear and convolution layers; *: all of them",
+    )
+
+
+class FineTune(Descending):
+    """Fine-tuning of the public network itself, above `features.until`, with a linear head on top. Weights start at the
+    public ones, and what is released is the difference from them; weight_decay pulls back to them."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_finetune"] = "dp_finetune"
+    trains: Literal["head", "norm_and_bias", "last_block", "all", "lora"] | tuple[str, ...] = Field(
+        "last_block",
+        description="what is trained beside the head: nothing; vectors alone (BitFit); the last block, and what follows it; all above the cut; adapters; or what these patterns of tensor names fit",
+    )
+    lora: Lora = Field(default_factory=Lora, description=Lora.__doc__)
+    optimizer: Literal["momentum", "adam"] = Field(
+        "momentum", description="what makes a direction of the noised gradients"
+    )
+    momentum: Fraction = Field(0.9, description="heavy-ball momentum, with optimizer: momentum")
+    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="decay of the two moments, with adam")
+    stability: Positive = Field(1e-8, description="added to the root of the second moment, with adam")
+
+
+class Covariance(Section):
+    """A noised feature covariance, released once and shared by every training with equal keys."""
+
+    epsilon: Positive = Field(description="epsilon of the noised covariance alone, at the lineage's delta")
+
+
+Alpha = Annotated[float, Field(gt=0, le=1)]
+
+
+class Statistics(Section):
+    """All noised sums of DP-LS, released once and shared. Trials are free solutions of them at other alpha and lambda, and
+    pay for their scores alone; the final training makes the same sums more exact with what its total leaves. The file
+    holds 2 d^2 bytes for each class and one more: 0.33 GB at 1,280 features and 100 classes."""
+
+    epsilon: Positive = Field(description="epsilon of the noised sums together, at the lineage's delta")
+    alpha: tuple[Alpha, ...] = Field(
+        (),
+        description="public values that trials take in turn, the final training the best trial's; empty: learner.alpha",
+    )
+
+
+class LeastSquares(Section):
+    """DP-LS: ridge regression, weighted by class, from noised second moments (Mehta et al.). The ladder's r is 1/lambda,
+    in the range that sweep.search gives r."""
+
+    searches: ClassVar[Searched] = "ridge"
+    steps: ClassVar[int] = 1
+    name: Literal["dp_ls"] = "dp_ls"
+    radius: Radius = 1.0
+    alpha: Alpha = Field(0.1, description="weight of all records beside a class's own, free post-processing")
+    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
+    statistics: Statistics | None = Field(None, description=Statistics.__doc__)
+
+    @model_validator(mode="after")
+    def _one_of_them_is_shared(self) -> LeastSquares:
+        if self.covariance and self.statistics:
+            raise ValueError("statistics hold the covariance already; name one of the two")
+        return self
+
+    def of_trial(self, number: int) -> LeastSquares:
+        """As one trial reads it, and the final training behind the best one."""
+        values = (self.statistics and self.statistics.alpha) or (self.alpha,)
+        return self.model_copy(update={"alpha": values[number % len(values)]})
+
+
+class Newton(Section):
+    """DP-Newton: noised gradients and Hessians of logistic regression, class by class (Mehta et al.). The ladder's r is
+    1/lambda, in the range that sweep.search gives r."""
+
+    searches: ClassVar[Searched] = "ridge"
+    name: Literal["dp_newton"] = "dp_newton"
+    radius: Radius = 1.0
+    steps: Count = Field(10, description="Newton steps")
+    link: Literal["softmax", "sigmoid"] = Field(
+        "softmax",
+        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, as published",
+    )
+
+
+class FeatureCovariance(Section):
+    """DP-FC: gradient descent preconditioned by the noised feature covariance (Mehta et al.)."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_fc"] = "dp_fc"
+    clip: Clip = 1.0
+    radius: Radius = 1.0
+    damping: Positive = Field(0.1, description="added to every eigenvalue of the mean covariance")
+    covariance: Covariance | None = Field(None, description=Covariance.__doc__)
+
+
+class HyperparameterFree(Section):
+    """HyFreeDP on a linear head: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
+
+    searches: ClassVar[Searched] = None
+    name: Literal["hyfree_dp"] = "hyfree_dp"
+    steps: Count = Field(50, description="training steps")
+    eta: Positive = Field(1.0, description="first learning rate; private losses move it")
+    every: Count = Field(5, description="K, steps from one look at the losses to the next")
+    gamma: Annotated[float, Field(gt=1, allow_inf_nan=False)] = Field(
+        1.01, description="noise on gradients over what it would be without losses to pay for"
+    )
+    points: Literal[3, 5] = Field(3, description="losses at each look: here, and one or two steps either way")
+    loss_noise: Literal["gaussian", "laplace"] = Field(
+        "gaussian", description="of the losses; laplace needs sampling_rate 1"
+    )
+    optimizer: Literal["sgd", "momentum", "adamw"] = Field(
+        "sgd", description="what makes a direction of the noised gradients; the losses are looked at along it"
+    )
+    weight_decay: NonNegative = Field(0.0, description="decoupled, as AdamW's")
+    sampling_rate: SamplingRate = 1.0
+    bias: bool = Field(False, description="append a constant feature")
+
+    @model_validator(mode="after")
+    def _laplace_sees_everybody(self) -> HyperparameterFree:
+        if self.loss_noise == "laplace" and self.sampling_rate < 1:
+            raise ValueError(
+                "loss_noise laplace beside Gaussian gradients on one sample has no known cost; use gaussian, or sampling_rate 1"
+            )
+        return self
+
+
+class ZerothOrder(Section):
+    """DP-ZO on a linear head: steps along public random directions, by noised differences of the loss (Tang et al.).
+    Directions have length 1, so that eta means what it means elsewhere; many more steps than elsewhere pay."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_zo"] = "dp_zo"
+    clip: Annotated[
+        Positive, Field(le=1e6, description="C, the bound on one unit's difference of losses")
+    ] = 1.0
+    smoothing: Positive = Field(1.0, description="phi, how far along a direction the loss is looked at")
+    noise: Literal["gaussian", "laplace"] = Field(
+        "gaussian",
+        description="of the noised difference; laplace makes each step pure DP, and is charged as its Gaussian bound",
+    )
+    bias: bool = Field(False, description="append a constant feature")
+
+
+class OneStep(Section):
+    """A single step of DP-Adam from zero on a linear head. The rate scales the weights and changes no prediction."""
+
+    searches: ClassVar[Searched] = None
+    steps: ClassVar[int] = 1
+    name: Literal["one_step"] = "one_step"
+    clip: Clip = 1.0
+    eta: Positive = Field(0.01, description="the learning rate")
+    stability: Positive = Field(
+        1e-8, description="added to the gradient's size; a large one keeps its direction"
+    )
+    bias: bool = Field(False, description="append a constant feature")
+
+
+class StepSizeFree(Descending):
+    """Gradient descent on a linear head whose step sizes grow with what the released gradients show (Prodigy,
+    D-Adaptation)."""
+
+    searches: ClassVar[Searched] = None
+    name: Literal["dp_prodigy"] = "dp_prodigy"
+    steps: Count = Field(50, description="training steps")
+    eta: Positive = Field(1.0, description="d0, a first estimate of how far the optimum is; it only grows")
+    gradient_bound: NonNegative = Field(0.0, description="G, added under the root of the squared gradients")
+    step_sizes: Literal["prodigy", "d_adaptation"] = Field(
+        "prodigy",
+        description="whose they are: Prodigy's, where gradients met at smaller steps count for less, or D-Adaptation's, where all count alike",
+    )
+
+
+Learner = Annotated[
+    Descent
+    | Adam
+    | AdamNoSecondMoment
+    | FineTune
+    | LeastSquares
+    | Newton
+    | FeatureCovariance
+    | HyperparameterFree
+    | ZerothOrder
+    | OneStep
+    | StepSizeFree,
+    Field(discriminator="name"),
+]
+SECTIONS: tuple[Any, ...] = get_args(get_args(Learner)[0])
+DEFAULT = "dp_gd"
+
+
+def learner_of(values: Mapping[str, Any]) -> Learner:
+    """A learner's section from plain values."""
+    return _ADAPTER.validate_json(json.dumps(values))
+
+
+def shares_releases(learner: Any) -> bool:
+    """Whether trainings stand on a release that is paid for beside them."""
+    return any(getattr(learner, name, None) is not None for name in ("covariance", "statistics"))
+
+
+def names(section: Any) -> tuple[str, ...]:
+    """The learners that a section is for."""
+    return get_args(section.model_fields["name"].annotation)
+
+
+_ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)

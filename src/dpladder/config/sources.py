@@ -1,0 +1,64 @@
+"""Where records may come from, one entry each: what stands in the config, who reads it, and what it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Takes = Literal["features", "images", "texts"]
+GENRES = ("law", "history", "wisdom", "prophets", "gospels", "acts", "letters", "apocalypse")
+
+
+@dataclass(frozen=True)
+class SourceKind:
+    """`reader`: a module of `data` and its function. `after`: what the config writes after the name and a colon; a count may be
+    left out. `classes`: what the public knows of them. `holds`: what its records may be; of a table, its columns tell.
+    `columns`: some of them may be named."""
+
+    reader: str
+    after: Literal["", "<path>", "<Name>", "<count>"] = "<path>"
+    classes: int | tuple[str, ...] | None = None
+    folder: bool = False
+    holds: tuple[Takes, ...] = ("images",)
+    columns: bool = False
+
+    @property
+    def written(self) -> str:
+        """What follows the name, in words."""
+        return "[:<count>]" if self.after == "<count>" else f":{self.after}" if self.after else ""
+
+    def fits(self, colon: str, rest: str) -> bool:
+        """Whether a config may write this after the name."""
+        if self.after == "<count>":
+            return rest.isdecimal() or not colon
+        return bool(rest) if self.after else not colon
+
+    @property
+    def own(self) -> bool:
+        """The operator's own files, about which nothing is published."""
+        return self.after == "<path>"
+
+
+SOURCES: Mapping[str, SourceKind] = {
+    "mnist5k": SourceKind("datasets.from_mnist5k", after="", classes=10),
+    "digits": SourceKind("datasets.from_digits", after="", classes=10),
+    "torchvision": SourceKind("datasets.from_torchvision", after="<Name>"),
+    "kjv": SourceKind("verses.from_kjv", after="<count>", classes=GENRES, holds=("texts",)),
+    "web": SourceKind("verses.from_web", after="<count>", classes=GENRES, holds=("texts",)),
+    "folder": SourceKind("sources.from_folder", folder=True),
+    "texts": SourceKind("sources.from_texts", folder=True, holds=("texts",)),
+    "csv": SourceKind("sources.from_csv", holds=("images", "texts")),
+    "jsonl": SourceKind("sources.from_jsonl", holds=("texts",), columns=True),
+    "hdf5": SourceKind("sources.from_hdf5", holds=("features",)),
+    "npz": SourceKind("sources.from_npz", holds=("features",)),
+    "parquet": SourceKind("sources.from_parquet", holds=("features", "texts"), columns=True),
+}
+FORMS = tuple(f"{name}{kind.written}" for name, kind in SOURCES.items())
+
+
+def kind_of(source: str) -> SourceKind | None:
+    """What a config's source is of, if it is written as one of the forms."""
+    name, colon, rest = source.partition(":")
+    kind = SOURCES.get(name)
+    return kind if kind is not None and kind.fits(colon, rest) else None

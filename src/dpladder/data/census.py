@@ -1,0 +1,194 @@
+"""What a source holds, counted for its owner's eyes; and the one bit that a run may act on before anything is spent.
+
+Counts are private: they go to the operator's terminal when asked for, or into the private folder.
+
+**When a run stops.** Wrong paths and misspelt classes make records count as nothing, or leave one class; a run would spend
+its budget on that and report an accuracy of 1. So it stops where most units are lost, or nearly all that count are of one
+class. That shows in an exit code, so no line may lie where one person decides. What is counted are units, of which a person
+is one and moves each count by one. To stop, half of all units and `LEAST` at least must be lost; or `LEAST` or more count,
+and fewer than `LEAST`, and fewer than a tenth of them, are of another class than the most frequent. Data as it is meant
+lies far on one side of every line, a mistake far on the other. A person decides only where all others stand exactly on a
+line: nobody but the operator chooses sources, and who made up such data would learn of that one person alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.data import texts
+from dpladder.data.datasets import class_index, classes
+from dpladder.data.images import decode
+from dpladder.data.parallel import cores, in_order
+from dpladder.data.prepare import PARTS, Survey, missing, place_of
+from dpladder.data.progress import progress
+from dpladder.data.sources import Source, text
+
+LEAST = 50  # units
+SHOWN = 3  # examples of each problem
+LABELS = 20  # unknown labels that are listed
+MEASURED = {"features": "length of a feature vector", "texts": "characters of a text"}
+Place = str | int
+
+
+def cannot_be_meant(units: NDArray[np.uint8], labels: NDArray[np.int64], seen: int) -> bool:
+    """Whether so little counts, of `seen` units, that other data must have been meant. `units` and `labels` are those of
+    the records that were kept; -1 counts as nothing."""
+    known = labels >= 0
+    usable = count_units(units[known])
+    lost = seen - usable
+    if lost >= LEAST and 2 * lost >= seen:
+        return True
+    if usable < LEAST:
+        return False
+    others = count_units(units[known & (labels != np.bincount(labels[known]).argmax())])
+    return others < LEAST and 10 * others < usable
+
+
+def count_units(ids: NDArray[np.uint8]) -> int:
+    return len(set(map(bytes, ids)))
+
+
+@dataclass(frozen=True)
+class Census:
+    """`parts`: the records of each part that count, by class. `problems`: the records that count as nothing, or twice, by
+    what is wrong with them. `sizes`: how long feature vectors are, how large images."""
+
+    source: str
+    rows: int
+    records: int
+    units: int
+    usable: int  # units with a record that counts
+    parts: Mapping[str, Mapping[str, int]]
+    labels: Mapping[str, int]  # those that name no class
+    problems: Mapping[str, Sequence[Place]]
+    sizes: str = "not looked at"
+
+
+def census(found: Survey) -> Census:
+    """From what a survey read, without a second look at the records."""
+    source, known = found.source, classes(found.dataset, found.source.name)
+    class_of, names = class_index(known), range(known) if isinstance(known, int) else known
+    counting = [row for row in found.kept if row.label >= 0]
+    counts = Counter((row.part, row.label) for row in counting)
+    given = Counter(map(text, source.labels))
+    return Census(
+        source=source.name,
+        rows=len(source.labels),
+        records=len(found.kept),
+        units=len(found.units),
+        usable=len({row.unit for row in counting}),
+        parts={
+            part: {str(name): counts[place, label] for label, name in enumerate(names)}
+            for place, part in enumerate(PARTS)
+            if any(row.part == place for row in found.kept)
+        },
+        labels={label: count for label, count in given.most_common() if class_of(label) < 0},
+        problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
+    )
+
+
+def _grouped(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
+    grouped: dict[str, list[Place]] = {}
+    for check, place in problems:
+        grouped.setdefault(check, []).append(place)
+    return grouped
+
+
+def looked_into(counted: Census, source: Source) -> Census:
+    """With a look into every record: what cannot be read, and how large the others are."""
+    seen = [*_each(source)]
+    bad = ((found, place_of(source, index)) for index, found in enumerate(seen) if isinstance(found, str))
+    sizes = np.array([found for found in seen if not isinstance(found, str)], np.float64)
+    what = MEASURED.get(source.kind, "shorter side of an image")
+    told = ", ".join(f"{value:.4g}" for value in np.quantile(sizes, (0, 0.5, 1))) if len(sizes) else "none"
+    return replace(
+        counted, problems={**counted.problems, **_grouped(bad)}, sizes=f"{what}, least, median, most: {told}"
+    )
+
+
+def _each(source: Source) -> Iterator[float | str]:
+    """The size of each record, or what is wrong with it."""
+    with progress("looking into records", len(source.labels)) as advance:
+        for found in in_order(lambda index: _size(source, index), range(len(source.labels)), cores()):
+            yield found
+            advance(1)
+
+
+def _size(source: Source, index: int) -> float | str:
+    content = source.read(index)
+    if source.kind == "features":
+        length = float(np.linalg.norm(np.asarray(content, np.float64)))
+        return length if np.isfinite(length) and length > 0 else "features are all zero, or not finite"
+    if isinstance(content, bytes) and not content:
+        return missing(source)
+    if source.kind == "texts":
+        return _characters(content)
+    try:
+        return float(min(decode(content).size))
+    except Exception as error:  # whatever a decoder trips over
+        return f"image cannot be decoded: {_reason(error)}"
+
+
+def _characters(content: bytes) -> float | str:
+    try:
+        return float(len(texts.decode(content)))
+    except ValueError as error:
+        return f"text cannot be read: {error}"
+
+
+def _reason(error: Exception) -> str:
+    """What a decoder says, without the place in memory that Pillow names the file by."""
+    return str(error).partition(" <_io")[0].strip() or type(error).__name__
+
+
+def lines(found: Census) -> Iterator[str]:
+    """A census in words."""
+    yield f"source   {found.source}"
+    yield f"rows     {found.rows:,}"
+    yield f"records  {found.records:,} are kept"
+    yield f"units    {found.units:,}, of which {found.usable:,} count"
+    yield f"sizes    {found.sizes}"
+    for part, counts in found.parts.items():
+        told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+        yield f"part     {part}: {sum(counts.values()):,} that count: {told}"
+    for label, count in [*found.labels.items()][:LABELS]:
+        yield f"label    {label!r} is not in dataset.classes: {count:,} rows"
+    if len(found.labels) > LABELS:
+        yield f"label    and {len(found.labels) - LABELS:,} more that are not in dataset.classes"
+    for check, places in found.problems.items():
+        more = ", ..." if len(places) > SHOWN else ""
+        yield f"problem  {check}: {len(places):,} ({', '.join(map(str, places[:SHOWN]))}{more})"
+
+
+def report(found: Census) -> str:
+    return "".join(f"{line}\n" for line in lines(found))
+
+
+def contact_sheet(found: Survey, side: int = 96, each: int = 10) -> Any:
+    """A few images of each class, a row per class, as a run would see them; blank where one cannot be decoded."""
+    from PIL import Image, ImageDraw, ImageOps
+
+    known = classes(found.dataset, found.source.name)
+    names = [str(name) for name in (range(known) if isinstance(known, int) else known)]
+    rows: dict[int, list[int]] = {label: [] for label in range(-1, len(names))}
+    for row in found.kept:
+        if len(rows[row.label]) < each:
+            rows[row.label].append(row.index)
+    sheet = Image.new("RGB", (side * each, (side + 16) * len(rows)), "white")
+    for line, (label, indices) in enumerate(rows.items()):
+        top = line * (side + 16)
+        name = "counts as nothing" if label < 0 else names[label]
+        ImageDraw.Draw(sheet).text((2, top + 2), name.encode("ascii", "replace").decode(), "black")
+        for place, index in enumerate(indices):
+            try:
+                image = decode(found.source.read(index))
+            except Exception:
+                continue
+            sheet.paste(ImageOps.contain(image, (side - 2, side - 2)), (place * side, top + 16))
+    return sheet

@@ -1,0 +1,178 @@
+"""The public map from a record's stored features to what a training sees: less a mean, at one public length.
+
+Pooled features are mostly positive, so much of a record's length is a mean that tells no class from another, and noise is
+added in proportion to length. The mean may be a public sample's, the network's own by its last norm, or the data's with
+noise (Sun et al. 2023). It had served as a bias, so a constant feature takes its place. The length makes kappa exact
+(search/space.py): a unit of the noise in a logit needs to know how long a record is.
+
+Each record is mapped by itself, so all of this costs nothing beside the noised mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpladder.config.model import Features
+from dpladder.errors import BadInput
+
+BLOCK = 8192  # rows held in float64 at a time
+TINY = 1e-12  # a record that is nothing but the mean has no direction
+
+
+class Publisher(Protocol):
+    """The part of the meter that this mechanism needs."""
+
+    def publish(self, name: str, total: ArrayLike) -> NDArray[np.float64]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """`radius`: of the ball that records are scaled into before a noised mean is taken away, or, where `exact`, the length
+    that they are all scaled to. `constant`: the share of a centred record's length that is a constant feature's."""
+
+    mean: NDArray[np.float64] | None = None
+    radius: float | None = None
+    length: float | None = None
+    constant: float = 0.0
+    exact: bool = False
+
+    def width(self, stored: int) -> int:
+        return stored + self._added
+
+    @property
+    def _added(self) -> bool:
+        return self.mean is not None and self.constant > 0
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[np.float32]:
+        x = np.asarray(rows, np.float64)
+        if self.radius is not None:
+            x = within(x, self.radius, self.exact)
+        if self.mean is not None:
+            x = x - self.mean
+        if self.length is not None:
+            x = to_length(x, self.length)
+        if self._added:
+            x = np.concatenate([x * (1 - self.constant**2) ** 0.5, self._column(x)], axis=-1)
+        return x.astype(np.float32)
+
+    def _column(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        whole = _lengths(x) if self.length is None else np.full((*x.shape[:-1], 1), self.length)
+        return self.constant * whole
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """Features as a training sees them, mapped when they are read: what does not fit into memory is never copied."""
+
+    stored: NDArray[Any]
+    map: Map
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.stored.shape[:-1], self.map.width(self.stored.shape[-1]))
+
+    @property
+    def ndim(self) -> int:
+        return self.stored.ndim
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+        return self.map(self.stored[rows])
+
+
+def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float, bool]:
+    """Where records are scaled to before their mean is noised: into a ball of their own, or all to the public length."""
+    if radius is not None:
+        return radius, False
+    if length == "as_is":
+        raise BadInput("features.mean needs a radius where features.length is as_is.")
+    return length, True
+
+
+def noised_mean(
+    features: NDArray[Any],
+    labels: NDArray[Any],
+    radius: float,
+    n0: int,
+    meter: Publisher,
+    exact: bool = False,
+) -> NDArray[np.float64]:
+    """The sum over valid records, each scaled into the ball of this radius or, where `exact`, to its edge, with the noise
+    declared for it, over n0. One record moves the sum by at most `radius`."""
+    total = np.zeros(features.shape[1])
+    for block in _blocks(features):
+        total += within(features[block], radius, exact)[np.asarray(labels[block]) >= 0].sum(axis=0)
+    return meter.publish("mean", total) / n0
+
+
+def plain_mean(features: NDArray[Any]) -> NDArray[np.float64]:
+    """Of a sample that is declared public."""
+    total = np.zeros(features.shape[1])
+    for block in _blocks(features):
+        total += np.asarray(features[block], np.float64).sum(axis=0)
+    return total / max(len(features), 1)
+
+
+def network_mean(features: Features) -> NDArray[np.float64]:
+    """The mean of the pooled features as the network itself knows it, without an image.
+
+    A batch norm's outputs had mean beta and deviation gamma in each channel over the images that it was trained on (Ioffe &
+    Szegedy 2015, section 3), so the mean behind it and its activation is E[act(z)], z ~ N(beta, gamma^2). A layer norm's
+    have mean beta, where inputs are spread evenly around theirs (Ba et al. 2016).
+    """
+    import torch
+    from timm.layers import BatchNormAct2d
+    from torch import nn
+
+    from dpladder.network.public import model_of
+
+    found = model_of(features)
+    if not features.layers:
+        norms = [m for m in found.modules() if isinstance(m, nn.BatchNorm2d | nn.LayerNorm)]
+        last = norms[-1] if norms else None
+        if isinstance(last, BatchNormAct2d):
+            place = torch.linspace(-8.0, 8.0, 4001, dtype=torch.float64)[:, None]
+            weight = torch.softmax(-(place**2) / 2, dim=0)
+            with torch.inference_mode():
+                seen = last.act(last.bias.double() + last.weight.double().abs() * place)
+                mean: NDArray[np.float64] = (weight * seen).sum(dim=0).numpy()
+            return mean
+        if isinstance(last, nn.LayerNorm) and last.bias is not None:
+            beta: NDArray[np.float64] = last.bias.detach().double().numpy()
+            return beta
+    where = f"layers {', '.join(features.layers)} of {features.model}" if features.layers else features.model
+    raise BadInput(
+        f"features.centre is network, and {where} ends in no batch or layer norm that tells a mean. Name "
+        "dataset.public_sample, or set features.centre: none."
+    )
+
+
+def _blocks(features: NDArray[Any]) -> list[slice]:
+    return [slice(start, start + BLOCK) for start in range(0, len(features), BLOCK)]
+
+
+def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
+    return found
+
+
+def within(rows: NDArray[Any], radius: float, exact: bool) -> NDArray[np.float64]:
+    return to_length(np.asarray(rows, np.float64), radius) if exact else clip_rows(rows, radius)
+
+
+def to_length(rows: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+    return rows * (length / np.maximum(_lengths(rows), TINY))
+
+
+def clip_rows(rows: NDArray[Any], radius: float) -> NDArray[np.float64]:
+    """Each row x as x * min(1, radius / ||x||), in float64."""
+    rows = np.asarray(rows, np.float64)
+    norms = _lengths(rows)
+    factors = np.divide(radius, norms, out=np.ones_like(norms), where=norms > radius)
+    return rows * factors

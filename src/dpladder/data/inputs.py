@@ -1,0 +1,75 @@
+"""Records to predict: the same readers as for training, without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dpladder.data import sources
+from dpladder.data.sources import COLUMNS, SUFFIXES, TEXT, TEXT_SUFFIX, Source, delimiter_in, header_of
+from dpladder.errors import BadInput
+
+TABLES: Mapping[str, Callable[[Path, bool], Source]] = {
+    ".h5": sources.from_hdf5,
+    ".hdf5": sources.from_hdf5,
+    ".npz": sources.from_npz,
+}
+
+
+def open_inputs(path: Path, chosen: Sequence[str] = (), texts: bool = False) -> Source:
+    """The records of an image or text file, a folder with images, or `texts`, anywhere in it, or a table, of which `chosen`
+    columns are features."""
+    if not path.exists():
+        raise BadInput(f"{path} does not exist. Give a file, a folder of files, or a table.")
+    if path.is_dir():
+        return _folder(path, texts)
+    kind = path.suffix.lower()
+    if kind in SUFFIXES or kind == TEXT_SUFFIX:
+        return _files([path], kind == TEXT_SUFFIX)
+    if kind == ".jsonl":
+        return sources.from_jsonl(path, False)
+    if kind == ".csv":
+        return _csv(path, chosen)
+    if kind == ".parquet":
+        return sources.from_parquet(path, False, chosen)
+    if kind in TABLES:
+        return TABLES[kind](path, False)
+    known = ", ".join([".csv", ".jsonl", ".parquet", *TABLES, TEXT_SUFFIX, *sorted(SUFFIXES)])
+    raise BadInput(f"{path} is of no kind that is known here. Give a folder, or one of {known}.")
+
+
+def _folder(folder: Path, texts: bool) -> Source:
+    suffixes = [TEXT_SUFFIX] if texts else sorted(SUFFIXES)
+    found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes]
+    if not found:
+        raise BadInput(
+            f"{folder} holds no {'texts' if texts else 'images'}. Known suffixes: {', '.join(suffixes)}."
+        )
+    return _files(found, texts)
+
+
+def _files(paths: list[Path], texts: bool) -> Source:
+    kind: sources.Files = "texts" if texts else "files"
+    return Source(kind, lambda index: sources.bytes_of(paths[index]), [None] * len(paths), files=paths)
+
+
+def _csv(path: Path, chosen: Sequence[str]) -> Source:
+    """A table of paths, of texts, or of one number per feature."""
+    names = header_of(path)
+    if {"path", TEXT} & set(names):
+        return sources.from_csv(path, False)
+    wanted = chosen or [name for name in names if name not in COLUMNS]
+    if absent := [name for name in wanted if name not in names]:
+        raise BadInput(f"{path} has no column {', '.join(absent)}. It holds {', '.join(names)}.")
+    columns, between = [names.index(name) for name in wanted], delimiter_in(path)
+    try:
+        matrix = np.loadtxt(
+            path, delimiter=between, quotechar='"', skiprows=1, usecols=columns, ndmin=2, encoding="utf-8-sig"
+        )
+    except ValueError:
+        raise BadInput(
+            f"{path} is neither a table with a column path or text, nor one of numbers alone beside {', '.join(COLUMNS)}."
+        ) from None
+    return Source("features", lambda index: matrix[index], [None] * len(matrix), width=matrix.shape[1])

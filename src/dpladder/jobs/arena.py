@@ -1,0 +1,37 @@
+"""Public data for a comparison."""
+
+from __future__ import annotations
+
+from dpladder.compare.contest import Arena
+from dpladder.errors import Refused
+from dpladder.jobs.private import constants_of, part_of, read
+from dpladder.jobs.task import Task
+from dpladder.plan.reads import CompareHpo, CompareLearners
+from dpladder.privacy.ledger.book import Terms
+
+
+def arena_of(task: Task[CompareLearners | CompareHpo]) -> Arena:
+    reads = task.reads
+    if reads.mode != "research":
+        raise Refused(
+            f"{task.rule} trains and tests as often as it likes, which only data declared public allows. Compare on such "
+            "data with mode: research; on private data, give each way an experiment and its own budget."
+        )
+    terms = Terms(
+        reads.lineage,
+        reads.relation,
+        reads.unit.by,
+        reads.unit.cap,
+        reads.delta,
+        reads.split.rule,
+        mode=reads.mode,
+    )
+    train, test = part_of(task, "train"), part_of(task, "test")
+    return Arena(
+        read(task, train),
+        read(task, test),
+        constants_of(task, train),
+        terms,
+        task.resources,
+        reads.research.seed,
+    )

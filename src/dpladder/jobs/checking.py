@@ -1,0 +1,23 @@
+"""The check before anything is spent: a run stops where its data cannot be what the config means."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.data.census import cannot_be_meant
+from dpladder.errors import Refused
+from dpladder.jobs.task import Task
+from dpladder.plan.reads import MergeFeatures, PrepareDataset
+
+
+def stop_if_few_usable(
+    task: Task[PrepareDataset | MergeFeatures], units: NDArray[np.uint8], labels: NDArray[np.int64], seen: int
+) -> None:
+    """One message, whatever the cause: that it is this one tells a bit, and data/census.py says why it may."""
+    if not task.reads.few_usable and cannot_be_meant(units, labels, seen):
+        raise Refused(
+            "the data does not look like what the config describes: most of it would count as nothing, or nearly all of it "
+            "is of one class. Nothing was spent. `dpladder check` with this config shows why on your terminal, and "
+            f"{task.reads.places.diagnostics} holds the details. If all of this is right, set dataset.few_usable: true."
+        )

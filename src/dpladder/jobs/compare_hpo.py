@@ -1,0 +1,127 @@
+"""Searches against each other, and the ladder against itself with one part changed, on data declared public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+
+from dpladder.compare.contest import GRID, Arena, Entry, Row, contest, oracle
+from dpladder.compare.contestants import METHODS, entry
+from dpladder.config.learner_sections import Learner, shares_releases
+from dpladder.config.model import Fit, Search
+from dpladder.errors import BadInput
+from dpladder.jobs.arena import arena_of
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task
+from dpladder.plan.reads import CompareHpo
+from dpladder.privacy.accounting import gdp
+from dpladder.report.searches_figure import publish
+from dpladder.report.style import Document
+from dpladder.search.asking import Setting
+from dpladder.search.koskela_kulkarni.run import Way as SubsetRuns
+from dpladder.search.ladder import Ladder
+
+FLOORS = ("random_search", "random_search_uniform")
+
+
+def compare_hpo(task: Task[CompareHpo]) -> None:
+    arena, learner, repeats = arena_of(task), _learner_of(task), task.reads.repeats
+    rows: list[Document] = []
+    varied: list[Document] = []
+    for epsilon in task.reads.totals:
+        centred = task.reads.centre != "none"
+        setting = Setting(epsilon, task.reads.search, arena.constants, centred=centred)
+        ablated = epsilon == task.reads.ablated
+        own, ladders = compare(arena, setting, learner, repeats, _possible(arena), ablated)
+        rows, varied = rows + own, varied + ladders
+    about = f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
+    for name, lines in (("hpo", rows), ("ablations", varied)):
+        publish(lines, about, *(task.output[f"{name}_{kind}"] for kind in ("csv", "table", "figure")))
+    write_record(task, free="research on data declared public; no model is released")
+
+
+def compare(
+    arena: Arena,
+    setting: Setting,
+    learner: Learner,
+    repeats: int,
+    names: Iterable[str] = METHODS,
+    ablated: bool = False,
+) -> tuple[list[Document], list[Document]]:
+    """The rows of the searches, and those of the ladder's ablations."""
+    entries = [entry(name, setting, learner) for name in names]
+    varied = ablations(setting, learner) if ablated else []
+    rows = contest(arena, [*entries, *varied], repeats)
+    top = oracle(arena, setting, learner)
+    floor = max((row.mean for row in rows if row.name in FLOORS), default=math.nan)
+    judged = [judge(row, floor, top, arena.constants.delta) for row in rows]
+    return judged[: len(entries)], judged[len(entries) :]
+
+
+def judge(row: Row, floor: float, top: float, delta: float) -> Document:
+    """RERR: the share of the oracle's lead over random search that a row closes, where there is such a lead."""
+    honest = gdp.epsilon(math.sqrt(GRID) * gdp.mu(row.epsilon, delta), delta)
+    rerr = (row.mean - floor) / (top - floor) if top > floor else math.nan
+    return {**asdict(row), "rerr": rerr, "oracle": top, "oracle_epsilon": honest}
+
+
+def ablations(setting: Setting, learner: Learner) -> list[Entry]:
+    """Ladders that look whatever it costs, and with one part changed at a time."""
+    two, best = ((0.1, 3), (0.2, 3)), Fit(using="best")
+    ladders = {
+        "two rungs of three": Ladder(two),
+        "one rung of three": Ladder(two[:1]),
+        "two rungs of six": Ladder(((0.1, 6), (0.2, 6))),
+        "dearer rungs, at 0.3 and 0.4 of the total": Ladder(((0.3, 3), (0.4, 3))),
+        "a fifth of each trial for its score": Ladder(two, share=0.2),
+        "each rung's best alone": Ladder(two, best),
+        "line in epsilon through each rung's best": Ladder(two, Fit(using="best", against="epsilon")),
+        "r grows with epsilon": Ladder(two, Fit(against="epsilon")),
+        "r grows with mu": Ladder(two, Fit(against="mu")),
+    }
+    searches: dict[str, dict[str, object]] = {
+        "no prior": {"prior": "none"},
+        "prior half as wide": {"expected": _scaled(setting, 1.0, 0.5)},
+        "prior three times too high": {"expected": _scaled(setting, 3.0, 1.0)},
+        "steps first": {"decompose": "steps_first", "steps": (30, 100)},
+    }
+    return [
+        *(Entry(name, ladder, setting, learner) for name, ladder in ladders.items()),
+        *(
+            Entry(
+                name,
+                Ladder(two),
+                replace(setting, search=setting.search.model_copy(update=change)),
+                learner,
+            )
+            for name, change in searches.items()
+        ),
+    ]
+
+
+def _scaled(setting: Setting, higher: float, wider: float) -> tuple[float, float]:
+    """The prior's median and factor, changed."""
+    held = replace(setting.space, search=Search(expected=setting.search.expected)).belief()
+    assert held is not None, "by default there is a prior"
+    return held.median * higher, held.factor**wider
+
+
+def _learner_of(task: Task[CompareHpo]) -> Learner:
+    learner = task.reads.learner
+    if learner.searches is None:
+        raise BadInput(
+            f"learner.name is {learner.name}, which has nothing to search. Choose one that has, such as dp_gd."
+        )
+    if task.reads.mean is not None or shares_releases(learner):
+        raise BadInput(
+            "features.mean, learner.covariance and learner.statistics are releases of their own, and a comparison of "
+            "searches has none. Remove them from this config."
+        )
+    return learner
+
+
+def _possible(arena: Arena) -> list[str]:
+    """Tuning on a subset is bounded under add_remove alone."""
+    everywhere = arena.constants.relation == "add_remove"
+    return [name for name, way in METHODS.items() if everywhere or not isinstance(way, SubsetRuns)]

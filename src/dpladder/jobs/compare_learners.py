@@ -1,0 +1,81 @@
+"""The learners of a project's experiments against each other, on data declared public and the first experiment's
+features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from dpladder.compare.contest import Entry, Straight, contest
+from dpladder.config.learner_sections import Learner
+from dpladder.config.model import Fit, Sweep
+from dpladder.errors import BadInput
+from dpladder.jobs.arena import arena_of
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task
+from dpladder.learn.interface import Constants
+from dpladder.plan.reads import CompareLearners
+from dpladder.report.comparison_table import write_csv
+from dpladder.report.learners_figure import plot_learners, write_markdown
+from dpladder.search.asking import Setting
+from dpladder.search.ladder import Ladder
+from dpladder.search.prior import expecting
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+def compare_learners(task: Task[CompareLearners]) -> None:
+    arena, repeats = arena_of(task), task.reads.repeats
+    rows = [asdict(row) for row in contest(arena, _entries_of(task, arena.constants), repeats)]
+    about = f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
+    write_csv(rows, task.output["csv"])
+    write_markdown(rows, about, task.output["table"])
+    plot_learners(rows, about, task.output["figure"])
+    write_record(task, free="research on data declared public; no model is released")
+
+
+def entries(
+    name: str,
+    learner: Learner,
+    sweep: Sweep,
+    fit: Fit,
+    total: float,
+    constants: Constants,
+    epsilons: Iterable[float] = EPSILONS,
+    centred: bool = True,
+) -> list[Entry]:
+    """A learner at every total, and how its r is found. Rungs are as for `total`, and scale with the totals; `auto` buys
+    for each total what pays there."""
+    rungs = (
+        None if sweep.rungs is None else tuple((rung.epsilon / total, rung.trials) for rung in sweep.rungs)
+    )
+    search = expecting(sweep.search, learner, centred)
+    ladder = Ladder(rungs, fit, sweep.select.share)
+    way = Straight() if learner.searches is None else ladder
+    settings = (Setting(epsilon, search, constants, centred=centred) for epsilon in epsilons)
+    return [Entry(name, way, setting, learner) for setting in settings]
+
+
+def _entries_of(task: Task, constants: Constants) -> list[Entry]:
+    """Those of each experiment, called by its learner where that tells them apart."""
+    entered = task.reads.contestants
+    if other := [entry.experiment for entry in entered if not entry.comparable]:
+        raise BadInput(
+            f"experiments {', '.join(other)} have other data or features than the first, a noised mean, covariance or "
+            "statistics, or a search of their own (hpo), so their learners cannot be compared with the others. Leave them out of this config."
+        )
+    learners = [entry.learner.name for entry in entered]
+    apart = len(set(learners)) == len(learners)
+    return [
+        one
+        for entry, learner in zip(entered, learners, strict=True)
+        for one in entries(
+            name=learner if apart else entry.experiment,
+            learner=entry.learner,
+            sweep=entry.sweep,
+            fit=entry.fit,
+            total=entry.epsilon,
+            constants=constants,
+            centred=task.reads.centre != "none",
+        )
+    ]

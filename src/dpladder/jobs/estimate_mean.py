@@ -1,0 +1,38 @@
+"""The noised mean of the training features: released once, subtracted from train and test alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from safetensors.numpy import save_file
+
+from dpladder.data import centre
+from dpladder.jobs.private import Release, part_of, read_raw, release_once, reserved, single, stored_constants
+from dpladder.jobs.task import Task
+from dpladder.learn.interface import plain
+from dpladder.plan.reads import EstimateMean
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.events import Counted, Gaussian
+from dpladder.privacy.release.meter import Meter
+
+
+def estimate_mean(task: Task[EstimateMean]) -> None:
+    release_once(release_of(task))
+
+
+def release_of(task: Task[EstimateMean]) -> Release:
+    held, train = reserved(task), part_of(task, "train")
+    constants = stored_constants(task, train)
+    assert task.reads.mean is not None, "a rule of configs that buy a mean"
+    radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
+    sigma = gdp.sigma(held.mu("mean"), 1)
+
+    def produce(meter: Meter, folder: Path) -> None:
+        data = read_raw(train)
+        found = centre.noised_mean(plain(data.features), data.labels, radius, constants.n0, meter, exact)
+        save_file({"mean": found}, folder / "mean.safetensors")
+
+    draws = [gaussian("mean", sigma, constants.moves(radius), (train.dimension,))]
+    spends = held.concrete("mean", [Counted(Gaussian(sigma))], train)
+    return single(task, held, spends, draws, {"train": train.seal}, ("mean",), produce)

@@ -1,0 +1,33 @@
+"""r at the final budget, from the rungs' releases alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task, read_json, write_json
+from dpladder.learn.interface import Constants
+from dpladder.plan.reads import FitRadius
+from dpladder.privacy.accounting import gdp
+from dpladder.search.fit import Target
+from dpladder.search.fit import fit_radius as fit
+from dpladder.search.select import best
+from dpladder.search.space import Space
+from dpladder.search.training import of_trial
+from dpladder.search.trial import Trial
+
+
+def fit_radius(task: Task[FitRadius]) -> None:
+    rungs = [read_json(path) for path in task.input["rungs"]]
+    trials = [Trial(**trial) for rung in rungs for trial in rung["trials"]]
+    reads, mu = task.reads, task.reads.mu
+    epsilon = gdp.epsilon(mu, reads.delta)
+    winner = best(trials)
+    learner = of_trial(reads.learner, winner.trial)
+    space = Space(reads.search, learner, Constants(**rungs[0]["learns"]))
+    found = fit(trials, Target(epsilon, mu, space), reads.fit)
+    facts = dataclasses.asdict(found) | reads.fit.model_dump(mode="json")
+    facts |= {"epsilon": epsilon, "mu": mu, "best": {"rung": winner.rung, "trial": winner.trial}}
+    # What r* and the best trial's number stand for is the learner's to say, when it trains.
+    write_json(task.output["fit"], facts)
+    write_record(task, free="computed from released scores alone")

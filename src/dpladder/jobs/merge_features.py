@@ -1,0 +1,29 @@
+"""One cache per part, from its shards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dpladder.data.cache import merge
+from dpladder.data.census import count_units
+from dpladder.jobs import places
+from dpladder.jobs.checking import stop_if_few_usable
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task
+from dpladder.plan.reads import MergeFeatures
+from dpladder.privacy.ledger.home import subkey
+
+
+def merge_features(task: Task[MergeFeatures]) -> None:
+    part = task.wildcards["part"]
+    shards = [places.features(task, part, Path(record).parent.name) for record in task.input["shards"]]
+    output, key = places.features(task, part), subkey(places.job_home(), "cache")
+    merged = merge(shards, places.cache_root(task), output, key)
+    if part != "sample":  # whose labels nobody reads
+        units, labels = (
+            np.concatenate([getattr(one, name) for one in merged]) for name in ("units", "labels")
+        )
+        stop_if_few_usable(task, units, labels, count_units(units))
+    write_record(task, free="rows are put together, none is changed; they stay in the private folder")

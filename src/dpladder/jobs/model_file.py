@@ -1,0 +1,63 @@
+"""The final model's file: the weights, and all that is public and needed to use them elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpladder.data import sealed
+from dpladder.jobs.private import Part, constants_of, map_of
+from dpladder.jobs.task import Task
+from dpladder.learn import weights
+from dpladder.learn.interface import Weights
+from dpladder.learn.registry import method
+from dpladder.plan.reads import SearchPrivately, TrainFinal
+
+# Of what a feature cache says of itself, the part that comes from the config and from a public network.
+NETWORK = (
+    *("model", "weights", "image_size", "tokens", "pooling", "layers", "until", "normalize", "dtype"),
+    *("batch_size", "width", "shape", "weights_sha256", "tokenizer_sha256", "transform", "forward_batch"),
+    *("arithmetic", "timm", "torch", "transformers"),
+)
+
+
+def save_model(
+    path: Path,
+    found: Weights,
+    task: Task[TrainFinal | SearchPrivately],
+    train: Part,
+    choice: Mapping[str, Any],
+) -> None:
+    """`choice`: how the model was trained. What its statement says is not known yet; it lies in results/privacy.json."""
+    facts = {
+        "experiment": task.experiment,
+        "target_epsilon": task.reads.target,
+        "statement": task.reads.static,
+        "config": task.public_cfg,
+        "inference": _inference(task, train),
+    }
+    learner = task.reads.learner
+    names = method(learner.name).tensors(learner, constants_of(task, train))
+    weights.save(path, found, {**choice, **facts}, map_of(task).mean, names)
+
+
+def _inference(task: Task[TrainFinal | SearchPrivately], train: Part) -> dict[str, Any]:
+    attrs, _ = sealed.read_attrs(
+        train.path
+    )  # vouched for before COMMIT: the seal that the query names covers them
+    names, mapped = task.reads.classes, map_of(task)
+    network = {name: attrs[name] for name in NETWORK if name in attrs}
+    return {
+        "task": "classification",
+        "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
+        "columns": list(task.reads.columns),
+        "network": network | {"layers": json.loads(str(attrs["layers"]))},
+        "map": {
+            "radius": mapped.radius,
+            "length": mapped.length,
+            "constant": mapped.constant,
+            "exact": mapped.exact,
+        },
+    }

@@ -1,0 +1,16 @@
+"""The plan as files: what this DAG declared it would spend. The reservation itself lives in the ledger alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task, write_json
+from dpladder.plan.table import plan_table
+from dpladder.privacy.statement.documents import PlanDocument
+
+
+def plan_spend(task: Task[PlanDocument]) -> None:
+    write_json(task.output["plan"], asdict(task.reads))
+    task.output["table"].write_text(f"# PlanDocument\n\n```\n{plan_table(task.reads)}\n```\n", "utf-8")
+    write_record(task, free="computed from the config alone")

@@ -1,0 +1,57 @@
+"""Which record is which: the private manifest of the lineage's current version."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.model import Dataset
+from dpladder.data.census import census, report
+from dpladder.data.files import write_private
+from dpladder.data.prepare import Keys, prepare, read_manifest
+from dpladder.jobs import places
+from dpladder.jobs.checking import stop_if_few_usable
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task
+from dpladder.plan.reads import PrepareDataset
+from dpladder.privacy.ledger.book import Ledger, load
+from dpladder.privacy.ledger.home import Home, subkey
+from dpladder.privacy.ledger.units import register_units
+
+
+def prepare_dataset(task: Task[PrepareDataset]) -> None:
+    home = places.head_home(task)
+    keys = keys_of(home)
+    manifest = places.manifest(task, "train")
+    found = prepare(dataset_of(task), keys, manifest, places.diagnostics(task, "prepare_dataset"))
+    made = read_manifest(manifest, keys.cache)
+    write_private(places.census(task), report(census(found)).encode())
+    stop_if_few_usable(task, made.units, made.labels, len(found.units))
+    lineage = task.reads.lineage
+    # Data that is declared public has no budget to begin anew.
+    confirmed = load(Ledger(home, lineage)).confirmed or task.reads.mode == "research"
+    register_units(home, lineage, rows(made.units), rows(made.contents), confirmed)
+    write_record(task, free="the manifest stays in the private folder; nothing about a record leaves it")
+
+
+def rows(ids: NDArray[np.uint8]) -> set[bytes]:
+    """A manifest's ids, each once."""
+    return {row.tobytes() for row in ids}
+
+
+def keys_of(home: Home) -> Keys:
+    return Keys(*(subkey(home, purpose) for purpose in ("units", "split", "commitment", "cache")))
+
+
+def dataset_of(task: Task[PrepareDataset]) -> Dataset:
+    """The dataset section, as far as a manifest hangs on it. Its nominal size plays no part there."""
+    reads = task.reads
+    return Dataset(
+        lineage=reads.lineage,
+        source=reads.source,
+        columns=reads.columns,
+        nominal_size=1,
+        classes=reads.classes,
+        unit=reads.unit,
+        split=reads.split,
+    )

@@ -1,0 +1,33 @@
+"""The manifest of a source that is declared public, to evaluate or to score trials on for free."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from dpladder.data.prepare import Part, prepare, read_manifest
+from dpladder.errors import Refused
+from dpladder.jobs import places
+from dpladder.jobs.checking import stop_if_few_usable
+from dpladder.jobs.prepare_dataset import dataset_of, keys_of, rows
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task
+from dpladder.plan.reads import PreparePublic
+from dpladder.privacy.ledger.units import same_data
+
+
+def prepare_public(task: Task[PreparePublic]) -> None:
+    part, keys = cast(Part, task.wildcards["part"]), keys_of(places.job_home())
+    dataset = dataset_of(task).model_copy(update={f"public_{part}": task.reads.source})
+    diagnostics = places.diagnostics(task, f"prepare_public-{part}")
+    manifest = places.manifest(task, part)
+    found = prepare(dataset, keys, manifest, diagnostics, public=part)
+    public = read_manifest(manifest, keys.cache)
+    if part != "sample":  # whose labels nobody reads
+        stop_if_few_usable(task, public.units, public.labels, len(found.units))
+    private = read_manifest(places.manifest(task, "train"), keys.cache)
+    if same_data(rows(public.contents), rows(private.contents)):
+        raise Refused(
+            f"dataset.public_{part} holds the private data itself. A public source is another one, open to everybody; to "
+            "hold out some of the private data, use dataset.split."
+        )
+    write_record(task, free="declared public in the config")

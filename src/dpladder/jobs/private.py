@@ -1,0 +1,273 @@
+"""What the rules that train and count share: reservations, caches, and the one way to release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from dpladder.data import sealed
+from dpladder.data.cache import network_behind, open_cache
+from dpladder.data.centre import Map, Mapped, ball
+from dpladder.errors import Refused
+from dpladder.jobs import places
+from dpladder.jobs.places import job_home
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task
+from dpladder.learn.interface import Constants, Data
+from dpladder.network.facts import Network
+from dpladder.plan import dag
+from dpladder.plan.reads import ReleaseReads, SeenReads, TrainingReads
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.accounting.composition import entry_of
+from dpladder.privacy.accounting.events import Counted, Job, Spend
+from dpladder.privacy.ledger import anchors
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.home import subkey
+from dpladder.privacy.release import store
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.privacy.release.store import Produce, Question, Work, is_kept, query_digest
+from dpladder.privacy.statement.records import file_digest
+
+RESULTS = Path("results")
+RELEASES = ("mean", "covariance", "statistics", "weights")  # the inputs that are releases themselves
+
+VERSION = 16  # digits of a commitment that tell versions apart
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """A private job as the ledger knows it: what it may spend, by what the spend buys."""
+
+    ledger: Ledger
+    job: Job
+    spends: Mapping[str, Spend]
+
+    def entry(self, label: str) -> Entry:
+        """What may be spent on what a label names: a mu, and what it is booked at."""
+        found = entry_of(self.spends[label])
+        assert found.plain, "plans reserve plain budgets; searches ask for their events"
+        return found
+
+    def mu(self, label: str) -> float:
+        return self.entry(label).mu
+
+    def concrete(self, label: str, events: Iterable[Counted], part: Part) -> list[Spend]:
+        """The events that a mechanism really makes, in place of the declared one, on the version of the data that it
+        reads."""
+        return [self._made(self.spends[label], event, part) for event in events]
+
+    def _made(self, declared: Spend, event: Counted, part: Part) -> Spend:
+        where = replace(declared.partition, version=part.version)
+        return replace(declared, partition=where, event=event.event, count=event.count)
+
+
+def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
+    """A job that stood on an edited release would be paid for, and once more when the release is restored."""
+    for name in RELEASES:
+        path = task.input.get(name)
+        if name == "mean" and path and not _noised(task):
+            continue  # found for nothing, and no release
+        if isinstance(path, str) and not is_kept(ledger, Path(path)):
+            raise Refused(
+                f"{path} is not what was released under lineage {ledger.lineage}: it was edited, or made under another home. "
+                "Nothing was charged for it. Delete it and run again: what the ledger holds as released is restored, free."
+            )
+
+
+def _noised(task: Task[ReleaseReads]) -> bool:
+    """Whether the mean that centres the features is a release."""
+    return task.reads.mean is not None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part's feature cache, known by its seal, which names its exact bytes without a private read. `dimension` is that
+    of its rows as they are stored."""
+
+    path: Path
+    seal: str
+    classes: int
+    dimension: int
+    version: str  # of the data, where a unit's part hangs on it
+
+
+def ledger_of(task: Task[ReleaseReads]) -> Ledger:
+    return Ledger(job_home(), task.reads.lineage)
+
+
+def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
+    """What the head node reserved for this job. Jobs look in the ledger, never in a file. Jobs of one process share a
+    `ledger`, which remembers what it has read."""
+    stood = [anchor for anchor in anchors.read(RESULTS) if anchor.lineage == task.reads.lineage]
+    ledger = ledger or ledger_of(task)
+    state = ledgers.load(ledger)
+    anchors.check(ledger.home, stood, {ledger.lineage: state})
+    _check_releases(task, ledger)
+    job = dag.job(task.experiment, task.rule, task.wildcards)
+    held = [h for h in state.of(job) if h.static == task.reads.static]
+    if not held:
+        raise Refused(
+            f"{ledgers.name(job)} finds no reservation in {ledger.folder}. On a cluster, check that DPLADDER_HOME is "
+            "mounted on this node and is the head node's; otherwise start the workflow again, it reserves first."
+        )
+    return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared})
+
+
+def part_of(task: Task[places.WithFeatures], part: str) -> Part:
+    path = places.features(task, part)
+    if not path.is_file():
+        raise Refused(
+            f"the features in {path} are gone. `snakemake --forcerun prepare_dataset prepare_public` makes them again; "
+            "what was released from them is restored, free."
+        )
+    attrs, seal = sealed.read_attrs(path)
+    # Both names are digests under home's key, and say nothing to those without it.
+    version = str(attrs["commitment"])[:VERSION] if attrs["identity"] == "content" else ""
+    return Part(path, seal.hex(), int(attrs["classes"]), int(attrs["width"]), version)
+
+
+def read(task: Task[SeenReads], part: Part) -> Data:
+    """The features as a training sees them: less a public or released mean, at the public length, and the released
+    covariance or statistics beside them, where there are any."""
+    data = read_raw(part)
+    data = replace(data, features=Mapped(data.features, map_of(task)))
+    if task.input.get("covariance"):
+        data = replace(data, covariance=load_file(task.input["covariance"])["covariance"])
+    if task.input.get("statistics"):
+        data = replace(data, statistics=Path(task.input["statistics"]))
+    return data
+
+
+def map_of(task: Task[SeenReads]) -> Map:
+    """From stored rows to those that a training sees."""
+    mean = load_file(task.input["mean"])["mean"] if task.input.get("mean") else None
+    bought, length = task.reads.mean, task.reads.length
+    radius, exact = (None, False) if bought is None or mean is None else ball(bought.radius, length)
+    return Map(mean, radius, None if length == "as_is" else length, task.reads.constant, exact)
+
+
+def read_nothing(task: Task[SeenReads], part: Part) -> Data:
+    """What a training sees that stands on released statistics alone."""
+    features = np.empty((0, map_of(task).width(part.dimension)), np.float32)
+    return Data(features, np.empty(0, np.int64), statistics=Path(task.input["statistics"]))
+
+
+def shared(task: Task[Any]) -> dict[str, str]:
+    """The releases that `read` uses, by their bytes; empty where the rule has none."""
+    given = {name: task.input.get(name) for name in RELEASES if name != "weights"}
+    return {name: file_digest(Path(path)) if path else "" for name, path in given.items()}
+
+
+@cache
+def read_raw(part: Part) -> Data:
+    """The features themselves, mapped and every byte of them vouched for: before COMMIT, so that a file that is damaged,
+    or another home's, costs nothing. What a row says is used after COMMIT alone."""
+    opened = open_cache(part.path, subkey(job_home(), "cache"))
+    if opened.digest != part.seal:
+        raise Refused(f"{part.path} changed while the job started. Run it again.")
+    return Data(opened.features, opened.labels, opened.units)
+
+
+def _vouch(task: Task[ReleaseReads]) -> None:
+    for part in task.reads.places.features:
+        read_raw(part_of(task, part))
+
+
+def constants_of(task: Task[SeenReads], part: Part) -> Constants:
+    """The public facts of a training on records as it sees them."""
+    length = task.reads.length
+    return replace(
+        stored_constants(task, part),
+        dimension=map_of(task).width(part.dimension),
+        length=task.reads.typical if length == "as_is" else length,
+        network=network_of(task, part),
+    )
+
+
+def network_of(task: Task[SeenReads], part: Part) -> Network | None:
+    """The public network, where features are activations at a cut in it."""
+    attrs, _ = sealed.read_attrs(part.path)
+    return network_behind(attrs, task.reads.weights)
+
+
+def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
+    """The same for records as they are stored."""
+    return Constants(
+        n0=task.reads.nominal_size,
+        classes=part.classes,
+        dimension=part.dimension,
+        relation=task.reads.relation,
+        delta=task.reads.delta,
+        cap=task.reads.unit.cap,
+        seed=task.reads.search.seed if isinstance(task.reads, TrainingReads) else 0,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a job asks, once ever. The query is every input: seals of private bytes, upstream releases, every constant, the
+    code, the job itself."""
+
+    task: Task[ReleaseReads]
+    held: Reserved
+    spends: Sequence[Spend]
+    draws: Iterable[Draw]
+    inputs: Mapping[str, Any]
+    outputs: Iterable[str]
+
+    def question(self) -> Question:
+        task = self.task
+        query = query_digest(
+            job=repr(self.held.job),
+            code=task.code,
+            cfg=task.public_cfg,
+            spends=repr(list(self.spends)),
+            **self.inputs,
+        )
+        outputs = {task.output[name].name: task.output[name] for name in self.outputs}
+        return Question(self.held.job, task.reads.static, query, self.spends, tuple(self.draws), outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What a job is about to release: what it asks, and how that is answered. An audit answers it many times, with meters of
+    its own and no ledger, and so attacks the very rule."""
+
+    asked: Sequence[Asked]
+    produce: Produce
+
+
+def single(
+    task: Task[ReleaseReads],
+    held: Reserved,
+    spends: Sequence[Spend],
+    draws: Iterable[Draw],
+    inputs: Mapping[str, Any],
+    outputs: Iterable[str],
+    produce: Callable[[Meter, Path], None],
+) -> Release:
+    """The release of a job that asks one question."""
+
+    def each(works: Sequence[Work]) -> None:
+        for work in works:
+            produce(work.meter, work.folder)
+
+    return Release([Asked(task, held, spends, draws, inputs, outputs)], each)
+
+
+def release_once(release: Release) -> None:
+    """Answer these questions once, ever, and record what that cost."""
+    task, ledger = release.asked[0].task, release.asked[0].held.ledger
+    seed = task.reads.research.seed if task.reads.mode == "research" else None
+    questions = [one.question() for one in release.asked]
+    outcomes = store.release_together(ledger, questions, release.produce, seed, ready=partial(_vouch, task))
+    anchors.keep(RESULTS, [ledgers.head(ledger)])
+    for one, outcome in zip(release.asked, outcomes, strict=True):
+        write_record(one.task, outcome.spends)

@@ -1,0 +1,83 @@
+"""A private search: one job with one output. What it trains beside the winner, and how often, is secret (search/hpo.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+
+from dpladder.jobs.model_file import save_model
+from dpladder.jobs.private import Release, constants_of, part_of, read, release_once, reserved, shared, single
+from dpladder.jobs.task import Task
+from dpladder.learn.interface import Constants, Weights
+from dpladder.plan.reads import SearchPrivately
+from dpladder.privacy.accounting.events import Counted
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.search.asking import Answer, Ask, Found, Setting, alone
+from dpladder.search.bench import Bench, Training, answers
+from dpladder.search.methods import method_of
+from dpladder.search.space import hyper_of
+from dpladder.search.training import chosen
+
+
+def private_search(task: Task[SearchPrivately]) -> None:
+    release_once(release_of(task))
+
+
+def release_of(task: Task[SearchPrivately]) -> Release:
+    held, train = reserved(task), part_of(task, "train")
+    constants, search = constants_of(task, train), task.reads.search
+    events = tuple(Counted(spend.event, spend.count) for spend in held.spends.values())
+    spends = [
+        spend
+        for label, event in zip(held.spends, events, strict=True)
+        for spend in held.concrete(label, [event], train)
+    ]
+    learner = task.reads.learner
+    setting = Setting(task.reads.target, search, constants, task.reads.select.share, events, learner)
+    found_by = method_of(task.reads.hpo)
+    declared = found_by.declare(setting)
+
+    def produce(meter: Meter, folder: Path) -> None:
+        data = read(task, train)
+        assert data.units is not None, "caches name the unit of each record"
+        bench = Bench(data, constants, task.resources, _meters(meter, declared.draws))
+        numbers = count()
+
+        def trained(asks: Sequence[Ask]) -> list[Answer]:
+            return answers(bench, [Training(str(next(numbers)), ask, learner, search) for ask in asks])[0]
+
+        found = alone(found_by.run(setting, meter, data.units), trained)
+        choice = _choice(setting, found)
+        save_model(folder / "weights.safetensors", _head(found, constants), task, train, choice)
+
+    inputs = {"train": train.seal, **shared(task)}
+    return single(task, held, spends, declared.draws, inputs, ("weights",), produce)
+
+
+def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[Training, Sequence[Draw]], Meter]:
+    """A meter for each training, of the streams that its search declared for it: its own draws follow from places that
+    are secret."""
+    streams = {draw.name: meter.within(draw.name) for draw in draws if draw.distribution == "within"}
+
+    def inner(training: Training, declared: Sequence[Draw]) -> Meter:
+        return streams[training.ask.within].meter(training.name, declared)
+
+    return inner
+
+
+def _head(found: Found, constants: Constants) -> Weights:
+    """Where the number of runs came out as none, a head that knows nothing."""
+    return found.weights or (np.zeros((constants.classes, constants.dimension), np.float32),)
+
+
+def _choice(setting: Setting, found: Found) -> dict[str, object]:
+    learner = setting.learner
+    return chosen(learner, hyper_of(learner, setting.search, found.r, found.mu)) | {
+        "r": found.r,
+        "kappa": setting.space.kappa(found.r, found.mu),
+        "mu": found.mu,
+        "sigma": None,
+    }

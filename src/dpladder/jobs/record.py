@@ -1,0 +1,20 @@
+"""The privacy record that every rule writes beside its output: what it cost, or why it cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpladder.jobs.task import Task, write_json
+from dpladder.plan import dag
+from dpladder.privacy.accounting.events import Spend
+from dpladder.privacy.statement.records import record_of
+
+
+def write_record(task: Task[Any], spends: Sequence[Spend] = (), free: str | None = None) -> None:
+    """`basis` is what the output was made from, as far as it is known before data is read."""
+    if free is None:
+        record = record_of(task.rule, task.wildcards, spends)
+    else:
+        record = {"rule": task.rule, "wildcards": task.wildcards, "free": free}
+    write_json(task.output["privacy"], record | {"basis": dag.digest(task.cfg, task.code)})

@@ -1,0 +1,221 @@
+"""The trials of a rung: draw r, train privately at the rung's budget, release the weights and a score.
+
+A rung's trials share one process, one pass over the features and the start of torch; each is a job of the ledger's own all
+the same. Where trials share released statistics, weights are solutions of those, and a score is all that a trial pays for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from dpladder.config.learner_sections import Statistics
+from dpladder.jobs.private import (
+    Asked,
+    Part,
+    Release,
+    Reserved,
+    constants_of,
+    ledger_of,
+    part_of,
+    read,
+    read_nothing,
+    release_once,
+    reserved,
+    shared,
+)
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task, read_json, write_json
+from dpladder.learn import score, weights
+from dpladder.learn.interface import Constants, Data, Declaration, Weights
+from dpladder.learn.registry import method
+from dpladder.plan.reads import RunTrial
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import FREE as FREE_OF_CHARGE
+from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.store import Work
+from dpladder.search.space import Space, draw
+from dpladder.search.training import Training, chosen, of_trial, training_of
+from dpladder.search.trial import Trial
+
+FREE = Declaration((), ())  # counting on a source declared public
+
+
+class Silence:
+    """Behind the meter of a trial that is wholly free."""
+
+    def stream(self, name: str, index: int) -> bytes:
+        raise AssertionError(f"{name} {index}: nothing is drawn in a free trial")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Prepared:
+    """A trial before any private read: all of it is public."""
+
+    task: Task[RunTrial]
+    held: Reserved | None  # of a trial that is free there is none
+    train: Part
+    scored: Part
+    constants: Constants
+    training: Training
+    counting: Declaration
+    trial: Trial  # its score is yet to come
+
+    @property
+    def public(self) -> bool:
+        return _public(self.task)
+
+    @property
+    def solved(self) -> bool:
+        return bool(_statistics(self.task))
+
+    def asked(self) -> Asked:
+        assert self.held is not None, "only what costs something is asked for"
+        spends = self.held.concrete("weights", self.training.declared.events, self.train)
+        spends += self.held.concrete("score", self.counting.events, self.scored)
+        inputs = {
+            "train": self.train.seal,
+            "scored": self.scored.seal,
+            **shared(self.task),
+            "r": self.trial.r,
+        }
+        draws = (*self.training.declared.draws, *self.counting.draws)
+        return Asked(self.task, self.held, spends, draws, inputs, ("weights", "score"))
+
+
+def run_trial(task: Task[RunTrial]) -> None:
+    _run([_prepared(task)])
+
+
+def release_of(task: Task[RunTrial]) -> Release:
+    return _release([_prepared(task)])
+
+
+def run_rung(task: Task[RunTrial]) -> None:
+    """Every trial of a rung that is this experiment's own. What is DONE is restored; the others train together."""
+    ledger = ledger_of(task)
+    _run([_prepared(_alone(task, trial), ledger) for trial in task.trials])
+
+
+def _alone(task: Task[RunTrial], trial: str) -> Task[RunTrial]:
+    """One trial of the rung's job, as the ledger and the records know it."""
+    output = {
+        name.removesuffix(f"_{trial}"): path
+        for name, path in task.output.items()
+        if name.endswith(f"_{trial}") and name.rpartition("_")[2] == trial
+    }
+    return dataclasses.replace(
+        task, rule="run_trial", wildcards={**task.wildcards, "trial": trial}, output=output, trials=()
+    )
+
+
+def _run(trials: Sequence[Prepared]) -> None:
+    if trials[0].held is None:
+        works = [
+            Work(place, Meter((), Silence()), one.task.output["score"].parent)
+            for place, one in enumerate(trials)
+        ]
+        _produce(trials, works)
+        for one in trials:
+            write_record(one.task, free="solved from released statistics, scored on a source declared public")
+        return
+
+    release_once(_release(trials))
+
+
+def _release(trials: Sequence[Prepared]) -> Release:
+    return Release([one.asked() for one in trials], partial(_produce, trials))
+
+
+def _prepared(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:
+    train, scored = part_of(task, "train"), part_of(task, task.reads.scored.part)
+    constants = constants_of(task, train)
+    # What is free is so by the config: a plan that forgot a spend must fail.
+    public, solved = _public(task), _statistics(task)
+    held = None if public and solved else reserved(task, ledger)
+    paid = {} if held is None else {label: held.entry(label) for label in held.spends}
+    rung, number = int(task.wildcards["rung"]), int(task.wildcards["trial"])
+    epsilon = solved.epsilon if solved else task.reads.epsilon
+    below = task.input["below"]
+    before = Trial(**read_json(below[-1])["best"]) if below else None
+    space = Space(task.reads.search, of_trial(task.reads.learner, number), constants)
+    mu = gdp.mu(epsilon, constants.delta) if solved else paid["weights"].mu
+    kappa, r = draw(space, mu, epsilon, rung, number, before)
+    return Prepared(
+        task,
+        held,
+        train,
+        scored,
+        constants,
+        training_of(space, r, FREE_OF_CHARGE if solved else paid["weights"]),
+        FREE if public else score.declare(paid["score"].mu, constants),
+        Trial(
+            rung,
+            number,
+            epsilon,
+            mu,
+            kappa,
+            r,
+            score=0.0,
+            sd=0.0 if public else score.noise_scale(paid["score"].mu, constants),
+            counted=0 if public else task.reads.scored.nominal_size,
+        ),
+    )
+
+
+def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
+    """Those that are left, over one read of the features."""
+    first = trials[0]
+    data = read_nothing(first.task, first.train) if first.solved else read(first.task, first.train)
+    same = first.scored == first.train and not first.solved
+    counted = data if same else read(first.task, first.scored)
+    for work, found in zip(works, _trained([trials[work.place] for work in works], works, data), strict=True):
+        _write(trials[work.place], found, counted, work)
+
+
+def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> Iterator[Weights]:
+    """Together where the learner can and has the same section for all, else one after the other."""
+    first = trials[0]
+    together = method(first.training.learner.name).train_many
+    alike = all(one.training.learner == first.training.learner for one in trials)
+    if together is None or not alike or len(trials) == 1:
+        for one, work in zip(trials, works, strict=True):
+            yield one.training.run(data, work.meter, one.task.resources)
+        return
+    hypers, meters = [one.training.hyper for one in trials], [work.meter for work in works]
+    found = together(data, hypers, first.training.learner, first.constants, meters, first.task.resources)
+    yield from ((head,) for head in found)
+
+
+def _write(one: Prepared, found: Weights, counted: Data, work: Work) -> None:
+    learner, constants = one.training.learner, one.constants
+    own, names = (
+        method(learner.name).logits(learner, constants),
+        method(learner.name).tensors(learner, constants),
+    )
+    if one.public:
+        released, size = (
+            float(score.correct_count(found, counted.features, counted.labels, own)),
+            len(counted.labels),
+        )
+    else:
+        released = score.noised_count(found, counted.features, counted.labels, work.meter, own)
+        size = one.trial.counted
+    choice = chosen(one.training.learner, one.training.hyper)
+    facts = choice | {"learner": learner.model_dump(mode="json")}
+    weights.save(work.folder / "weights.safetensors", found, facts, names=names)
+    trial = dataclasses.replace(one.trial, score=released, counted=size)
+    learns = dataclasses.asdict(dataclasses.replace(constants, network=None))
+    document = {"trial": dataclasses.asdict(trial), "learns": learns, **choice}
+    write_json(work.folder / "score.json", document)
+
+
+def _public(task: Task[RunTrial]) -> bool:
+    return task.reads.select.by == "public"
+
+
+def _statistics(task: Task[RunTrial]) -> Statistics | None:
+    """What trials solve instead of training, where they do."""
+    return getattr(task.reads.learner, "statistics", None)

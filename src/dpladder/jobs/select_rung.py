@@ -1,0 +1,22 @@
+"""A rung's best trial, from noised scores alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task, read_json, write_json
+from dpladder.plan.reads import SelectRung
+from dpladder.search.select import best
+from dpladder.search.trial import Trial
+
+
+def select_rung(task: Task[SelectRung]) -> None:
+    scores = [read_json(path) for path in task.input["scores"]]
+    trials = [Trial(**one["trial"]) for one in scores]
+    found = {
+        "best": dataclasses.asdict(best(trials)),
+        "trials": [dataclasses.asdict(trial) for trial in trials],
+    }
+    write_json(task.output["best"], found | {"learns": scores[0]["learns"]})
+    write_record(task, free="computed from released scores alone")

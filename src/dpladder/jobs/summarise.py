@@ -1,0 +1,115 @@
+"""What one experiment found, in one file: the ladder, the fit, the final models, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dpladder.config.learner_sections import Learner
+from dpladder.config.model import Search
+from dpladder.config.section import restored
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task, read_json, write_json
+from dpladder.learn import score, weights
+from dpladder.plan.reads import Summarise
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.statement.documents import StatedModel, Statement
+from dpladder.report.summary import Best, FinalFound, RungFound, Summary, Tested, TrialFound
+from dpladder.report.tables import summary_table, write_table
+from dpladder.search.space import bounds, hyper_of
+from dpladder.search.training import chosen, of_trial
+
+SURE = 4.0  # deviations of a score's noise
+
+
+def summarise(task: Task[Summarise]) -> None:
+    reads, search, learner = task.reads, task.reads.search, task.reads.learner
+    rungs = tuple(_rung(read_json(path), learner, search) for path in task.input["rungs"])
+    targets = _targets(task)
+    summary = Summary(
+        experiment=task.experiment,
+        mode=reads.mode,
+        lineage=reads.lineage,
+        relation=reads.privacy.relation,
+        delta=reads.privacy.delta,
+        nominal_size=reads.nominal_size,
+        learner=learner.name,
+        searches=learner.searches,
+        sampling_rate=getattr(learner, "sampling_rate", 1.0),
+        unit=search.unit,
+        rungs=rungs,
+        targets=targets,
+        r_range=_range(rungs, targets, search),
+    )
+    write_json(task.output["summary"], asdict(summary))
+    write_table(summary_table(asdict(summary)), task.output["table"])
+    write_record(task, free="computed from releases alone")
+
+
+def _range(rungs: Sequence[RungFound], targets: Sequence[FinalFound], search: Search) -> tuple[float, float]:
+    """The smallest and largest r that was searched. In kappa it moves with mu: over all trainings, then."""
+    found = [(trial.r, trial.kappa) for rung in rungs for trial in rung.trials]
+    found += [(one.r_star, one.kappa_star) for one in targets if one.r_star and one.kappa_star]
+    if search.unit == "r" or not found:
+        return bounds(search)
+    ratios = [r / kappa for r, kappa in found]
+    return search.kappa[0] * min(ratios), search.kappa[1] * max(ratios)
+
+
+def _suspect(test: Tested, stated: StatedModel, reads: Summarise, classes: int) -> str | None:
+    """What to ask where a score is better than its mu allows."""
+    mu = stated.mu or gdp.mu(stated.epsilon, reads.privacy.delta)
+    most = score.ceiling(mu, reads.nominal_size, classes)
+    if test.accuracy - SURE * test.accuracy_sd <= most:
+        return None
+    return (
+        f"Test accuracy is above {most:.1%}, the most that mu = {mu:.3g} allows on unseen records of {classes} balanced "
+        "classes. Are there copies of training records in the test, is one class most of it, or did something else leak?"
+    )
+
+
+def _rung(found: dict[str, Any], learner: Learner, search: Search) -> RungFound:
+    first, best = found["trials"][0], found["best"]
+    trials = tuple(_trial(one, learner, search) for one in found["trials"])
+    return RungFound(first["epsilon"], first["mu"], trials, Best(best["trial"], best["r"]))
+
+
+def _trial(trial: dict[str, Any], learner: Learner, search: Search) -> TrialFound:
+    own = of_trial(learner, trial["trial"])
+    choice = chosen(own, hyper_of(learner, search, trial["r"], trial["mu"]))
+    facts = {key: trial[key] for key in ("trial", "kappa", "r", "score", "counted")}
+    return TrialFound(**facts, **choice, score_sd=trial["sd"])
+
+
+def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
+    statement: Statement = restored(Statement, read_json(task.input["statement"]))
+    models = statement.datasets[task.reads.lineage].artifacts.values()
+    own = [model for model in models if model.experiment == task.experiment]
+    fits = [read_json(path) for path in task.input["fits"]] or [None] * len(own)
+    files = zip(own, fits, task.input["finals"], task.input["metrics"], strict=True)
+    return tuple(_target(task.reads, *found) for found in files)
+
+
+def _target(
+    reads: Summarise, stated: StatedModel, fit: dict[str, Any] | None, final: str, metrics: str
+) -> FinalFound:
+    found, facts = weights.load(Path(final))
+    test = Tested(**read_json(metrics))
+    choice = {name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts}
+    return FinalFound(
+        **choice,
+        target_epsilon=stated.target_epsilon,
+        epsilon=stated.epsilon,
+        mu=stated.mu,
+        mu_final=facts["mu"],
+        epsilon_final=gdp.epsilon(facts["mu"], reads.privacy.delta),
+        fit=fit,
+        r_star=facts.get("r"),
+        kappa_star=facts.get("kappa"),
+        sigma=facts["sigma"],
+        test=test,
+        suspect=_suspect(test, stated, reads, len(found[-1])),
+        search_share=stated.search_share,
+    )

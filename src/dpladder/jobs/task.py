@@ -1,0 +1,170 @@
+"""How every job of the workflow runs: its output and its errors go where nothing private leaves with them.
+
+Snakemake's `log:` does not redirect a script's output, and prints tracebacks to the terminal; so this does both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Generic, NoReturn, TypeVar
+
+from dpladder.config.model import Resources
+from dpladder.config.section import restored
+from dpladder.errors import TWICE, DpladderError, Refused, full_disk
+from dpladder.plan import stages
+from dpladder.plan.reads import EvaluateFinal, Private, SearchPrivately, TrainingReads
+
+Reads = TypeVar("Reads", covariant=True)
+
+
+@dataclass(frozen=True)
+class Task(Generic[Reads]):
+    """One job of the workflow, unpacked from Snakemake. `cfg` is what Snakemake compares; a job looks things up in `reads`."""
+
+    rule: str
+    wildcards: dict[str, str]
+    cfg: dict[str, Any]
+    code: str
+    input: dict[str, Any]
+    output: dict[str, Path]
+    resources: Resources
+    trials: tuple[str, ...] = ()  # of a rung's job: those that it runs
+
+    @property
+    def experiment(self) -> str:
+        return self.wildcards.get("experiment", "")
+
+    @cached_property
+    def reads(self) -> Reads:
+        """What its rule reads (plan/reads.py), each value of its own type."""
+        found: Reads = restored(stages.stage_of(self.rule).reads, self.cfg)
+        return found
+
+    @property
+    def public_cfg(self) -> dict[str, Any]:
+        """What its output depends on: where private files lie changes none."""
+        return {key: value for key, value in self.cfg.items() if key not in ("places", "static")}
+
+
+def do(snakemake: Any) -> None:
+    """Do the work of this job's rule."""
+    run(snakemake, _by_name)
+
+
+def _by_name(task: Task[Any]) -> None:
+    """The function of the rule's name does it."""
+    module = import_module(f"dpladder.jobs.{stages.module_of(task.rule)}")
+    getattr(module, task.rule)(task)
+
+
+def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
+    """Do `work` for this job. On failure: exit code 1, a public reason in the log, the details in the private folder."""
+    task, log, terminal = _unpack(snakemake), Path(snakemake.log[0]), os.dup(2)
+    try:
+        for path in (log, *task.output.values()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        log.write_bytes(b"")
+        details = _details(task, log)
+        _redirect(details)
+        _check_code(task)
+        work(task)
+    except DpladderError as error:
+        _fail(task, log, str(error), terminal)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        _fail(task, log, _reason(error, _details(task, log)), terminal)
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", "utf-8")
+
+
+def read_json(path: Path | str) -> Any:
+    return json.loads(Path(path).read_text("utf-8"))
+
+
+def _unpack(snakemake: Any) -> Task[Any]:
+    rung = stages.rung_of(snakemake.rule)
+    names = [name for name, _ in snakemake.output.items()]
+    return Task(
+        rule=snakemake.rule if rung is None else stages.RUNG_RULE,
+        wildcards=dict(snakemake.wildcards.items()) if rung is None else rung,
+        cfg=dict(snakemake.params.cfg),
+        code=snakemake.params.code,
+        input={
+            name: value if isinstance(value, str) else list(value) for name, value in snakemake.input.items()
+        },
+        output={name: Path(value) for name, value in snakemake.output.items()},
+        resources=Resources(
+            threads=snakemake.threads,
+            mem_mb=snakemake.resources.get("mem_mb", Resources().mem_mb),
+            gpu=snakemake.resources.get("gpu", 0),
+        ),
+        trials=tuple(name.removeprefix("score_") for name in names if name.startswith("score_")),
+    )
+
+
+def _details(task: Task[Any], log: Path) -> Path:
+    """Where a job's output and tracebacks go: its log, unless it reads private files. Then even a library's warning may
+    be private: libtiff writes what is wrong with an image straight to stderr."""
+    if not isinstance(task.reads, Private):
+        return log
+    return Path(task.reads.places.diagnostics) / f"{'-'.join([task.rule, *task.wildcards.values()])}.txt"
+
+
+def _check_code(task: Task[Any]) -> None:
+    """A job that spends does so under a digest of its code. What runs must be that code, also when files are edited, or
+    another node has others, after the workflow was parsed."""
+    reads = task.reads
+    learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateFinal) else None
+    search = reads.hpo.name if isinstance(reads, SearchPrivately) else None
+    if isinstance(reads, Private) and stages.rule_code(task.rule, learner, search) != task.code:
+        raise Refused(
+            "the package's code changed after the workflow was started, or this node has another version of it. "
+            "Nothing was read or spent: start the workflow again."
+        )
+
+
+def _redirect(path: Path) -> None:
+    """Send this process's stdout and stderr, also from C code, to a file."""
+    for folder in reversed(path.parents):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    # A log exists already, with its own mode.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    os.close(descriptor)
+
+
+def _reason(error: BaseException, details: Path) -> str:
+    """What may be told of an error that nobody foresaw."""
+    if trouble := full_disk(error):
+        return f"a disk cannot be written: {trouble}. {TWICE}: free space, or mount it for writing, and run again."
+    return f"{type(error).__name__}; details are in {details}"
+
+
+def _fail(task: Task[Any], log: Path, reason: str, terminal: int) -> NoReturn:
+    """Tell the reason in the log; on the terminal, where even that cannot be written."""
+    which = ", ".join(f"{name} {value}" for name, value in task.wildcards.items())
+    told = f"{task.rule} ({which}): {reason}\n"
+    try:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(told)
+    except OSError:
+        os.write(terminal, told.encode())
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    os._exit(1)

@@ -1,0 +1,51 @@
+"""The final private training, at all that the total leaves: at the ladder's r* where the learner has an r."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpladder.config.model import Fit
+from dpladder.jobs.model_file import save_model
+from dpladder.jobs.private import Release, constants_of, part_of, read, release_once, reserved, shared, single
+from dpladder.jobs.task import Task, read_json
+from dpladder.plan.reads import TrainFinal
+from dpladder.privacy.release.meter import Meter
+from dpladder.search.fit import Target, fit_radius
+from dpladder.search.space import Space
+from dpladder.search.training import chosen, of_trial, training_of
+
+
+def train_final(task: Task[TrainFinal]) -> None:
+    release_once(release_of(task))
+
+
+def release_of(task: Task[TrainFinal]) -> Release:
+    held, train = reserved(task), part_of(task, "train")
+    fit = read_json(task.input["fit"]) if task.input["fit"] else None
+    learner = of_trial(task.reads.learner, 0 if fit is None else fit["best"]["trial"])
+    space = Space(task.reads.search, learner, constants_of(task, train))
+    mu = held.mu("weights")
+    r = of_prior(space, mu) if fit is None else fit["r_star"]
+    training = training_of(space, r, held.entry("weights"))
+    choice = chosen(training.learner, training.hyper)
+
+    def produce(meter: Meter, folder: Path) -> None:
+        found = training.run(read(task, train), meter, task.resources)
+        facts = {
+            "r": r,
+            "kappa": None if r is None else space.kappa(r, mu),
+            "mu": training.hyper.mu,
+            "sigma": getattr(training.declared.events[0].event, "sigma", None),
+        }
+        save_model(folder / "weights.safetensors", found, task, train, choice | facts)
+
+    spends = held.concrete("weights", training.declared.events, train)
+    inputs = {"train": train.seal, **shared(task), **choice}
+    return single(task, held, spends, training.declared.draws, inputs, ("weights",), produce)
+
+
+def of_prior(space: Space, mu: float) -> float | None:
+    """Without trials: kappa by the prior, where the learner has an r at all."""
+    if space.learner.searches is None:
+        return None
+    return fit_radius([], Target(mu, mu, space), Fit()).r_star

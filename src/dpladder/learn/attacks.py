@@ -1,0 +1,202 @@
+"""How learners are attacked: made-up records that tempt a clip, and a training on them as the auditor sees it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from dpladder.config.learner_sections import Descending, Descent, FineTune
+from dpladder.config.model import Resources
+from dpladder.learn.interface import Constants, Data, Hyper, publish
+from dpladder.learn.registry import method
+from dpladder.learn.second_order import declare_covariance
+from dpladder.network.facts import Network
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.events import Composed, Gaussian, Relation
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.built_in import neighbours
+from dpladder.privacy.release.meter import Meter
+
+Record = tuple[tuple[float, ...], int]  # features and label
+
+NOTHING: Record = ((0.0, 0.0, 0.0), 0)
+CANARIES: tuple[Record, ...] = (
+    NOTHING,
+    ((1e6, 0.0, 0.0), 0),
+    ((-1e6, 0.0, 0.0), 0),  # the opposite: a replaced unit moves a sum twice as far
+    ((-1e6, 1e6, 1e6), 1),
+    ((3e38, -3e38, 3e38), 1),
+    ((1e-30, 0.0, 0.0), 0),
+    ((1.0, 2.0, 3.0), -1),
+    ((0.5, 0.5, 0.5), 7),
+)
+CLASSES, N0, ETA = 2, 50, 0.5
+DELTA0 = 1e-7  # what trainings on samples are booked at
+STEADY = 1e6  # under a step's denominator, this makes an adaptive step as good as linear in the noise
+
+
+Reach = Callable[[int, float], list[float]]
+"""How far one unit of each step's mean gradient moves the last weights, given the steps and the noise in a gradient."""
+
+
+def training(
+    learner: Any,
+    steps: int,
+    relation: Relation,
+    reach: Reach,
+    mu: float = 2.0,
+    tight: bool = False,
+    note: str = "",
+    network: Network | None = None,
+) -> Mechanism:
+    """A training whose released weights are the first ones plus a weighted sum of the steps' noises. Under a network records
+    are activations at its cut."""
+    width = len(NOTHING[0]) if network is None else math.prod(network.shape)
+    constants = Constants(N0, CLASSES, width, relation, network=network)
+    hyper = Hyper(ETA, steps, mu, DELTA0)
+    declared = method(learner.name).declare(learner, hyper, constants)
+    # Records that contribute nothing leave a gradient of pure noise.
+    noise = declared.draws[0].scale / (constants.n0 * getattr(learner, "sampling_rate", 1.0))
+    return Mechanism(
+        name=_named(learner, steps, relation) + note,
+        event=Composed(declared.events),
+        draws=declared.draws,
+        scale=noise * math.hypot(*reach(steps, noise)),
+        run=partial(train, learner, hyper, constants),
+        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
+        relation=relation,
+        tight=tight,
+    )
+
+
+def _named(learner: Any, steps: int, relation: Relation) -> str:
+    sampled = " sampled" if getattr(learner, "sampling_rate", 1.0) < 1 else ""
+    views = f" {learner.augment} views" if getattr(learner, "augment", 1) > 1 else ""
+    return f"{learner.name} {steps} step{'s' * (steps > 1)} {relation}{sampled}{views}"
+
+
+def several(learner: Descending, reach: Reach) -> tuple[Mechanism, ...]:
+    """Steps whose noise must be fresh in each, on full batches and on samples."""
+    sampled = learner.model_copy(update={"sampling_rate": 0.5})
+    return (
+        training(learner, 3, "add_remove", reach),
+        training(learner, 2, "replace_one", reach),
+        training(sampled, 2, "add_remove", reach),
+    )
+
+
+def sums(
+    learner: Any, steps: int, relation: Relation = "add_remove", tight: bool = False, mu: float = 2.0
+) -> Mechanism:
+    """A learner that computes its weights from noised sums: the sums are what it publishes. Three classes, because equal
+    probabilities of three curve softmax the most."""
+    constants = Constants(N0, 3, len(NOTHING[0]), relation)
+    hyper = Hyper(ETA, steps, mu)
+    declared = method(learner.name).declare(learner, hyper, constants)
+    scales = {draw.name: draw.scale for draw in declared.draws}
+
+    def run(records: Sequence[Record], meter: Meter) -> Floats:
+        release, seen = partial(publish, meter), []
+
+        def watched(name: str, total: Any) -> Any:
+            noised = release(name, total)
+            seen.append(np.ravel(noised.numpy()) / scales[name])
+            return noised
+
+        fit = method(learner.name).room("train").fit
+        fit(data_of(records), hyper, learner, constants, watched, Resources(threads=1))
+        return np.concatenate(seen)
+
+    link = [learner.link] if hasattr(learner, "link") else []
+    return Mechanism(
+        name=" ".join([learner.name, *link, f"{steps} step{'s' * (steps > 1)}", relation]),
+        event=Composed(declared.events),
+        draws=declared.draws,
+        scale=1.0,
+        run=run,
+        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
+        relation=relation,
+        tight=tight,
+    )
+
+
+def shared_covariance(mu: float = 2.0, radius: float = 2.0) -> Mechanism:
+    """The covariance that trainings share."""
+    constants = Constants(N0, CLASSES, len(NOTHING[0]))
+    declared = declare_covariance(mu, radius, constants)
+
+    def run(records: Sequence[Record], meter: Meter) -> Floats:
+        from dpladder.learn.moments import noised_covariance
+
+        release = partial(publish, meter)
+        return noised_covariance(data_of(records), radius, constants, release, Resources(threads=1))
+
+    pairs = neighbours((NOTHING, NOTHING), CANARIES, "add_remove")
+    scale = declared.draws[0].scale
+    return Mechanism("covariance", Composed(declared.events), declared.draws, scale, run, pairs, tight=True)
+
+
+def right_and_wrong(mu: float = 2.0) -> Mechanism:
+    """The two counts of an evaluation. A unit is in one of them; replaced, it may go from one to the other."""
+    constants = Constants(N0, CLASSES, 1, "replace_one")
+    sigma = gdp.sigma(mu, 1)
+    counts = gaussian("counts", sigma, constants.moves_apart(1.0), (2,))
+
+    def run(data: Sequence[int], meter: Meter) -> Floats:
+        return meter.publish("counts", [data.count(0), data.count(1)])
+
+    pairs = neighbours((0, 1, 1), (2, 0, 1), "replace_one")
+    return Mechanism(
+        name="right and wrong",
+        event=Gaussian(sigma),
+        draws=(counts,),
+        scale=counts.scale,
+        run=run,
+        neighbours=pairs,
+        relation="replace_one",
+        tight=True,
+    )
+
+
+def train(learner: Any, hyper: Hyper, constants: Constants, data: Sequence[Record], meter: Meter) -> Floats:
+    weights = method(learner.name).train(
+        data_of(data, getattr(learner, "augment", 1), constants.dimension),
+        hyper,
+        learner,
+        constants,
+        meter,
+        Resources(threads=1),
+    )
+    return np.concatenate([np.ravel(layer).astype(np.float64) for layer in weights])
+
+
+def data_of(records: Sequence[Record], views: int = 1, width: int = len(NOTHING[0])) -> Data:
+    """Records' numbers, over and over where they have to be more; and views all alike, for nothing pulls a gradient
+    further."""
+    features = np.array([np.resize(record[0], width) for record in records], np.float32)
+    if views > 1:
+        features = np.repeat(features[:, None], views, axis=1)
+    numbers = np.arange(len(records), dtype=np.uint64)
+    units = np.stack([numbers, numbers], axis=1).view(np.uint8)
+    return Data(features, np.array([record[1] for record in records], np.int64), units)
+
+
+def corrected(decay: float, steps: int) -> list[float]:
+    """What each step's gradient weighs in all of Adam's first moments together, bias correction included."""
+    return [
+        sum((1 - decay) * decay ** (later - step) / (1 - decay**later) for later in range(step, steps + 1))
+        for step in range(1, steps + 1)
+    ]
+
+
+def along_momentum(learner: Descent | FineTune, steps: int, noise: float) -> list[float]:
+    """Momentum carries a step on, and the free step once more."""
+    m = learner.momentum
+    on = [sum(m**age for age in range(steps - step)) for step in range(steps)]
+    return [ETA * (reach + learner.free_step * m ** (steps - 1 - step)) for step, reach in enumerate(on)]

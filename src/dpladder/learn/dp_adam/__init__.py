@@ -1,0 +1,1 @@
+"""Adam on a linear head."""

@@ -1,0 +1,1 @@
+"""Adam whose second moment is its public noise level."""

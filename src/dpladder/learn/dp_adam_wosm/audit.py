@@ -1,0 +1,16 @@
+"""How DPAdamWOSM is attacked."""
+
+from __future__ import annotations
+
+from dpladder.config.learner_sections import AdamNoSecondMoment
+from dpladder.learn.attacks import ETA, corrected, several
+from dpladder.privacy.audit.attack import Mechanism
+
+
+def mechanisms() -> tuple[Mechanism, ...]:
+    learner = AdamNoSecondMoment()
+
+    def reach(steps: int, noise: float) -> list[float]:
+        return [ETA / (noise + learner.stability) * weight for weight in corrected(learner.beta, steps)]
+
+    return several(learner, reach)

@@ -1,0 +1,1 @@
+"""Descent preconditioned by the noised feature covariance."""

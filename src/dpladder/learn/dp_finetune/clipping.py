@@ -1,0 +1,301 @@
+"""The sum of clipped gradients of a whole network, by book-keeping (Bu et al. 2023, "Differentially private optimization on
+large model at small cost"): one backward pass finds the gradients of each layer's outputs, and from these and the layer's
+inputs come both the norms of records' gradients and their clipped sum.
+
+A matrix product's weights have the gradient sum_t g_t a_t^T over positions t, whose norm needs no gradient (Li et al. 2022,
+Eq. 3). All other layers' are small, and are made record by record. What can be told of no layer alone (a tensor that the
+network adds by itself, a layer that is used twice) is taken from the network as a whole.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
+
+from dpladder.errors import Refused
+from dpladder.learn.dp_finetune.parts import Tuned
+from dpladder.learn.records import Records, Rows
+
+# A gradient that is the small difference of terms this much larger counts as longer than it is. Its terms are float32, whose
+# rounding is 2^-24 of them, so of a clipped record it stays 2^-14 of the bound: learn/descent.py pays for 2^-10. Records are
+# added up in float64, so that no record's terms, however they cancel, move the rounding of others'.
+LOOSE = 2.0**-10
+
+MOST = 64  # records in a chunk
+SHARE = 0.25  # of a job's memory, for a chunk
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A module that owns trained tensors, by the names that they have in it, and their places in the vector."""
+
+    module: nn.Module
+    names: tuple[str, ...]
+    places: tuple[slice, ...]
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        owned = dict(self.module.named_parameters())
+        return {name: owned[name].detach() for name in self.names}
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Who owns what. `rest`: tensors that only the whole network knows. `floats`: that a record needs, about."""
+
+    tuned: Tuned
+    layers: tuple[Layer, ...]
+    rest: Layer
+    floats: int
+
+    def chunk(self, memory_mb: int, views: int) -> int:
+        """Records computed at a time: one size for good, by the memory that is declared."""
+        fit = int(SHARE * memory_mb * 1_000_000 / (4 * views * self.floats))
+        return min(MOST, 1 << max(fit, 1).bit_length() - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Factors of records' gradients of one matrix: outputs' gradients and inputs, as (records, positions, width)."""
+
+    gradients: Tensor
+    inputs: Tensor
+    bias: bool
+
+    def squares(self) -> Tensor:
+        a, g = self.inputs.double(), self.gradients.double()
+        found = ((a @ a.mT) * (g @ g.mT)).sum((1, 2))
+        return found + g.sum(1).square().sum(1) if self.bias else found
+
+    def terms(self) -> Tensor:
+        """The squared sum of what is added up, term by term."""
+        a, g = self.inputs.double().norm(dim=2), self.gradients.double().norm(dim=2)
+        found = (a * g).sum(1).square()
+        return found + g.sum(1).square() if self.bias else found
+
+    def sums(self, factor: Tensor) -> list[Tensor]:
+        dead = (factor == 0)[:, None, None]  # what is not finite is no number times zero
+        g = (self.gradients * factor[:, None, None].float()).masked_fill(dead, 0.0).flatten(0, 1)
+        a, g = self.inputs.masked_fill(dead, 0.0).flatten(0, 1).double(), g.double()
+        found = g.mT @ a
+        return [found.flatten(), g.sum(0)] if self.bias else [found.flatten()]
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Records' gradients of some tensors, as (records, numbers) each."""
+
+    gradients: Sequence[Tensor]
+
+    def squares(self) -> Tensor:
+        return torch.stack([found.double().square().sum(1) for found in self.gradients]).sum(0)
+
+    def terms(self) -> Tensor:
+        return self.squares()
+
+    def sums(self, factor: Tensor) -> list[Tensor]:
+        return [factor.double() @ found.nan_to_num(0.0, 0.0, 0.0).double() for found in self.gradients]
+
+
+def clipped_sum(plan: Plan, records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]) -> Tensor:
+    """Sum of the records' gradients, each clipped to `bound`, for weights of shape (1, numbers)."""
+    plan.tuned.put(weights[0].float())
+    total = torch.zeros_like(weights)
+    for chunk in rows:
+        x, labels = records.block(chunk), records.labels[chunk]
+        parts = gradients(plan, x, labels)
+        factor = factors(parts, bound) * records.counted[chunk]
+        for layer, part in parts:
+            for place, found in zip(layer.places, part.sums(factor), strict=True):
+                total[0, place] += found
+    return total
+
+
+def factors(parts: Sequence[tuple[Layer, Product | Made]], bound: float) -> Tensor:
+    """What each record's gradient is multiplied by. One that overflows has none: a rule that looks at this record alone."""
+    squares = torch.stack([part.squares() for _, part in parts]).sum(0)
+    terms = torch.stack([part.terms() for _, part in parts]).sum(0)
+    norms = torch.maximum(squares, LOOSE**2 * terms).sqrt()
+    return (bound / norms).clamp(max=1.0).nan_to_num(nan=0.0)
+
+
+def gradients(plan: Plan, x: Tensor, labels: Tensor) -> list[tuple[Layer, Product | Made]]:
+    """Records' gradients, each the mean over the record's views."""
+    views = x.shape[1]
+    x, labels = x.flatten(0, 1), labels.repeat_interleave(views)
+    with _watched(plan.layers) as seen:
+        loss = cross_entropy(plan.tuned.module(x), labels, reduction="sum") / views
+    outputs = torch.autograd.grad(loss, [put_out for _, put_out in seen])
+    found: list[tuple[Layer, Product | Made]] = [
+        (layer, _of_layer(layer, taken, gradient, views))
+        for layer, (taken, _), gradient in zip(plan.layers, seen, outputs, strict=True)
+    ]
+    if plan.rest.names:
+        found.append((plan.rest, _of_whole(plan.rest, x, labels, views)))
+    return found
+
+
+@contextmanager
+def _watched(layers: Sequence[Layer]) -> Iterator[list[Any]]:
+    """What each layer takes in and puts out, in the order of `layers`. Weights need no gradients of their own, so the first
+    outputs begin the graph; what follows gets a copy, which it may overwrite."""
+    seen: list[Any] = [None] * len(layers)
+
+    def hook(place: int, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        output = output if output.requires_grad else output.detach().requires_grad_()
+        seen[place] = (inputs[0].detach(), output)
+        return output.clone()
+
+    with ExitStack() as stack:
+        for place, layer in enumerate(layers):
+            stack.enter_context(layer.module.register_forward_hook(partial(hook, place)))
+        yield seen
+
+
+def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Product | Made:
+    module, names = layer.module, layer.names
+    if _is_product(module) and "weight" in names:
+        a, g = _positions(taken, module, views), _positions(gradient, module, views)
+        if (
+            2 * a.shape[1] ** 2 <= a.shape[2] * g.shape[2]
+        ):  # else the gradient is the smaller one (Bu et al. 2022)
+            return Product(g, a, "bias" in names)
+        made = {"weight": (g.mT @ a).flatten(1), "bias": g.sum(1)}
+        return Made([made[name] for name in names])
+
+    def along(weights: dict[str, Tensor], one: Tensor, its: Tensor) -> Tensor:
+        return (functional_call(module, weights, (one[None],))[0] * its).sum()
+
+    return _summed(vmap(grad(along), (None, 0, 0))(layer.weights, taken, gradient), layer, views)
+
+
+def _of_whole(rest: Layer, x: Tensor, labels: Tensor, views: int) -> Made:
+    def loss(weights: dict[str, Tensor], one: Tensor, label: Tensor) -> Tensor:
+        return cross_entropy(functional_call(rest.module, weights, (one[None],)), label[None]) / views
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "There is a performance drop", UserWarning
+        )  # in attention, which is batched by hand
+        return _summed(vmap(grad(loss), (None, 0, 0))(rest.weights, x, labels), rest, views)
+
+
+def _summed(found: Mapping[str, Tensor], layer: Layer, views: int) -> Made:
+    return Made([found[name].reshape(-1, views, found[name][0].numel()).sum(1) for name in layer.names])
+
+
+def _is_product(module: nn.Module) -> bool:
+    """Whether each output is one matrix times one input: a linear layer, or a convolution without a neighbourhood."""
+    if type(module) is nn.Linear:
+        return True
+    return (
+        isinstance(module, nn.Conv2d)
+        and (module.kernel_size, module.stride, module.groups) == ((1, 1), (1, 1), 1)
+        and module.padding in ("same", "valid", (0, 0))
+    )
+
+
+def _positions(values: Tensor, module: nn.Module, views: int) -> Tensor:
+    """As (records, positions, width): views are positions too."""
+    if isinstance(module, nn.Conv2d):
+        rows = values.flatten(2).mT
+    else:
+        rows = values.flatten(1, -2) if values.ndim > 2 else values[:, None]
+    return rows if views == 1 else rows.reshape(-1, views * rows.shape[1], rows.shape[2])
+
+
+def plan_of(tuned: Tuned, width: int) -> Plan:
+    """Owners of the trained tensors: layers without layers in them that are used once, on one tensor; else the whole."""
+    x = torch.zeros(2, width, device=tuned.base.device, dtype=tuned.base.dtype)
+    uses, floats = _probed(tuned.module, x)
+    ends = torch.tensor([weight.numel() for weight in tuned.trained.values()]).cumsum(0).tolist()
+    places = {
+        name: slice(end - weight.numel(), end)
+        for end, (name, weight) in zip(ends, tuned.trained.items(), strict=True)
+    }
+    known = {id(weight): name for name, weight in tuned.trained.items()}
+    owners: dict[str, list[tuple[nn.Module, str]]] = {}
+    for module in tuned.module.modules():
+        for own, weight in module.named_parameters(recurse=False):
+            if id(weight) in known:
+                owners.setdefault(known[id(weight)], []).append((module, own))
+    own_of: dict[nn.Module, list[tuple[str, str]]] = {}
+    rest = []
+    for name, owned in owners.items():
+        module, own = owned[0]
+        if len(owned) == 1 and uses[module] == 1:
+            own_of.setdefault(module, []).append((own, name))
+        else:
+            rest.append(name)
+    layers = tuple(
+        Layer(module, tuple(own for own, _ in names), tuple(places[name] for _, name in names))
+        for module, names in own_of.items()
+    )
+    whole = Layer(tuned.module, tuple(rest), tuple(places[name] for name in rest))
+    made = sum(slot.stop - slot.start for layer in (*layers, whole) for slot in layer.places)
+    return Plan(tuned, layers, whole, 4 * floats + 3 * made)
+
+
+def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], int]:
+    """How often each layer is used on one tensor of a row per record, and the numbers that a record fills on its way."""
+    uses: Counter[nn.Module] = Counter()
+    floats = x.shape[1]
+
+    def hook(module: nn.Module, inputs: tuple[Any, ...], options: Mapping[str, Any], output: Any) -> None:
+        nonlocal floats
+        plain = (
+            len(inputs) == 1
+            and not options
+            and all(isinstance(one, Tensor) and len(one) == len(x) for one in (*inputs, output))
+        )
+        uses[module] += 1 if plain else 2
+        floats += output.numel() // len(x) if isinstance(output, Tensor) else 0
+
+    with ExitStack() as stack, torch.no_grad():
+        for module in model.modules():
+            # One with layers in it would be run once more, with hooks on them.
+            if next(module.parameters(), None) is None or all(
+                next(part.parameters(), None) is None for part in module.children()
+            ):
+                stack.enter_context(module.register_forward_hook(hook, with_kwargs=True))
+        model(x)
+    return uses, floats
+
+
+def refuse_mixing(plan: Plan, chunk: int, views: int, width: int, classes: int) -> None:
+    """Privacy rests on gradients that follow from their own record alone, so see it on this very module and machine, on
+    public noise: with another record among them, all others' logits and gradients stay the same to the last bit."""
+    random = torch.Generator().manual_seed(0)
+    x = torch.rand(max(chunk, 2), views, width, generator=random)
+    labels = torch.randint(0, classes, (len(x),), generator=random)
+    other, moved = x.clone(), labels.clone()
+    place = len(x) // 2
+    other[place], moved[place] = torch.rand(views, width, generator=random), (labels[place] + 1) % classes
+    device = plan.tuned.base.device
+    one = _shown(plan, x.to(device), labels.to(device))
+    two = _shown(plan, other.to(device), moved.to(device))
+    same = torch.arange(len(x), device=device) != place
+    if not all(torch.equal(a[same], b[same]) for a, b in zip(one, two, strict=True)):
+        raise Refused(
+            "learner dp_finetune: in this network a record's output or gradient depends on the other records of its batch, "
+            "which no privacy guarantee allows. Choose another features.model, or cut above the layer that mixes them."
+        )
+
+
+def _shown(plan: Plan, x: Tensor, labels: Tensor) -> list[Tensor]:
+    """All that a chunk's records add to a sum, each by itself, and their logits."""
+    with torch.no_grad():
+        shown = [plan.tuned.module(x.flatten(0, 1)).reshape(*x.shape[:2], -1)]
+    for _, part in gradients(plan, x, labels):
+        shown += [part.gradients, part.inputs] if isinstance(part, Product) else part.gradients
+    return shown

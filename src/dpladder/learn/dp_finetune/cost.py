@@ -1,0 +1,32 @@
+"""What fine-tuning costs: a noised sum of clipped gradients at each step, of all trained weights in one vector."""
+
+from __future__ import annotations
+
+import math
+
+from dpladder.config.learner_sections import FineTune
+from dpladder.learn import interface
+from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, declaration
+
+
+def declare(learner: FineTune, hyper: Hyper, constants: Constants) -> Declaration:
+    size = sum(math.prod(shape) for shape in shapes(learner, constants).values())
+    return declaration(learner, hyper, constants, (size,))
+
+
+def shapes(learner: FineTune, constants: Constants) -> dict[str, Shape]:
+    """The trained tensors by name, in the order in which they lie in the vector. The head's bias is a last column."""
+    if constants.network is None:  # the features are the network's last, and the head is all there is
+        return {"head.weight": (constants.classes, constants.dimension + learner.bias)}
+    from dpladder.learn.dp_finetune.parts import tuned_of
+
+    return {name: tuple(weight.shape) for name, weight in tuned_of(learner, constants).trained.items()}
+
+
+def logit_noise(learner: FineTune, hyper: Hyper, constants: Constants) -> float:
+    """As if the head were all: its inputs are about as long as pooled features."""
+    if (
+        learner.optimizer == "adam"
+    ):  # a step moves every weight by eta, whatever the noise is (learn/dp_adam/cost.py)
+        return hyper.eta * math.sqrt(hyper.steps) * constants.length
+    return interface.logit_noise(learner, hyper, constants, learner.momentum)

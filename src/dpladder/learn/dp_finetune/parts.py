@@ -1,0 +1,185 @@
+"""A public network above its cut, with a head, and those of its tensors that are trained."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from dpladder.config.learner_sections import FineTune, Lora
+from dpladder.errors import BadInput
+from dpladder.learn.interface import Constants, Weights, public_random
+from dpladder.network.cut import Upper, upper_of
+from dpladder.network.facts import Network
+
+HEAD = "head.weight"
+
+
+class Classifier(nn.Module):
+    """From flattened activations at the cut to logits. The head's bias is a last column, met by a constant input."""
+
+    def __init__(self, upper: Upper, classes: int, bias: bool) -> None:
+        super().__init__()
+        self.enter, self.network, self.bias = upper.enter, upper.network, bias
+        self.head = nn.Linear(upper.width + bias, classes, bias=False)
+        nn.init.zeros_(self.head.weight)
+
+    def forward(self, activations: Tensor) -> Tensor:
+        found = self.network(self.enter(activations))
+        return self.head(pad(found, (0, 1), value=1.0) if self.bias else found)
+
+
+class Adapted(nn.Module):
+    """A frozen layer, and a product of two thin ones beside it (Hu et al. 2021, Eq. 3)."""
+
+    def __init__(self, base: nn.Linear | nn.Conv2d, lora: Lora) -> None:
+        super().__init__()
+        self.base, self.scale = base, lora.alpha / lora.rank
+        self.down = _thin(base, lora.rank)
+        self.up: nn.Linear | nn.Conv2d
+        if isinstance(base, nn.Linear):
+            self.up = nn.Linear(lora.rank, base.out_features, bias=False)
+        else:
+            self.up = nn.Conv2d(lora.rank, base.out_channels, 1, bias=False)
+        nn.init.zeros_(self.up.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.base(x) + self.scale * self.up(self.down(x))
+        return found
+
+    def merged(self) -> Tensor:
+        """The one matrix or kernel that does the same."""
+        product = torch.einsum("or,r...->o...", self.up.weight.flatten(1), self.down.weight)
+        return self.base.weight + self.scale * product
+
+
+def _thin(base: nn.Linear | nn.Conv2d, rank: int) -> nn.Linear | nn.Conv2d:
+    """The same layer with so few outputs: a convolution keeps its own kind, kernel, stride and padding."""
+    thin = copy.deepcopy(base)
+    thin.weight = nn.Parameter(base.weight.new_zeros(rank, *base.weight.shape[1:]), requires_grad=False)
+    thin.bias = None
+    if isinstance(thin, nn.Linear):
+        thin.out_features = rank
+    else:
+        thin.out_channels = rank
+    return thin
+
+
+@dataclass(frozen=True, eq=False)
+class Tuned:
+    """A classifier in evaluation mode, and its trained tensors by name. A training moves one vector, how far each of them
+    is from `base`: the public network, and zero for what the network has not."""
+
+    module: Classifier
+    trained: Mapping[str, nn.Parameter]
+    base: Tensor
+
+    def put(self, difference: Tensor) -> None:
+        vector_to_parameters(self.base + difference, self.trained.values())
+
+    def copied(self, device: torch.device, kind: torch.dtype = torch.float32) -> Tuned:
+        """One of its own for a training, which moves its tensors."""
+        module = copy.deepcopy(self.module).to(device, kind)
+        weights = dict(module.named_parameters())
+        return Tuned(module, {name: weights[name] for name in self.trained}, self.base.to(device, kind))
+
+
+def tuned_of(learner: FineTune, constants: Constants) -> Tuned:
+    return _tuned(
+        learner.trains, learner.lora, learner.bias, constants.network, constants.classes, constants.dimension
+    )
+
+
+@cache
+def _tuned(
+    trains: str | tuple[str, ...],
+    lora: Lora,
+    bias: bool,
+    network: Network | None,
+    classes: int,
+    dimension: int,
+) -> Tuned:
+    """Built once in a process, and never changed."""
+    upper = (
+        Upper(nn.Identity(), nn.Identity(), dimension, frozenset()) if network is None else upper_of(network)
+    )
+    module = copy.deepcopy(Classifier(upper, classes, bias))
+    for part in module.modules():
+        if hasattr(part, "inplace"):  # what a layer puts out is looked at after others have used it
+            vars(part)["inplace"] = False
+    if trains == "lora":
+        _adapt(module.network, lora)
+    module.eval().requires_grad_(False)
+    weights = dict(module.named_parameters())
+    names = [f"network.{name}" for name in _chosen(trains, module.network, upper.last_block)]
+    trained = {name: weights[name] for name in (*names, HEAD)}
+    return Tuned(module, trained, parameters_to_vector(trained.values()).clone())
+
+
+def _adapt(network: nn.Module, lora: Lora) -> None:
+    """Adapters beside every layer that the targets name."""
+    for name, layer in [*network.named_modules()]:
+        able = isinstance(layer, nn.Linear) or (isinstance(layer, nn.Conv2d) and layer.groups == 1)
+        if able and _named(name, lora.targets):
+            network.set_submodule(name, Adapted(layer, lora))
+
+
+def _chosen(trains: str | Sequence[str], network: nn.Module, last_block: frozenset[str]) -> list[str]:
+    """Names of the network's own tensors that are trained, in the network's order."""
+    weights = dict(network.named_parameters())
+    if not weights or trains == "head":
+        return []
+    if trains == "all":
+        found = [*weights]
+    elif trains == "norm_and_bias":  # BitFit (Ben Zaken et al. 2022), with the norms' scales
+        found = [name for name, weight in weights.items() if weight.ndim == 1]
+    elif trains == "last_block":
+        found = [name for name in weights if name in last_block]
+        if len(found) < len(last_block):
+            raise BadInput(
+                "learner.trains: last_block reaches below features.until. Cut earlier, or say trains: all."
+            )
+    elif trains == "lora":
+        adapters = (name for name, layer in network.named_modules() if isinstance(layer, Adapted))
+        found = [f"{name}.{part}.weight" for name in adapters for part in ("down", "up")]
+    else:
+        found = [name for name in weights if _named(name, trains)]
+    if not found:
+        raise BadInput(
+            f"learner.trains: {trains} fits none of the tensors above features.until. They are {', '.join(weights)}."
+        )
+    return found
+
+
+def _named(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def start(learner: FineTune, constants: Constants, tuned: Tuned) -> Tensor:
+    """Where the vector starts: at the public network. Adapters start by a public seed on one side and at zero on the other,
+    so that their product is nothing (Hu et al. 2021, section 4.1); so does the head, as `init` says."""
+    parts = []
+    for place, (name, weight) in enumerate(tuned.trained.items()):
+        down = learner.trains == "lora" and name.endswith(".down.weight")
+        random = down or (name == HEAD and learner.init == "random")
+        drawn = public_random(constants, place).uniform(-1.0, 1.0, tuple(weight.shape))
+        parts.append(np.ravel(drawn) * (weight[0].numel() ** -0.5 if random else 0.0))
+    return torch.from_numpy(np.concatenate(parts))
+
+
+def merged(learner: FineTune, constants: Constants, weights: Weights) -> dict[str, Tensor]:
+    """The public network's own tensors as they are after training, by its names, for use without adapters."""
+    tuned = tuned_of(learner, constants).copied(torch.device("cpu"))
+    tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])))
+    layers = tuned.module.network.named_modules()
+    adapted = {f"{name}.weight": layer.merged() for name, layer in layers if isinstance(layer, Adapted)}
+    own = {name.removeprefix("network."): weight for name, weight in tuned.trained.items() if name != HEAD}
+    return adapted or {name: weight.detach() for name, weight in own.items()}

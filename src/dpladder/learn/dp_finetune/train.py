@@ -1,0 +1,86 @@
+"""DP fine-tuning: a public network from a cut on, with a head, under Algorithm 1; all randomness from the meter."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import pad
+
+from dpladder.config.learner_sections import FineTune
+from dpladder.config.model import Resources
+from dpladder.learn.descent import Begin, descend, momentum
+from dpladder.learn.dp_adam.train import adam
+from dpladder.learn.dp_finetune.clipping import clipped_sum, plan_of, refuse_mixing
+from dpladder.learn.dp_finetune.cost import shapes
+from dpladder.learn.dp_finetune.parts import start, tuned_of
+from dpladder.learn.interface import Constants, Data, Hyper, Weights
+from dpladder.learn.records import load, prepare
+from dpladder.network.facts import Network
+from dpladder.privacy.release.meter import Meter
+
+ROWS = 32  # of logits computed at a time
+
+
+def train(
+    data: Data, hyper: Hyper, learner: FineTune, constants: Constants, meter: Meter, resources: Resources
+) -> Weights:
+    """How far each trained tensor is from where it started: in the public network, and from zero in the head."""
+    device = prepare(resources)
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
+    built = tuned_of(learner, constants)
+    plan = plan_of(built.copied(device), constants.dimension)
+    first = start(learner, constants, built).to(device)
+    chunk = plan.chunk(resources.mem_mb, learner.augment)
+    _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
+    records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment)
+    sums = partial(clipped_sum, plan, records)
+    flat = descend(sums, first, records, [hyper], learner, constants, [meter], _begin(learner), data.units)[0]
+    return _apart(flat, learner, constants)
+
+
+@cache
+def _check(
+    learner: FineTune,
+    classes: int,
+    dimension: int,
+    network: Network | None,
+    device: torch.device,
+    chunk: int,
+) -> None:
+    """Once in a process: what is checked are the network and the machine."""
+    constants = Constants(1, classes, dimension, network=network)
+    built = tuned_of(learner, constants)
+    random = learner.model_copy(update={"init": "random"})  # under a head of zeros no gradient gets through
+    plan = plan_of(built.copied(device), dimension)
+    plan.tuned.put(start(random, constants, built).float().to(device))
+    refuse_mixing(plan, chunk, learner.augment, dimension, classes)
+
+
+def _begin(learner: FineTune) -> Begin:
+    return momentum(learner) if learner.optimizer == "momentum" else adam(learner)
+
+
+def _apart(flat: NDArray[np.float32], learner: FineTune, constants: Constants) -> Weights:
+    each = [*shapes(learner, constants).values()]
+    ends = np.cumsum([math.prod(shape) for shape in each])
+    return tuple(part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), each, strict=True))
+
+
+def logits(learner: FineTune, constants: Constants, weights: Weights, features: Any) -> NDArray[np.float64]:
+    """In float64 and in batches of one size, so that rounding, which may depend on the other rows, can tip no prediction
+    that is not a tie to 15 digits."""
+    tuned = tuned_of(learner, constants).copied(torch.device("cpu"), torch.float64)
+    tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])).double())
+    x = torch.from_numpy(np.asarray(features, np.float64))
+    found = torch.empty(len(x), constants.classes, dtype=torch.float64)
+    with torch.inference_mode():
+        for first in range(0, len(x), ROWS):
+            rows = x[first : first + ROWS]
+            found[first : first + ROWS] = tuned.module(pad(rows, (0, 0, 0, ROWS - len(rows))))[: len(rows)]
+    told: NDArray[np.float64] = found.numpy()
+    return told

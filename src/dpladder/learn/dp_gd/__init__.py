@@ -1,0 +1,1 @@
+"""Gradient descent with momentum on a linear head: the default."""

@@ -1,0 +1,1 @@
+"""The same with one hidden layer."""

@@ -1,0 +1,1 @@
+"""Newton steps from noised gradients and Hessians."""

@@ -1,0 +1,1 @@
+"""Descent whose step sizes follow from the noised gradients."""

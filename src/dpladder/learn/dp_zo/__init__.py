@@ -1,0 +1,1 @@
+"""One noised number a step, along public directions."""

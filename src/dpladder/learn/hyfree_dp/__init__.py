@@ -1,0 +1,1 @@
+"""Step sizes from noised losses."""

@@ -1,0 +1,97 @@
+"""What HyFreeDP costs: a noised sum of gradients at each step, and noised losses at every K-th (Bu & Liu 2025)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+from dpladder.config.learner_sections import HyperparameterFree
+from dpladder.learn.interface import Constants, Declaration, Hyper, least_noise
+from dpladder.privacy.accounting import gdp, memo
+from dpladder.privacy.accounting.booking import price
+from dpladder.privacy.accounting.draws import Draw, gaussian
+from dpladder.privacy.accounting.events import Booked, Composed, Counted, Gaussian, Laplace, Relation, Sampled
+
+
+@dataclass(frozen=True)
+class Split:
+    """Noise multipliers of the gradients and of each loss, and at how many of the steps how many losses are looked at."""
+
+    gradient: float
+    loss: float
+    steps: int
+    looks: int
+    points: int = 3
+
+
+def split(learner: HyperparameterFree, hyper: Hyper, relation: Relation = "add_remove") -> Split:
+    """sigma_g = gamma sigma, where sigma is what T steps would need without losses to look at. On full batches, exactly
+    mu^2 = T / sigma_g^2 + points looks / sigma_l^2; for looks = T / K that is sigma_l = sigma sqrt(points / (K (1 -
+    gamma^-2))). On samples all multipliers grow or shrink together until the run is booked at mu."""
+    looks = -(-hyper.steps // learner.every)
+    of_gradients = hyper.mu / learner.gamma
+    of_losses = gdp.remaining(hyper.mu, [of_gradients])
+    gradient = gdp.sigma(of_gradients, hyper.steps)
+    loss = gdp.sigma(of_losses, learner.points * looks)
+    if learner.loss_noise == "laplace":
+        loss = least_noise(lambda scale: price(Laplace(scale), relation).mu, 1.0 / loss, loss)
+    whole = Split(gradient, loss, hyper.steps, looks, learner.points)
+    if learner.sampling_rate == 1.0:
+        return whole
+    return _scaled(whole, _least_scale(whole, hyper, learner.sampling_rate, relation))
+
+
+def _least_scale(whole: Split, hyper: Hyper, rate: float, relation: Relation) -> float:
+    def cost(scale: float) -> float:
+        return price(Booked(events(_scaled(whole, scale), rate), hyper.delta0), relation).mu
+
+    arguments = {"split": [whole.gradient, whole.loss, whole.steps, whole.looks, whole.points]}
+    arguments |= {"run": [hyper.mu, hyper.delta0, rate]}
+    question = f"hyfree_dp under {relation}"
+    return memo.remembered(question, arguments, partial(least_noise, cost, hyper.mu, 1.0))
+
+
+def _scaled(whole: Split, scale: float) -> Split:
+    return Split(whole.gradient * scale, whole.loss * scale, whole.steps, whole.looks, whole.points)
+
+
+def events(found: Split, sampling_rate: float = 1.0, loss_noise: str = "gaussian") -> tuple[Counted, ...]:
+    """What the run costs. On a Poisson sample, a step's losses see the records that its gradient sees, so they all compose
+    inside the sampling. Composed outside it, as published, they would pass for independent samples."""
+    gradient = Gaussian(found.gradient)
+    if sampling_rate == 1.0:
+        loss = Laplace(found.loss) if loss_noise == "laplace" else Gaussian(found.loss)
+        return Counted(gradient, found.steps), Counted(loss, found.points * found.looks)
+    together = Composed((Counted(gradient), Counted(Gaussian(found.loss), found.points)))
+    kinds = (
+        (Sampled(sampling_rate, together), found.looks),
+        (Sampled(sampling_rate, gradient), found.steps - found.looks),
+    )
+    return tuple(Counted(event, count) for event, count in kinds if count)
+
+
+def declare(learner: HyperparameterFree, hyper: Hyper, constants: Constants) -> Declaration:
+    found = split(learner, hyper, constants.relation)
+    charged = events(found, learner.sampling_rate, learner.loss_noise)
+    shape = (constants.classes, constants.dimension + learner.bias)
+    one = constants.moves(1.0 / constants.cap)  # a unit's gradient has length 1 at most
+    if learner.sampling_rate == 1.0:
+        noise = gaussian("noise", found.gradient, one, shape, found.steps)
+        return Declaration(charged, (noise, _losses(learner, found, constants)))
+    sample = Draw("sample", "mask", learner.sampling_rate, count=found.steps)
+    noise = gaussian("noise", found.gradient, one, shape, found.steps, under=sample.name)
+    losses = _losses(learner, found, constants, sample.name)
+    return Declaration((Counted(Booked(charged, hyper.delta0)),), (noise, losses, sample))
+
+
+def _losses(learner: HyperparameterFree, found: Split, constants: Constants, under: str = "") -> Draw:
+    """A unit moves each of a look's losses by its records' bounds, in units of the bound on one record's loss, which moves.
+    A loss is never negative, so a unit replaced moves no sum by more than a unit added does. Together they move by the
+    root of their number; each Laplace release is an event of its own, and moves alone."""
+    one = constants.moves_count()
+    if learner.loss_noise == "laplace":
+        count = found.points * found.looks
+        return Draw("losses", "laplace", found.loss * one, (), count, one)
+    moves = one * math.sqrt(found.points)
+    return Draw("losses", "gaussian", found.loss * one, (found.points,), found.looks, moves, under=under)

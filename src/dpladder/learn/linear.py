@@ -1,0 +1,196 @@
+"""The linear head's engine: several independent trials over one pass of the features.
+
+A softmax gradient is an outer product, residual times features, so its norm is the product of two norms and no
+per-record gradient is ever formed. Each step reads the features once, in chunks that stay in cache, forward and
+backward together. Chunk products are float32; clip factors, sums over chunks, noise and weights are float64.
+
+A job is bit-identical when it runs again on the same machine: the number of threads comes from the config, and the
+chunks, the thread that takes each, their order and their shapes do not change.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dpladder.config.learner_sections import Descending, Descent
+from dpladder.config.model import Resources
+from dpladder.learn.descent import SLACK, Begin, descend, momentum
+from dpladder.learn.interface import Constants, Data, Hyper, public_random
+from dpladder.learn.records import Records, Rows, load, prepare
+from dpladder.privacy.release.meter import Meter
+
+CHUNK = {"cpu": 1024, "cuda": 16384}
+TINY = (
+    2.0**-80
+)  # probabilities below are zero: denormals, which slow many CPUs down, stay out of every thread
+
+
+Scale = Callable[[Tensor, float], Tensor]
+"""From gradients' norms and a bound to factors that keep each gradient within the bound."""
+
+
+def clip(norms: Tensor, bound: float) -> Tensor:
+    return (bound / norms).clamp_(max=1.0)
+
+
+def train_many(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: Descent,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+) -> NDArray[np.float32]:
+    """Independent trials of DP-GD, one meter each: weights of shape (trials, classes, width)."""
+    return descend_heads(data, hypers, learner, constants, meters, resources, momentum(learner))
+
+
+@torch.inference_mode()
+def descend_heads(
+    data: Data,
+    hypers: Sequence[Hyper],
+    learner: Descending,
+    constants: Constants,
+    meters: Sequence[Meter],
+    resources: Resources,
+    begin: Begin,
+) -> NDArray[np.float32]:
+    """The same with any update."""
+    records, threads = resident(data, constants, resources, learner.augment, learner.bias)
+    first = initial(learner, constants).to(records.device)
+    sums = partial(clipped_sum, records, threads=threads)
+    return descend(sums, first, records, hypers, learner, constants, meters, begin, data.units)
+
+
+def resident(
+    data: Data, constants: Constants, resources: Resources, views: int = 1, bias: bool = False
+) -> tuple[Records, int]:
+    """The records, ready, and by how many threads their chunks are shared out."""
+    device = prepare(resources)
+    few = 64 * math.ceil(constants.n0 * constants.cap / 56)  # all in one chunk, with room for chance
+    chunk = min(CHUNK[device.type], few)
+    records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias)
+    torch.set_num_threads(1)  # from here on threads share out chunks, and no two meet inside an operation
+    return records, 1 if device.type == "cuda" else resources.threads
+
+
+def clipped_sum(
+    records: Records,
+    weights: Tensor,
+    bound: float,
+    rows: Sequence[Rows],
+    threads: int = 1,
+    scale: Scale = clip,
+) -> Tensor:
+    """Sum of the records' gradients, each kept within `bound`, for heads of shape (trials, classes, width)."""
+    return _shared_out(lambda own: _sum(records, weights, bound, own, scale), rows, threads)
+
+
+def summed_losses(
+    records: Records,
+    weights: Tensor,
+    bounded: Callable[[Tensor], Tensor],
+    rows: Sequence[Rows],
+    threads: int = 1,
+) -> Tensor:
+    """Sum over the records of what `bounded` makes of a record's losses under several heads, (heads, records) to
+    (sums, records).
+
+    In float64 from the features on, so that the rounding of the other records' losses, which may change when a
+    neighbour enters their chunk, is nothing to a bound.
+    """
+    return _shared_out(lambda own: _losses(records, weights, bounded, own), rows, threads)
+
+
+def _shared_out(work: Callable[[Sequence[Rows]], Tensor], rows: Sequence[Rows], threads: int) -> Tensor:
+    """Threads take every so many-th chunk each, which leaves the order of every addition fixed."""
+    threads = max(1, min(threads, len(rows)))
+    if threads == 1:
+        return work(rows)
+    with ThreadPoolExecutor(threads) as pool:
+        return torch.stack([*pool.map(work, [rows[first::threads] for first in range(threads)])]).sum(0)
+
+
+@torch.inference_mode()  # a thread does not inherit it
+def _sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], scale: Scale) -> Tensor:
+    trials, classes, width = weights.shape
+    flat = weights.float().view(trials * classes, width)
+    total = torch.zeros(trials * classes, width, dtype=torch.float64, device=weights.device)
+    for chunk in rows:
+        x = records.block(chunk)
+        count, views, _ = x.shape
+        x = x.view(count * views, width)
+        # As (trials, classes, records, views), softmax and norms run along memory, and no product needs a copy.
+        residual = torch.softmax(product(flat, x).view(trials, classes, count, views), dim=1)
+        torch.threshold_(residual, TINY, 0.0)
+        labels = records.labels[chunk].view(1, 1, count, 1).expand(trials, 1, count, views)
+        residual.scatter_add_(1, labels, residual.new_full(labels.shape, -1.0))
+        norms = gradient_norms(residual, records.gram[chunk])
+        factor = scale(norms, bound) * records.counted[chunk] / views
+        residual *= factor.float()[:, None, :, None]
+        # A record whose logits overflow has no gradient: a rule that looks at this record alone.
+        residual.nan_to_num_(nan=0.0)
+        total += product(residual.view(trials * classes, count * views), x.T)
+    return total.view(trials, classes, width)
+
+
+@torch.inference_mode()
+def _losses(
+    records: Records, weights: Tensor, bounded: Callable[[Tensor], Tensor], rows: Sequence[Rows]
+) -> Tensor:
+    heads, classes, width = weights.shape
+    parts = []
+    for chunk in rows:
+        x = records.block(chunk).double()
+        count, views, _ = x.shape
+        logits = (x.view(count * views, width) @ weights.view(heads * classes, width).T).view(
+            count, views, heads, classes
+        )
+        labels = records.labels[chunk].view(count, 1, 1, 1).expand(count, views, heads, 1)
+        losses = (logits.logsumexp(dim=3) - logits.gather(3, labels)[..., 0]).mean(dim=1).T
+        parts.append((bounded(losses) * records.counted[chunk]).sum(dim=1))
+    return torch.stack(parts).sum(0)
+
+
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """left @ right^T in float32.
+
+    On a CPU by oneDNN, which is twice as fast as a plain product where one side has few rows. PyTorch offers it for
+    dense tensors only under this name.
+    """
+    if left.is_cuda or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+        return left @ right.T
+    return torch.ops.mkldnn._linear_pointwise(left, right, None, "none", [], "")
+
+
+def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
+    """Norm of each record's gradient, the mean over its views of r_v x_v^T, in float64: (trials, records).
+
+    The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w).
+    """
+    exact = residual.double()
+    lengths = exact.square().sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()  # of each view's gradient
+    views = residual.shape[3]
+    if views == 1:
+        return lengths[..., 0]
+    by_record = exact.permute(0, 2, 3, 1)
+    squares = (by_record @ by_record.mT * gram).sum((2, 3))
+    # Where views cancel, the sum that is left is rounded relative to what cancelled: stay above it.
+    return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * lengths.sum(2)) / views
+
+
+def initial(learner: Descending, constants: Constants) -> Tensor:
+    """Zeros, or what a linear layer starts from by custom, drawn from the public seed."""
+    shape = (constants.classes, constants.dimension + learner.bias)
+    if learner.init == "zero":
+        return torch.zeros(shape)
+    radius = constants.dimension**-0.5
+    return torch.from_numpy(public_random(constants).uniform(-radius, radius, shape))

@@ -1,0 +1,1 @@
+"""Public networks, whole and cut."""

@@ -1,0 +1,196 @@
+"""A public network in two parts: what is frozen and runs once, and what lies above the cut.
+
+The network is traced, and cut behind the module that the config names. Where anything but that module's output reaches the
+upper part, there is no cut to cache: then it is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+
+from dpladder.config.model import Features
+from dpladder.errors import BadInput, Refused
+from dpladder.network.facts import INPUT, Network
+from dpladder.network.public import digest, model_of
+
+
+class Tracer(fx.Tracer):
+    """Follows a network down to the modules that own weights, and remembers what each module puts out."""
+
+    def __init__(self) -> None:
+        from timm.models._features_fx import get_notrace_functions, get_notrace_modules
+
+        super().__init__(autowrap_functions=tuple(get_notrace_functions()))
+        self.opaque = tuple(get_notrace_modules())
+        self.outputs: dict[str, Any] = {}
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        owns = next(m.parameters(recurse=False), None) is not None
+        return owns or isinstance(m, self.opaque) or super().is_leaf_module(m, module_qualified_name)
+
+    def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        found = super().call_module(m, forward, args, kwargs)
+        self.outputs[self.path_of_module(m)] = found
+        return found
+
+
+class Pixels(nn.Module):
+    """From 8-bit pixels, as they are kept, to what a network takes."""
+
+    mean: Tensor
+    spread: Tensor
+
+    def __init__(self, mean: Any, spread: Any) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)
+        self.register_buffer("spread", torch.tensor(spread).view(3, 1, 1), persistent=False)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        return (pixels.permute(0, 3, 1, 2) / 255 - self.mean) / self.spread
+
+
+def below(model: nn.Module, until: str) -> nn.Module:
+    """From images to activations at the cut."""
+    graph, cut = _traced(model, until)
+    return _part(model, graph, cut)
+
+
+def above(model: nn.Module, until: str) -> nn.Module:
+    """From activations at the cut to pooled features."""
+    graph, cut = _traced(model, until)
+    (last,) = next(node for node in graph.nodes if node.op == "output").all_input_nodes
+    try:
+        return _part(model, graph, last, cut)
+    except KeyError as error:
+        raise BadInput(
+            f"features.until: the network goes past {until!r} on another way too, so its output is not all that the rest "
+            f"needs. Cut behind a whole block, or at {INPUT!r}."
+        ) from error
+
+
+def _part(model: nn.Module, graph: fx.Graph, last: fx.Node, first: fx.Node | None = None) -> nn.Module:
+    """What makes `last`: of the images, or of `first` and nothing else."""
+    part = fx.Graph()
+    known = {} if first is None else {first: part.placeholder("activations")}
+    needed = _behind(last, {first})
+    for node in graph.nodes:
+        if node in needed and (first is None or node.op != "placeholder"):
+            known[node] = part.node_copy(node, known.__getitem__)
+    part.output(known[last])
+    return fx.GraphModule(model, part)
+
+
+def _behind(last: fx.Node, ends: set[fx.Node | None]) -> set[fx.Node]:
+    """A node and all that it is made of, as far as `ends`."""
+    found, waiting = set(), [last]
+    while waiting:
+        node = waiting.pop()
+        if node not in found and node not in ends:
+            found.add(node)
+            waiting += node.all_input_nodes
+    return found
+
+
+def _traced(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
+    tracer = Tracer()
+    try:
+        graph = tracer.trace(model, _defaults(model))
+    except Exception as error:
+        raise BadInput(
+            f"features.until: this network cannot be cut, because it does not always take the same way ({error}). Choose "
+            f"another features.model, or cut at {INPUT!r}."
+        ) from error
+    if until not in tracer.outputs:
+        blocks = [name for name in tracer.outputs if name.count(".") < 2]
+        raise BadInput(
+            f"features.until: {until!r} is no layer of this model. It has {', '.join(blocks)}, and {INPUT!r} for the pixels."
+        )
+    found = tracer.outputs[until]
+    if not isinstance(found, fx.Proxy):
+        raise BadInput(
+            f"features.until: {until!r} puts out several tensors. Cut behind a block that puts out one."
+        )
+    return graph, found.node
+
+
+def _defaults(model: nn.Module) -> dict[str, Any]:
+    """What a network may be told beside its images, as it is when nobody tells it."""
+    options = inspect.signature(model.forward).parameters.values()
+    return {one.name: one.default for one in options if one.default is not one.empty}
+
+
+@cache
+def network_of(name: str, until: str, image_size: int, weights: str = "random") -> Network:
+    """A network and a cut by their names, without a cache that told the rest."""
+    model: Any = model_of(Features(model=name, weights=weights))
+    facts = digest(model.state_dict())
+    if hasattr(model, "set_input_size"):
+        model.set_input_size(img_size=image_size)
+    images = torch.zeros(1, 3, image_size, image_size)
+    with torch.no_grad():
+        shape = (
+            (image_size, image_size, 3) if until == INPUT else below(model.eval(), until)(images).shape[1:]
+        )
+    return Network(name, weights, facts, image_size, until, tuple(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Upper:
+    """What lies above a cut, in evaluation mode: `enter` gives flattened activations their shape, `network` makes pooled
+    features of them, `width` of each. Its weights have the public network's names; `last_block` names those of the last
+    block and of what follows it."""
+
+    enter: nn.Module
+    network: nn.Module
+    width: int
+    last_block: frozenset[str]
+
+
+@cache
+def upper_of(network: Network) -> Upper:
+    """Built once in a process, and never changed: whoever trains it copies it."""
+    import timm.data
+
+    model = _whole(network)
+    enter = nn.Sequential(nn.Unflatten(1, network.shape))
+    rest = model
+    if network.until == INPUT:
+        settings = timm.data.resolve_data_config({}, model=model)
+        enter.append(Pixels(settings["mean"], settings["std"]))
+    else:
+        rest = above(model, network.until)
+    with torch.no_grad():
+        width = rest(enter(torch.zeros(1, torch.Size(network.shape).numel()))).shape[1]
+    return Upper(enter, rest, width, last_block(model))
+
+
+def _whole(network: Network) -> nn.Module:
+    """The public network as it was when features were made."""
+    found: Any = model_of(Features(model=network.model, weights=network.weights))
+    if digest(found.state_dict()) != network.sha256:
+        raise Refused(
+            f"the weights of {network.model} at hand are not those that the features were made with. Give the checkpoint "
+            "that the config named as features.weights, or run extract_features again."
+        )
+    if network.image_size and hasattr(
+        found, "set_input_size"
+    ):  # transformers, whose positions follow the size
+        found.set_input_size(img_size=network.image_size)
+    model: nn.Module = found.eval().requires_grad_(False)
+    return model
+
+
+def last_block(model: Any) -> frozenset[str]:
+    """As timm groups a network's layers: from the last group on that holds a matrix."""
+    from timm.models import group_parameters
+
+    groups = group_parameters(model, model.group_matcher(coarse=False))
+    weights = dict(model.named_parameters())
+    last = max(place for place, names in groups.items() if any(weights[name].ndim > 1 for name in names))
+    return frozenset(name for place, names in groups.items() if place >= last for name in names)

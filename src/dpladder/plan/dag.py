@@ -1,0 +1,362 @@
+"""Jobs in plain data: what Snakemake compares of one, how the ledger knows it, and which experiment owns it.
+
+All three follow from the one table of rules (plan/stages.py), so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from dpladder.config import Config, Project
+from dpladder.config.learner_sections import shares_releases
+from dpladder.config.load import BASE
+from dpladder.config.model import Features, Research, Select
+from dpladder.config.search_sections import Ladder
+from dpladder.config.section import Section
+from dpladder.config.sources import Takes, kind_of
+from dpladder.plan import reads
+from dpladder.plan.reads import Reads
+from dpladder.plan.stages import (
+    STAGES,
+    ancestry,
+    code_of,
+    has,
+    is_public,
+    looks_back,
+    nominal_size,
+    source_of,
+    stage_of,
+    targets,
+    trial_parts,
+)
+from dpladder.privacy.accounting.events import Job
+
+Keys = dict[str, Any]
+Wildcards = Mapping[str, str]
+
+
+AUTO: Keys = {"rungs": None}
+FOR_IMAGES = ("image_size", "layers", "until")
+FOR_TEXTS = ("tokens", "pooling")
+UNREAD: Mapping[Takes, tuple[str, ...]] = {
+    "features": ("weights", "batch_size", *FOR_IMAGES, *FOR_TEXTS),
+    "images": FOR_TEXTS,
+    "texts": FOR_IMAGES,
+}
+"""By what is encoded, the keys of features that have no effect on it."""
+
+
+@dataclass(frozen=True)
+class JobAsked:
+    """A job, as its facts are asked for."""
+
+    config: Config
+    rule: str
+    wildcards: Wildcards
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return stage_of(self.rule).parts(self.config, self.wildcards)
+
+    @property
+    def source(self) -> str:
+        return source_of(self.config, self.parts[0])
+
+    @property
+    def private(self) -> Path:
+        return Path(self.config.paths.private)
+
+
+def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
+    """What Snakemake compares for a job: the keys it reads, and the facts that are known without a plan."""
+    config, kind = project.experiments[wildcards.get("experiment", BASE)], stage_of(rule).reads
+    of_project = {name: find(project) for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
+    return _keys(config, kind) | _facts(JobAsked(config, rule, wildcards), kind) | of_project
+
+
+def _keys(config: Config, kind: type[Reads]) -> Keys:
+    return {key: _at(_values(config), key) for key in reads.keys_of(kind)}
+
+
+def _facts(asked: JobAsked, kind: type[Reads], among: Iterable[str] | None = None) -> Keys:
+    wanted = [name for name in reads.facts_of(kind) if name in (FACTS if among is None else among)]
+    return {name: FACTS[name](asked) for name in wanted}
+
+
+def _places(asked: JobAsked) -> Keys:
+    """Where the private files lie that a rule opens, by the public config that they follow from."""
+    return _facts(asked, get_type_hints(stage_of(asked.rule).reads)["places"])
+
+
+def _diagnostics(asked: JobAsked) -> str:
+    return str(asked.private / asked.config.dataset.lineage / "diagnostics")
+
+
+def _manifests(asked: JobAsked) -> dict[str, str]:
+    return _folders(asked, "data", "prepare_dataset")
+
+
+def _features(asked: JobAsked) -> dict[str, str]:
+    return _folders(asked, "features", "merge_features")
+
+
+def _folders(asked: JobAsked, kind: str, maker: str) -> dict[str, str]:
+    root = asked.private / asked.config.dataset.lineage / kind
+    return {part: str(root / _version(asked.config, maker, part)) for part in asked.parts}
+
+
+def _cache(asked: JobAsked) -> str:
+    return asked.config.paths.cache or str(asked.private / "cache")
+
+
+def _static(asked: JobAsked) -> str:
+    return static(asked.config, asked.rule, asked.wildcards)
+
+
+def _public_parts(asked: JobAsked) -> list[str]:
+    return [part for part in asked.parts if is_public(asked.config, part)]
+
+
+def _source(asked: JobAsked) -> str:
+    return asked.source
+
+
+def _fingerprint(asked: JobAsked) -> str:
+    return fingerprint(asked.source)
+
+
+def _few_usable(asked: JobAsked) -> bool:
+    return asked.config.dataset.few_usable
+
+
+def _scored(asked: JobAsked) -> Keys:
+    part = trial_parts(asked.config)[-1]
+    return {"part": part, "nominal_size": nominal_size(asked.config, part)}
+
+
+def _below(asked: JobAsked) -> list[Keys]:
+    """The rungs that a rung's draws look back on."""
+    return _all_rungs(asked)[: int(asked.wildcards["rung"])] if looks_back(asked.config) else []
+
+
+def _epsilon(asked: JobAsked) -> float:
+    return asked.config.sweep.ladder[int(asked.wildcards["rung"])].epsilon
+
+
+def _rungs(asked: JobAsked) -> list[Keys]:
+    """All below a total; of a rung, those that its draws look back on and itself."""
+    rungs = _all_rungs(asked)
+    return [*_below(asked), rungs[int(asked.wildcards["rung"])]] if "rung" in asked.wildcards else rungs
+
+
+def _all_rungs(asked: JobAsked) -> list[Keys]:
+    return _values(asked.config)["sweep"]["rungs"] or []
+
+
+def _target(asked: JobAsked) -> float:
+    return float(asked.wildcards["target"])
+
+
+def _totals(asked: JobAsked) -> list[float]:
+    return sorted({*targets(asked.config), asked.config.privacy.epsilon})
+
+
+def _ablated(asked: JobAsked) -> float:
+    return asked.config.privacy.epsilon
+
+
+def _views(asked: JobAsked) -> int:
+    """Of each record: several in the training part alone, and so behind all that stands on that."""
+    elsewhere = STAGES[asked.rule].prepares and "train" not in asked.parts
+    return 1 if elsewhere else getattr(asked.config.learner, "augment", 1)
+
+
+def _mirror(asked: JobAsked) -> bool:
+    return asked.config.features.mirror and _views(asked) > 1
+
+
+OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
+OF_LADDER = ("below", "epsilon", "rungs", "target")  # what tells apart the jobs of one rule and one config
+FACTS: dict[str, Callable[[JobAsked], Any]] = {
+    "places": _places,
+    "diagnostics": _diagnostics,
+    "manifests": _manifests,
+    "features": _features,
+    "cache": _cache,
+    "static": _static,
+    "public_parts": _public_parts,
+    "source": _source,
+    "fingerprint": _fingerprint,
+    "few_usable": _few_usable,
+    "scored": _scored,
+    "below": _below,
+    "epsilon": _epsilon,
+    "rungs": _rungs,
+    "target": _target,
+    "totals": _totals,
+    "ablated": _ablated,
+    "views": _views,
+    "mirror": _mirror,
+}
+
+
+def _version(config: Config, rule: str, part: str) -> str:
+    declared = part if is_public(config, part) else None
+    return digest(identity(config, rule, {"part": part}), source_of(config, part), declared)[:12]
+
+
+def fingerprint(source: str) -> str:
+    """Changes when a source's files do. One time only, the newest: a size, or a digest over guessable times, would tell
+    how many records or folders there are. Adding or removing a file makes its folder the newest."""
+    kind, path = kind_of(source), Path(source.partition(":")[2])
+    if kind is None or not kind.own:
+        return ""
+    if path.is_dir():
+        return digest(max(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path)))[:16]
+    return digest(path.stat().st_mtime_ns)[:16] if path.is_file() else ""
+
+
+def contestants(project: Project) -> list[Keys]:
+    """What compare_learners is told of each experiment, which it repeats itself: how it learns and searches, and whether
+    it is comparable."""
+
+    def basis(config: Config) -> tuple[object, ...]:
+        part = {"part": "train"}
+        return identity(config, "merge_features", part), sources_behind(config, "merge_features", part)
+
+    return [
+        {
+            "experiment": name,
+            "learner": _values(config)["learner"],
+            "sweep": _values(config)["sweep"] | (AUTO if name in project.choices else {}),
+            "fit": _values(config)["fit"],
+            "epsilon": config.privacy.epsilon,
+            "comparable": basis(config) == basis(project.main)
+            and config.features.until is None
+            and config.features.mean is None
+            and not shares_releases(config.learner)
+            and isinstance(config.hpo, Ladder),
+        }
+        for name in project.repeats
+        for config in [project.experiments[name]]
+    ]
+
+
+def repeats(project: Project) -> int:
+    return 1 + len(project.repeats[BASE])
+
+
+OF_PROJECT: dict[str, Callable[[Project], Any]] = {"contestants": contestants, "repeats": repeats}
+
+
+def static(config: Config, rule: str, wildcards: Wildcards) -> str:
+    """All that is known about a job before data is read: config keys and code, its ancestors' included.
+
+    The code that prepares data is left out: it may well make the same bytes as before, and a query names those.
+    """
+    return digest(
+        identity(config, rule, wildcards),
+        [code_of(config, name) for name in ancestry(config, rule) if not STAGES[name].prepares],
+    )
+
+
+def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
+    """Everything in the config that a job's output depends on, its ancestors' keys included."""
+    values = _values(config)
+    behind, asked = ancestry(config, rule), JobAsked(config, rule, wildcards)
+    keys = {key: _at(values, key) for name in behind for key in STAGES[name].keys}
+    seen = {name: FACTS[name](asked) for name in OF_VIEWS} if "extract_features" in behind else {}
+    return keys | seen | _facts(asked, STAGES[rule].reads, OF_LADDER)
+
+
+def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
+    """The experiment whose job is the same one, and whose outputs the others read: one that has paid for it, wherever it
+    stands in the config; or for the trials below it; else the one that came first."""
+
+    def known(config: Config) -> tuple[Keys, list[str]]:
+        return identity(config, rule, wildcards), sources_behind(config, rule, wildcards)
+
+    wanted = known(project.experiments[experiment])
+    paid = project.paid.get((rule, job(experiment, rule, wildcards).wildcards), ())
+    for name in (
+        *paid,
+        *_owner_below(project, experiment, rule, wildcards),
+        *(project.elders or project.experiments),
+    ):
+        config = project.experiments[name]
+        if name == experiment or (has(config, rule, wildcards) and known(config) == wanted):
+            return name
+    raise AssertionError("an experiment owns its own job at the latest")
+
+
+def _owner_below(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> Iterator[str]:
+    """Who owns the trials that a job stands on."""
+    config = project.experiments[experiment]
+    if project.paid and rule != "run_trial" and config.sweep.rungs and "run_trial" in ancestry(config, rule):
+        yield owner(project, experiment, "run_trial", {"rung": wildcards.get("rung", "0"), "trial": "0"})
+
+
+def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]:
+    """The sources whose records reach a job. One that moves changes no release, so they are no part of its identity;
+    experiments that read different ones share nothing."""
+    swept = trial_parts(config) if "run_trial" in ancestry(config, rule) else ()
+    centred = ("sample",) if not STAGES[rule].prepares and config.features.centre == "public" else ()
+    return [source_of(config, part) for part in (*swept, *centred, *stage_of(rule).parts(config, wildcards))]
+
+
+def owned_job(project: Project, experiment: str, rule: str, **wildcards: object) -> Job:
+    """The job that does `rule` for an experiment, under the name of the experiment that owns it."""
+    values = {key: str(value) for key, value in wildcards.items()}
+    return job(owner(project, experiment, rule, values), rule, values)
+
+
+def job(experiment: str, rule: str, wildcards: Wildcards) -> Job:
+    others = {key: value for key, value in wildcards.items() if key != "experiment"}
+    return Job(experiment, rule, tuple(sorted(others.items())))
+
+
+def own_trials(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
+    """The trials of a rung that are an experiment's own; the others are the first experiment's that has them too."""
+    trials = map(str, range(project.experiments[experiment].sweep.ladder[rung].trials))
+    return tuple(
+        trial
+        for trial in trials
+        if owner(project, experiment, "run_trial", {"rung": str(rung), "trial": trial}) == experiment
+    )
+
+
+def digest(*parts: object) -> str:
+    """sha256 of plain values, floats at full precision (json writes the shortest exact form)."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+@cache
+def _values(config: Config) -> Keys:
+    return _effective(config).model_dump(mode="json")
+
+
+def _effective(config: Config) -> Config:
+    """The config with every key that has no effect at its default: to change one runs nothing and costs nothing."""
+    updates: dict[str, Section] = {}
+    if config.mode == "release":
+        updates["research"] = Research()
+    unread = {key: Features.model_fields[key].default for key in UNREAD[config.features.takes]}
+    if config.features.until is not None:  # the network goes on from activations as they are
+        unread["length"] = "as_is"
+    updates["features"] = config.features.model_copy(update=unread)
+    if config.sweep.select.by == "public":
+        updates["sweep"] = config.sweep.model_copy(update={"select": Select(by="public")})
+    return config.model_copy(update=updates)
+
+
+def _at(values: Any, key: str) -> Any:
+    for part in key.split("."):
+        values = values[part]
+    return values

@@ -1,0 +1,137 @@
+"""Digests of the code that a rule's output depends on. Snakemake does not see changes in an imported package.
+
+A digest covers the transitive imports inside dpladder, read as syntax trees: comments, docstrings and formatting do
+not count. Modules that cannot change what a mechanism computes are INERT and left out; a test holds them so.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1]
+NAME = PACKAGE.name
+
+INERT = frozenset(
+    {
+        "dpladder",
+        "dpladder.plan.digests",
+        "dpladder.config",
+        "dpladder.config.check",
+        "dpladder.config.learner_sections",
+        "dpladder.config.load",
+        "dpladder.config.model",
+        "dpladder.config.search_sections",
+        "dpladder.config.section",
+        "dpladder.config.wording",
+        "dpladder.errors",
+        "dpladder.jobs.task",
+        "dpladder.learn.registry",
+        "dpladder.privacy",
+        "dpladder.privacy.ledger.anchors",
+        "dpladder.privacy.ledger.home",
+        "dpladder.privacy.ledger.journal",
+        "dpladder.privacy.ledger.book",
+        "dpladder.privacy.statement.build",
+        "dpladder.privacy.statement.check",
+        "dpladder.privacy.statement.page",
+        "dpladder.privacy.statement.records",
+        "dpladder.privacy.release.store",
+        "dpladder.privacy.ledger.units",
+        "dpladder.jobs",
+        "dpladder.jobs.places",
+        "dpladder.jobs.record",
+        "dpladder.search.methods",
+        "dpladder.plan.dag",
+        "dpladder.plan.reads",
+        "dpladder.plan.stages",
+    }
+)
+"""They move bytes, parse config (whose values are part of every query), look a learner or a search up (whose own module is
+part of every query) or stop with an error; none computes a release."""
+
+
+@dataclass(frozen=True)
+class _Module:
+    fingerprint: str
+    imports: frozenset[str]
+
+
+def digest_of(*entries: str) -> str:
+    """Digest of the modules `entries` and of all that they import from dpladder."""
+    modules = set().union(*map(_closure, entries))
+    lines = sorted(f"{name} {module.fingerprint}" for name in modules if (module := _read(name)))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _closure(entry: str) -> set[str]:
+    """Every counted module that `entry` reaches, each once, and `entry` itself."""
+    found: set[str] = set()
+    waiting = {entry}
+    while waiting:
+        name = waiting.pop()
+        module = _read(name)
+        if module is not None:
+            found.add(name)
+            waiting |= module.imports - found - INERT
+    return found
+
+
+@cache
+def _read(name: str) -> _Module | None:
+    """A module of dpladder; None for a name that only looks like one, such as a function imported from a module."""
+    base = PACKAGE.joinpath(*name.split(".")[1:])
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            tree = ast.parse(path.read_bytes(), filename=str(path))
+            tokens: list[str] = []
+            imported: list[str] = []
+            _dump(tree, tokens, imported)
+            return _Module(
+                hashlib.sha256("\0".join(tokens).encode()).hexdigest(), frozenset(_inside(imported))
+            )
+    return None
+
+
+def _dump(node: object, tokens: list[str], imported: list[str]) -> None:
+    """The tree's content without positions, docstrings and empty fields; ast.dump differs between Python versions. What
+    is imported, lazily or not, is collected on the way."""
+    if isinstance(node, ast.AST):
+        tokens.append(type(node).__name__)
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if value is None or value == [] or field in ("type_comment", "kind"):
+                continue
+            tokens.append(field)
+            _dump(_without_docstring(node, value) if field == "body" else value, tokens, imported)
+        tokens.append(")")
+        if isinstance(node, ast.Import):
+            imported += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            imported += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    elif isinstance(node, list):
+        for item in node:
+            _dump(item, tokens, imported)
+    else:
+        tokens.append(f"{type(node).__name__}:{node!r}")
+
+
+def _inside(names: list[str]) -> Iterator[str]:
+    """Those of dpladder, and the packages on the way to them, whose __init__ runs too."""
+    for name in names:
+        parts = name.split(".")
+        if parts[0] == NAME:
+            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+
+
+def _without_docstring(owner: ast.AST, body: object) -> object:
+    documented = isinstance(owner, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    if documented and isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+        value = body[0].value
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return body[1:]
+    return body

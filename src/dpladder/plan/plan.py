@@ -1,0 +1,454 @@
+"""The plan: every spend that a config declares, known before any private record is read.
+
+Rungs, trials and targets have fixed budgets, so the plan needs no data. A trial's step count may still depend on an
+earlier release; its budget may not (Gaussian budgets are a filter: docs/design.md, line 10). What the ledger already
+holds is taken as it was paid, never priced again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dpladder.config import Config, Project
+from dpladder.config.load import BASE, Wildcards
+from dpladder.config.model import Rung
+from dpladder.config.search_sections import KoskelaKulkarni, Ladder, PrivateSearch, ProposeTest
+from dpladder.errors import BadInput, Refused
+from dpladder.plan import dag, stages
+from dpladder.privacy.accounting import booking, gdp, remaining
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.accounting.composition import Composition, compose
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Counted,
+    Gaussian,
+    Job,
+    Partition,
+    Spend,
+    counts_for,
+)
+from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.ledger.book import Held, Item, State, Terms, check_terms
+from dpladder.privacy.ledger.book import name as name_of
+from dpladder.search.prices import price
+
+TRAIN, TEST = "train", "test"
+FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
+CRUMBS = 1e-4  # of mu; what rounding leaves of a total that is spent, and no model to speak of
+LEAST_SEARCH = 0.02  # of a total; less is what rounding left of a search that was paid: mus add in squares
+TEST_SHARE = 0.05  # of mu^2, for the test count where it does not compose in parallel
+
+Spends = dict[Job, tuple[Spend, ...]]
+
+
+@dataclass(frozen=True)
+class TrialBudget:
+    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2. What is free is None."""
+
+    total: float
+    weights: float | None
+    score: float | None
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One published final model, the total it promises, and every job its guarantee composes."""
+
+    experiment: str
+    target: float
+    delta: float
+    lineage: str
+    jobs: tuple[Job, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`superseded`: what earlier versions of this DAG's jobs spent, which nobody can take back."""
+
+    items: dict[Job, Item]
+    artifacts: tuple[Artifact, ...]
+    terms: dict[str, Terms]
+    superseded: tuple[Spend, ...]
+
+    def of(self, jobs: Iterable[Job]) -> tuple[Spend, ...]:
+        return tuple(spend for job in jobs for spend in self.items[job].spends)
+
+    def of_lineage(self, lineage: str) -> tuple[Spend, ...]:
+        """Every spend of the DAG on one lineage, charged once however many artifacts stand on it."""
+        return tuple(s for s in (*self.of(self.items), *self.superseded) if s.lineage == lineage)
+
+
+def assign(project: Project, states: Mapping[str, State]) -> Project:
+    """The project with what decides who owns what its experiments share: who has paid for it, and who came first. Neither
+    changes while a run goes on: each job is paid for by its owner, and newcomers are noted in the order that they had."""
+    if len(project.experiments) == 1:
+        return project
+    paid: dict[tuple[str, Wildcards], list[str]] = {}
+    for status in ("DONE", "COMMITTED"):
+        for held in (held for state in states.values() for held in state.items.values()):
+            if held.status == status and _is_current(project, held):
+                paid.setdefault((held.job.rule, held.job.wildcards), []).append(held.job.experiment)
+    noted = [name for state in states.values() for name in state.experiments if name in project.experiments]
+    return replace(project, paid=paid, elders=tuple(dict.fromkeys([*noted, *project.experiments])))
+
+
+def _is_current(project: Project, held: Held) -> bool:
+    """Whether a job of the ledger is one that its experiment still asks for, just so."""
+    rule, wildcards = held.job.rule, dict(held.job.wildcards)
+    config = project.experiments.get(held.job.experiment)
+    if config is None or rule not in stages.STAGES or not stages.has(config, rule, wildcards):
+        return False
+    return dag.static(config, rule, wildcards) == held.static
+
+
+def refuse_renamed(plan: Plan, project: Project, states: Mapping[str, State]) -> None:
+    """A job that an experiment did under a name that is no longer in the config would be paid for again."""
+    if project.main.respend:
+        return
+    done = {
+        (held.job.rule, held.job.wildcards, held.static): held.job.experiment
+        for state in states.values()
+        for held in state.items.values()
+        if held.status == "DONE" and held.job.experiment not in project.experiments
+    }
+    known = {(held.job, held.static) for state in states.values() for held in state.items.values()}
+    for job, item in plan.items.items():
+        earlier = done.get((job.rule, job.wildcards, item.static))
+        if earlier is not None and (job, item.static) not in known:
+            raise Refused(
+                f"{name_of(job)} is what experiment {earlier} released, which the config no longer has. Call the experiment "
+                f"{earlier} again, or put {earlier} back beside it, and its release is read from there, free; or pay for "
+                "another one with respend: true."
+            )
+
+
+def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
+    """All jobs of all experiments, finished ones at what they cost. Terms come first: under others, no sum means a thing."""
+    terms = terms_of_project(project, states)
+    for lineage, state in states.items():
+        if state.terms is not None:
+            check_terms(state.terms, terms[lineage])
+    statics = _statics(project)
+    finished, superseded = _history(states, statics, project)
+    items: dict[Job, Item] = {}
+    artifacts = []
+    for name, config in project.experiments.items():
+        ladder = _ladder(project, name, config)
+        ladder |= _known(finished, ladder)
+        for target in stages.targets(config):
+            stands_on = (*ladder, *_final_jobs(project, name, config, target))
+            earlier = _earlier(superseded, config.dataset.lineage, name, stands_on)
+            with _explained(name, earlier, config.privacy.delta):
+                final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
+            items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
+            artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, stands_on))
+    return Plan(items, tuple(artifacts), terms, superseded)
+
+
+@contextlib.contextmanager
+def _explained(experiment: str, superseded: Sequence[Spend], delta: float) -> Iterator[None]:
+    """Where earlier versions of the same jobs have eaten the total, say so first."""
+    try:
+        yield
+    except Refused as refused:
+        if not superseded:
+            raise
+        paid = up(compose(superseded, delta).epsilon)
+        raise Refused(
+            f"experiment {experiment} changed (config, code or data) after epsilon = {paid} was paid for it, which cannot be "
+            "taken back. Undo the change and nothing is spent; or raise its total and set respend: true; or run the "
+            f"change as an experiment with a name of its own. In detail: {refused}"
+        ) from None
+
+
+def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
+    """What an artifact costs someone who sees nothing else of the DAG: its own and its ancestors' spends, and those of
+    their earlier versions."""
+    earlier = _earlier(plan.superseded, artifact.lineage, artifact.experiment, artifact.jobs)
+    return compose((*plan.of(artifact.jobs), *earlier), artifact.delta)
+
+
+def _earlier(
+    superseded: Iterable[Spend], lineage: str, experiment: str, jobs: Iterable[Job]
+) -> tuple[Spend, ...]:
+    """What earlier versions of an artifact's jobs spent."""
+    counts = counts_for(experiment, jobs)
+    return tuple(s for s in superseded if s.lineage == lineage and counts(s.job))
+
+
+def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str, Terms]:
+    """What a config fixes for the life of each of its lineages. The share of delta for booked events may be left to us:
+    what a lineage was opened with holds."""
+    found: dict[str, Terms] = {}
+    for config in project.experiments.values():
+        lineage = config.dataset.lineage
+        known = states[lineage].terms if lineage in states else None
+        users = [other for other in project.experiments.values() if other.dataset.lineage == lineage]
+        share = config.privacy.share
+        if share is None:
+            share = known.share if known else booking.SHARE * any(map(_needs_booking, users))
+        found[lineage] = _terms_of(config, share)
+    return found
+
+
+def _needs_booking(config: Config) -> bool:
+    """Whether what an experiment spends is Gaussian only up to a small probability."""
+    return _samples(config) or isinstance(config.hpo, KoskelaKulkarni | ProposeTest)
+
+
+def _samples(config: Config) -> bool:
+    return getattr(config.learner, "sampling_rate", 1.0) < 1.0
+
+
+def _terms_of(config: Config, share: float) -> Terms:
+    lifetime = config.privacy.lifetime
+    return Terms(
+        lineage=config.dataset.lineage,
+        relation=config.privacy.relation,
+        unit=config.dataset.unit.by,
+        cap=config.dataset.unit.cap,
+        delta=config.privacy.delta,
+        split_rule=partition(config).split_rule,
+        lifetime_epsilon=None if lifetime is None else lifetime.epsilon,
+        share=share,
+        loss=0.0 if lifetime is None else lifetime.loss,
+        weight=1.0 if lifetime is None else lifetime.weight,
+        mode=config.mode,
+    )
+
+
+def trial_budget(config: Config, rung: int) -> TrialBudget:
+    """mu of one trial at its rung's epsilon; a share of its square pays for the score. Solving shared statistics is
+    free, which leaves all of it to the score."""
+    total = _mu_of(config, config.sweep.ladder[rung].epsilon, booking.TRIAL)
+    public = config.sweep.select.by == "public"
+    if stages.statistics(config) is not None:
+        return TrialBudget(total, None, None if public else total)
+    if public:
+        return TrialBudget(total, total, None)
+    score = math.sqrt(config.sweep.select.share) * total
+    return TrialBudget(total, gdp.remaining(total, [score]), score)
+
+
+def _mu_of(config: Config, epsilon: float, runs: int) -> float:
+    """The mu of a training at this epsilon, beside what it is booked at where it samples."""
+    delta = config.privacy.delta
+    return booking.largest_mu(epsilon, delta, Entry(delta0=_delta0(config, runs)))
+
+
+def _delta0(config: Config, runs: int) -> float:
+    return booking.delta0_of(config.privacy.delta, runs) if _samples(config) else 0.0
+
+
+def partition(config: Config, *parts: str) -> Partition:
+    """A unit's hashed part holds for life. Parts as given may change with the next version of the data, so a unit may
+    have been in two of them: each is a rule of its own, and what reads them adds (docs/design.md, line 9)."""
+    split = config.dataset.split
+    if split.rule == "given":
+        return Partition(f"given {' '.join(parts)}".strip(), parts)
+    return Partition(f"hash test={split.test!r} validation={split.validation!r}", parts)
+
+
+def _parallel(config: Config) -> bool:
+    """Whether the test part is paid for beside the training part. A replaced unit may touch both."""
+    return config.dataset.split.rule == "hash" and config.privacy.relation == "add_remove"
+
+
+def _statics(project: Project) -> dict[Job, str]:
+    """Every private job of the DAG, with the digest of all that is known about it before data is read."""
+    statics: dict[Job, str] = {}
+    for name, config in project.experiments.items():
+        alone = [*_ladder(project, name, config)]
+        for target in stages.targets(config):
+            alone += _final_jobs(project, name, config, target)
+        statics |= {job: dag.static(config, job.rule, dict(job.wildcards)) for job in alone}
+    return statics
+
+
+def _history(
+    states: Mapping[str, State], statics: Mapping[Job, str], project: Project
+) -> tuple[dict[Job, Held], tuple[Spend, ...]]:
+    """From the ledgers: what the current jobs already cost, and what earlier versions of them cost beside it."""
+    used = [
+        held
+        for state in states.values()
+        for held in state.items.values()
+        if held.status in ("COMMITTED", "DONE") and held.job.experiment in project.experiments
+    ]
+    current = {held.job: held for held in used if statics.get(held.job) == held.static}
+    earlier = tuple(
+        spend
+        for state in states.values()
+        for held in state.items.values()
+        if held in used and current.get(held.job) is not held
+        for spend in state.settled(held.spends)
+    )
+    return current, earlier
+
+
+def _known(finished: Mapping[Job, Held], jobs: Iterable[Job]) -> Spends:
+    return {job: finished[job].declared for job in jobs if job in finished}
+
+
+def _flat(spends: Spends) -> list[Spend]:
+    return [spend for of_job in spends.values() for spend in of_job]
+
+
+def _ladder(project: Project, name: str, config: Config) -> Spends:
+    """The spends that every target of an experiment stands on: the noised mean, covariance and statistics, and the
+    sweep."""
+    jobs: Spends = {}
+    if config.features.mean is not None:
+        job = dag.owned_job(project, name, "estimate_mean")
+        jobs[job] = (
+            _spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),
+        )
+    covariance = stages.covariance(config)
+    if covariance is not None:
+        job = dag.owned_job(project, name, "estimate_covariance")
+        jobs[job] = (
+            _spend(config, job, TRAIN, gdp.mu(covariance.epsilon, config.privacy.delta), "covariance"),
+        )
+    statistics = stages.statistics(config)
+    if statistics is not None:
+        job = dag.owned_job(project, name, "estimate_statistics")
+        jobs[job] = (
+            _spend(config, job, TRAIN, gdp.mu(statistics.epsilon, config.privacy.delta), "statistics"),
+        )
+    for index, rung in enumerate(config.sweep.ladder):
+        cost = trial_budget(config, index)
+        buys = (("weights", TRAIN, cost.weights), ("score", config.sweep.select.part, cost.score))
+        for trial in range(rung.trials):
+            job = dag.owned_job(project, name, "run_trial", rung=index, trial=trial)
+            spends = tuple(
+                _spend(
+                    config,
+                    job,
+                    part,
+                    mu,
+                    label,
+                    _delta0(config, booking.TRIAL) if label == "weights" else 0.0,
+                )
+                for label, part, mu in buys
+                if mu is not None
+            )
+            if spends:  # solving shared statistics and counting on a public source cost nothing
+                jobs[job] = spends
+    return jobs
+
+
+def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
+    """The final training, or the private search that puts its model out, and its evaluation on a private test part."""
+    final = stages.final_rule(config)
+    rules = (final,) if config.dataset.public_test is not None else (final, "evaluate")
+    return tuple(dag.owned_job(project, name, rule, target=stages.target_name(target)) for rule in rules)
+
+
+def _final(
+    project: Project,
+    name: str,
+    config: Config,
+    target: float,
+    before: list[Spend],
+    finished: Mapping[Job, Held],
+) -> Spends:
+    final, *tests = _final_jobs(project, name, config, target)
+    spends = _known(finished, (final, *tests))
+    if final.rule == "private_search" and final not in spends:
+        spends[final] = _search(config, final, target, before)
+    for test in tests:
+        if test not in spends:
+            others = [*before, *spends.get(final, ())]
+            spends[test] = (
+                _spend(config, test, TEST, _test_mu(config, target, others, final in spends), "test score"),
+            )
+    if final not in spends:
+        mu = _final_mu(config, target, [*before, *(s for test in tests for s in spends[test])])
+        spends[final] = (_spend(config, final, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),)
+    return {job: spends[job] for job in (final, *tests)}
+
+
+def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) -> tuple[Spend, ...]:
+    """A private search spends the whole total, or what earlier versions of its experiment left of it. The test part is
+    paid for beside it (config/check.py)."""
+    hpo, delta = config.hpo, config.privacy.delta
+    assert not isinstance(hpo, Ladder)
+
+    def spends(epsilon: float) -> tuple[Spend, ...]:
+        found = price(hpo, epsilon, delta, config.privacy.relation)
+        return tuple(_spend_of(config, job, TRAIN, one, _label(hpo, one)) for one in found)
+
+    def fits(epsilon: float) -> bool:
+        try:
+            return compose([*before, *spends(epsilon)], delta).epsilon <= target
+        except BadInput:  # too little for any training
+            return False
+
+    if not before:
+        return spends(target)
+    low, high = 0.0, target
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    if low < LEAST_SEARCH * target:
+        raise Refused(f"Nothing of epsilon {target:g} is left for {hpo.name}.")
+    return spends(low)
+
+
+def _label(hpo: PrivateSearch, one: Counted) -> str:
+    """What a search's event buys. Whether its runs are padded is a part of what its figure rests on."""
+    if isinstance(one.event, Booked):
+        return "tests"
+    return "search, not padded" if not getattr(hpo, "padded", True) else "search"
+
+
+def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
+    """`remaining` solves mu_f = sqrt(B^2 - sum mu^2) exactly."""
+    if config.final.budget != "remaining":
+        return _mu_of(config, config.final.budget, booking.FINAL)
+    try:
+        delta0 = _delta0(config, booking.FINAL)
+        left = remaining.remaining_mu(target, config.privacy.delta, before, partition(config, TRAIN), delta0)
+        if left < CRUMBS * gdp.mu(target, config.privacy.delta):
+            raise Refused(f"The spends before the final training use up epsilon {target:g}.")
+        return left
+    except Refused as refused:
+        raise Refused(
+            f"total epsilon {target:g} is infeasible. {refused} {_nearest(config, target)}"
+        ) from None
+
+
+def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: bool) -> float:
+    """What the noised test count may cost. Where the parts compose in parallel it may cost as much as the final training,
+    and the test part still never bears more than the training part (docs/design.md, line 9); elsewhere it takes a share."""
+    if config.evaluate.epsilon is not None:
+        return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
+    if priced:  # done, or a search, which takes the whole total
+        return remaining.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
+    left = _final_mu(config, target, before)
+    return left if _parallel(config) else left * math.sqrt(TEST_SHARE)
+
+
+def _nearest(config: Config, target: float) -> str:
+    """The nearest plans that leave the final training its share, in one sentence with numbers."""
+
+    def sweep(factor: float) -> list[Spend]:
+        rungs = tuple(Rung(epsilon=rung.epsilon * factor, trials=rung.trials) for rung in config.sweep.ladder)
+        scaled = config.model_copy(update={"sweep": config.sweep.model_copy(update={"rungs": rungs})})
+        return _flat(_ladder(Project({BASE: scaled}), BASE, scaled))
+
+    delta, train = config.privacy.delta, partition(config, TRAIN)
+    return remaining.sentence(remaining.nearest_feasible(target, delta, sweep, train, FINAL_SHARE))
+
+
+def _spend(config: Config, job: Job, part: str, mu: float, label: str, delta0: float = 0.0) -> Spend:
+    one = Counted(Gaussian(gdp.sigma(mu, 1)))
+    return _spend_of(config, job, part, Counted(Booked((one,), delta0)) if delta0 else one, label)
+
+
+def _spend_of(config: Config, job: Job, part: str, one: Counted, label: str) -> Spend:
+    relation, where = config.privacy.relation, partition(config, part)
+    return Spend(config.dataset.lineage, relation, where, job, one.event, one.count, label)

@@ -1,0 +1,309 @@
+"""What each rule reads, one frozen dataclass for each: keys of the config, and what the plan says of the job beside them.
+
+Snakemake compares it as a plain dictionary, by the config's own names, and runs a job again where one value differs; the
+job gets the class back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, Literal, get_type_hints
+
+from pydantic import ConfigDict, Field
+
+from dpladder.config import model as sections
+from dpladder.config.learner_sections import Covariance, Learner
+from dpladder.config.search_sections import PrivateSearch
+
+Mode = Literal["release", "research"]
+Relation = Literal["add_remove", "replace_one"]
+
+
+def key(name: str) -> Any:
+    """Marks a field that is a key of the config. The others are facts of the job, which plan/dag.py knows by their names."""
+    return Field(alias=name)
+
+
+def keys_of(kind: Any) -> tuple[str, ...]:
+    """The keys of the config among the fields of a class."""
+    return tuple(name for name in _names(kind).values() if name is not None)
+
+
+def facts_of(kind: Any) -> tuple[str, ...]:
+    """The fields that no key of the config says."""
+    return tuple(field for field, name in _names(kind).items() if name is None)
+
+
+@cache
+def _names(kind: Any) -> dict[str, str | None]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: _key_in(hints[field.name]) for field in fields(kind)}
+
+
+def _key_in(hint: Any) -> str | None:
+    names = (getattr(mark, "alias", None) for mark in getattr(hint, "__metadata__", ()))
+    return next((name for name in names if name is not None), None)
+
+
+@dataclass(frozen=True)
+class Reads:
+    """By itself: a rule that reads its input files alone."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+
+# --- where private files lie; each by its part ---
+
+
+@dataclass(frozen=True)
+class Places(Reads):
+    diagnostics: str
+
+
+@dataclass(frozen=True)
+class Manifests(Places):
+    manifests: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Cached(Places):
+    features: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Merging(Cached):
+    cache: str
+
+
+@dataclass(frozen=True)
+class Extracting(Manifests, Merging):
+    pass
+
+
+# --- what several rules read ---
+
+
+@dataclass(frozen=True)
+class Private(Reads):
+    """A job that opens private files. `static` names it in the ledger; where its files lie changes no output."""
+
+    places: Places
+    static: str
+    public_parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LineageReads(Reads):
+    mode: Annotated[Mode, key("mode")]
+    lineage: Annotated[str, key("dataset.lineage")]
+    columns: Annotated[tuple[str, ...], key("dataset.columns")]
+    classes: Annotated[int | tuple[str, ...] | None, key("dataset.classes")]
+    unit: Annotated[sections.Unit, key("dataset.unit")]
+    split: Annotated[sections.Split, key("dataset.split")]
+
+
+@dataclass(frozen=True)
+class NetworkReads(Reads):
+    model: Annotated[str, key("features.model")]
+    weights: Annotated[str, key("features.weights")]
+    image_size: Annotated[int | None, key("features.image_size")]
+    tokens: Annotated[int, key("features.tokens")]
+    pooling: Annotated[Literal["mean", "cls", "last"], key("features.pooling")]
+    layers: Annotated[tuple[str, ...], key("features.layers")]
+    until: Annotated[str | None, key("features.until")]
+    normalize: Annotated[bool, key("features.normalize")]
+    dtype: Annotated[Literal["float16", "float32"], key("features.dtype")]
+    batch_size: Annotated[int, key("features.batch_size")]
+
+    @property
+    def features(self) -> sections.Features:
+        """The section, as far as extraction hangs on it."""
+        return sections.Features(**{field.name: getattr(self, field.name) for field in fields(NetworkReads)})
+
+
+@dataclass(frozen=True)
+class ReleaseReads(LineageReads, Private):
+    """What every release from stored features depends on."""
+
+    places: Cached
+    research: Annotated[sections.Research, key("research")]
+    mean: Annotated[sections.Mean | None, key("features.mean")]
+    nominal_size: Annotated[int, key("dataset.nominal_size")]
+    delta: Annotated[float, key("privacy.delta")]
+    relation: Annotated[Relation, key("privacy.relation")]
+
+
+@dataclass(frozen=True)
+class SeenReads(ReleaseReads):
+    """The same from features as a training sees them."""
+
+    weights: Annotated[str, key("features.weights")]
+    centre: Annotated[str, key("features.centre")]
+    length: Annotated[float | Literal["as_is"], key("features.length")]
+    typical: Annotated[float, key("features.typical")]
+    constant: Annotated[float, key("features.constant")]
+
+
+@dataclass(frozen=True)
+class TrainingReads(SeenReads):
+    learner: Annotated[Learner, key("learner")]
+    search: Annotated[sections.Search, key("sweep.search")]
+
+
+@dataclass(frozen=True)
+class TotalReads(Reads):
+    """What hangs on one total: all rungs below it, and what the final training may spend."""
+
+    rungs: tuple[sections.Rung, ...]
+    target: float
+    budget: Annotated[float | Literal["remaining"], key("final.budget")]
+
+
+# --- one for each rule ---
+
+
+@dataclass(frozen=True)
+class PrepareDataset(LineageReads, Private):
+    """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's, which no release hangs
+    on."""
+
+    places: Manifests
+    source: str
+    fingerprint: str
+    few_usable: bool
+
+
+@dataclass(frozen=True)
+class PreparePublic(PrepareDataset):
+    pass
+
+
+@dataclass(frozen=True)
+class ExtractFeatures(NetworkReads, Private):
+    places: Extracting
+    views: int
+    mirror: bool
+
+    @property
+    def features(self) -> sections.Features:
+        return super().features.model_copy(update={"mirror": self.mirror})
+
+
+@dataclass(frozen=True)
+class MergeFeatures(Private):
+    places: Merging
+    few_usable: bool
+
+
+@dataclass(frozen=True)
+class EstimateMean(ReleaseReads):
+    length: Annotated[float | Literal["as_is"], key("features.length")]
+
+
+@dataclass(frozen=True)
+class FindMean(NetworkReads, Private):
+    places: Cached
+    centre: Annotated[str, key("features.centre")]
+
+
+@dataclass(frozen=True)
+class EstimateCovariance(SeenReads):
+    radius: Annotated[float, key("learner.radius")]
+    covariance: Annotated[Covariance, key("learner.covariance")]
+
+
+@dataclass(frozen=True)
+class EstimateStatistics(SeenReads):
+    radius: Annotated[float, key("learner.radius")]
+    epsilon: Annotated[float, key("learner.statistics.epsilon")]
+
+
+@dataclass(frozen=True)
+class Scored(Reads):
+    """The part that a trial's score is counted on."""
+
+    part: str
+    nominal_size: int
+
+
+@dataclass(frozen=True)
+class RunTrial(TrainingReads):
+    """`below`: the rungs that its draw looks back on. `epsilon`: its own rung's; other trials of it change nothing here."""
+
+    select: Annotated[sections.Select, key("sweep.select")]
+    below: tuple[sections.Rung, ...]
+    epsilon: float
+    scored: Scored
+
+
+@dataclass(frozen=True)
+class SelectRung(Reads):
+    select: Annotated[sections.Select, key("sweep.select")]
+    rungs: tuple[sections.Rung, ...]
+
+
+@dataclass(frozen=True)
+class FitRadius(TotalReads):
+    """`mu`: what the final training stands on."""
+
+    fit: Annotated[sections.Fit, key("fit")]
+    learner: Annotated[Learner, key("learner")]
+    search: Annotated[sections.Search, key("sweep.search")]
+    delta: Annotated[float, key("privacy.delta")]
+    mu: float
+
+
+@dataclass(frozen=True)
+class TrainFinal(TotalReads, TrainingReads):
+    pass
+
+
+@dataclass(frozen=True)
+class SearchPrivately(TotalReads, TrainingReads):
+    select: Annotated[sections.Select, key("sweep.select")]
+    hpo: Annotated[PrivateSearch, Field(discriminator="name"), key("hpo")]
+
+
+@dataclass(frozen=True)
+class EvaluateFinal(TotalReads, SeenReads):
+    learner: Annotated[Learner, key("learner")]
+    evaluate: Annotated[sections.Evaluate, key("evaluate")]
+
+
+@dataclass(frozen=True)
+class Summarise(Reads):
+    mode: Annotated[Mode, key("mode")]
+    lineage: Annotated[str, key("dataset.lineage")]
+    nominal_size: Annotated[int, key("dataset.nominal_size")]
+    privacy: Annotated[sections.Privacy, key("privacy")]
+    search: Annotated[sections.Search, key("sweep.search")]
+    learner: Annotated[Learner, key("learner")]
+
+
+@dataclass(frozen=True)
+class Contestant(Reads):
+    """An experiment, as a comparison of learners repeats it itself: how it learns and searches, and whether its data and
+    features are the first's."""
+
+    experiment: str
+    learner: Learner
+    sweep: sections.Sweep
+    fit: sections.Fit
+    epsilon: float
+    comparable: bool
+
+
+@dataclass(frozen=True)
+class CompareLearners(SeenReads):
+    contestants: tuple[Contestant, ...]
+    repeats: int
+
+
+@dataclass(frozen=True)
+class CompareHpo(TrainingReads):
+    """`ablated`: the total at which the ladder is also compared with itself, one part changed."""
+
+    totals: tuple[float, ...]
+    ablated: float
+    repeats: int

@@ -1,0 +1,136 @@
+"""What a config leaves to the plan, settled before anything is priced: by public figures alone, and said in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dpladder.config import Config, Project, load
+from dpladder.config.model import Mean, Rung, Sweep
+from dpladder.config.search_sections import Ladder
+from dpladder.plan import stages
+from dpladder.privacy.accounting import gdp
+from dpladder.search.looking import Bought, bought, written
+from dpladder.search.prior import DEFAULT, expecting
+
+KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")  # networks whose own mean was measured to help
+# A noised mean for this part of mu^2 gains from this n0 * mu on, whatever the width, and from the second on also where the
+# network's own mean is there for nothing: `tests/benchmarks/price_means.py`, `compare_hpo.py --centre bought`.
+MEAN, PAYS, PAYS_AGAIN = 0.05, 240.0, 480.0
+
+
+def opened(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None) -> Project:
+    """The project that these config files describe, with nothing left to choose."""
+    return settled(load(paths, overrides))
+
+
+def settled(project: Project) -> Project:
+    experiments = {name: _expecting(_centred(config)) for name, config in project.experiments.items()}
+    looks = {name: _look(config) for name, config in experiments.items()}
+    return replace(
+        project,
+        experiments={name: _swept(config, looks[name]) for name, config in experiments.items()},
+        choices={
+            name: "; ".join(words)
+            for name, config in experiments.items()
+            if (words := [*_said_of_mean(project.experiments[name], config), *_said(config, looks[name])])
+        },
+    )
+
+
+def _centred(config: Config) -> Config:
+    """The best centring that is free for the source at hand, or else the data's own mean where it is worth its price."""
+    found = _centring(config)
+    chosen: dict[str, object] = {"centre": found}
+    if found == "noised" and config.features.mean is None:
+        chosen["mean"] = Mean(epsilon=_part(config, MEAN))
+    return config.model_copy(update={"features": config.features.model_copy(update=chosen)})
+
+
+def _centring(config: Config) -> str:
+    features = config.features
+    if features.centre != "auto":
+        return features.centre
+    if features.until is not None:
+        return "none"
+    if features.mean is not None:
+        return "noised"
+    if config.dataset.public_sample is not None:
+        return "public"
+    known = features.model in KNOWN and not features.layers
+    if _mean_pays(config, PAYS_AGAIN if known else PAYS):
+        return "noised"
+    return "network" if known else "none"
+
+
+def _mean_pays(config: Config, enough: float) -> bool:
+    """Only where the plan chooses what is bought before the final training, and so may add to it; and not in research,
+    where experiments are compared that must have the same features."""
+    left = not config.sweep.rungs and config.final.budget == "remaining" and isinstance(config.hpo, Ladder)
+    measured = config.learner.name == DEFAULT and config.features.length != "as_is"
+    return left and measured and config.mode == "release" and strength(config) >= enough
+
+
+def _part(config: Config, part: float) -> float:
+    """The epsilon of a release that takes this part of the smallest total's mu^2."""
+    mu, delta = gdp.mu(min(stages.targets(config)), config.privacy.delta), config.privacy.delta
+    return float(f"{gdp.epsilon(part**0.5 * mu, delta):.3g}")
+
+
+def _expecting(config: Config) -> Config:
+    """The prior in kappa, where it was left to the learner and its features."""
+    found = expecting(config.sweep.search, config.learner, config.features.centre != "none")
+    return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": found})})
+
+
+def strength(config: Config) -> float:
+    """n0 mu of the smallest total, which has to pay for the sweep too. Under replace_one noise is twice as large."""
+    moved = 2 if config.privacy.relation == "replace_one" else 1
+    return config.dataset.nominal_size / moved * gdp.mu(min(stages.targets(config)), config.privacy.delta)
+
+
+def _look(config: Config) -> Bought | None:
+    """What a ladder left to the plan should buy; None where there is none, or it was given by hand."""
+    if (
+        config.sweep.rungs is not None
+        or config.learner.searches is None
+        or not isinstance(config.hpo, Ladder)
+    ):
+        return None
+    return bought(strength(config), config.features.centre != "none")
+
+
+def _swept(config: Config, look: Bought | None) -> Config:
+    if look is None:
+        return config
+    rungs = tuple(Rung(epsilon=_part(config, rung.part), trials=rung.trials) for rung in look.rungs)
+    select = config.sweep.select.model_copy(update={"share": look.share})
+    sweep = Sweep(rungs=rungs, search=config.sweep.search, select=select)
+    return config.model_copy(update={"sweep": sweep})
+
+
+def _said_of_mean(asked: Config, config: Config) -> Iterator[str]:
+    mean = config.features.mean
+    if mean is not None and asked.features.mean is None:
+        why = f", which at n0*mu = {strength(config):.3g} gains more than that"
+        yield (
+            f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, {MEAN:.0%} of mu^2"
+            f"{why if asked.features.centre == 'auto' else ''} (features.centre: none leaves them as they are)"
+        )
+
+
+def _said(config: Config, look: Bought | None) -> Iterator[str]:
+    """Why, in words."""
+    at = f"at n0*mu = {strength(config):.3g}"
+    if look is not None and look.rungs:
+        yield (
+            f"sweep bought: {at} trials pay, {written(look.rungs)} of mu^2, {look.spent:.0%} in all "
+            f"(on public data of that strength they take accuracy from {look.blind:.3f} to {look.gained:.3f})"
+        )
+    elif look is not None:
+        yield (
+            f"no sweep: {at} scores would tell less than they cost, so kappa is the prior's "
+            f"(on public data of that strength it reaches {look.blind:.3f} by itself)"
+        )

@@ -1,0 +1,300 @@
+"""Every rule in one table: what it reads, what it stands on, which configs have it, whose code it runs. And what follows
+from a config for its jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dpladder.config import Config
+from dpladder.config.learner_sections import SECTIONS, Covariance, Statistics, names
+from dpladder.config.search_sections import Ladder
+from dpladder.plan import reads
+from dpladder.plan.digests import digest_of
+from dpladder.plan.reads import Reads
+from dpladder.privacy.statement.documents import PlanDocument
+
+Wildcards = Mapping[str, str]
+
+# --- what follows from a config ---
+
+
+def is_public(config: Config, part: str) -> bool:
+    """Whether a part is a source of its own, declared public."""
+    return _public_sources(config).get(part) is not None
+
+
+def source_of(config: Config, part: str) -> str:
+    """Where the records of a part come from."""
+    return _public_sources(config).get(part) or config.dataset.source
+
+
+def _public_sources(config: Config) -> dict[str, str | None]:
+    dataset = config.dataset
+    return {
+        "test": dataset.public_test,
+        "validation": dataset.public_validation,
+        "sample": dataset.public_sample,
+    }
+
+
+def trial_parts(config: Config) -> tuple[str, ...]:
+    """The parts whose features a trial reads: it trains on one, and is scored on the same or another."""
+    select = config.sweep.select
+    return tuple(dict.fromkeys(["train", "validation" if select.by == "public" else select.part]))
+
+
+def nominal_size(config: Config, part: str) -> int:
+    """How many units a part has by declaration: the training part's n0, and in proportion for the others."""
+    split = config.dataset.split
+    share = {"validation": split.validation, "test": split.test}.get(part, 0.0) / (
+        1 - split.test - split.validation
+    )
+    return (
+        config.dataset.nominal_size if part == "train" else max(1, round(config.dataset.nominal_size * share))
+    )
+
+
+def parts(config: Config) -> tuple[str, ...]:
+    """The parts whose features the experiment needs."""
+    sample = ("sample",) if config.features.centre == "public" else ()
+    return (*(trial_parts(config) if config.sweep.ladder else ("train",)), "test", *sample)
+
+
+def covariance(config: Config) -> Covariance | None:
+    """The covariance that all trainings share, where the learner uses one and does not pay for its own each time."""
+    return getattr(config.learner, "covariance", None)
+
+
+def statistics(config: Config) -> Statistics | None:
+    """The noised sums that all trainings share, where the learner solves them instead of paying for its own each time."""
+    return getattr(config.learner, "statistics", None)
+
+
+def looks_back(config: Config) -> bool:
+    """Whether a rung's draws use the earlier rungs' releases."""
+    return config.sweep.search.prior in ("monotone", "proportional") or config.sweep.search.draw == "binary"
+
+
+def targets(config: Config) -> tuple[float, ...]:
+    return config.final.targets or (config.privacy.epsilon,)
+
+
+def target_name(target: float) -> str:
+    """A total as it stands in paths, exactly: 1.0 is 1, 0.5 is 0.5."""
+    short = f"{target:g}"
+    return short if float(short) == target else repr(target)
+
+
+# --- whose private files a job opens ---
+
+
+def _train(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("train",)
+
+
+def _test(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("test",)
+
+
+def _named(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return (wildcards["part"],)
+
+
+def _compared(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    """A public source, and the private records that it must not be."""
+    return (wildcards["part"], "train")
+
+
+def _scored(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return trial_parts(config)
+
+
+def _sample(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("sample",) if config.features.centre == "public" else ()
+
+
+def _both(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("train", "test")
+
+
+# --- which configs have a rule ---
+
+
+def _always(config: Config) -> bool:
+    return True
+
+
+def _buys_mean(config: Config) -> bool:
+    return config.features.mean is not None
+
+
+def _finds_mean(config: Config) -> bool:
+    return config.features.centre in ("public", "network")
+
+
+def _shares_covariance(config: Config) -> bool:
+    return covariance(config) is not None
+
+
+def _shares_statistics(config: Config) -> bool:
+    return statistics(config) is not None
+
+
+def _climbs(config: Config) -> bool:
+    return bool(config.sweep.ladder)
+
+
+def _trains_last(config: Config) -> bool:
+    return isinstance(config.hpo, Ladder)
+
+
+def _searches(config: Config) -> bool:
+    return not isinstance(config.hpo, Ladder)
+
+
+# --- the table ---
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One rule. `reads`: what its output depends on. `after`: the rules whose outputs it reads. `parts`: whose private files
+    it opens. `when`: which configs have it. `module`: of `jobs`, where it has not the rule's name. `code`: modules that its
+    digest counts besides."""
+
+    reads: type[Any]
+    after: tuple[str, ...] = ()
+    parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train
+    when: Callable[[Config], bool] = _always
+    module: str = ""
+    code: tuple[str, ...] = ()
+
+    @property
+    def private(self) -> bool:
+        """Whether it opens private files."""
+        return issubclass(self.reads, reads.Private)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether it comes before all releases. What it makes is known by its bytes, not by its code."""
+        return self.private and not issubclass(self.reads, reads.ReleaseReads)
+
+    @property
+    def trains(self) -> bool:
+        """Whether its learner's own code is behind it: training, or telling what weights are worth."""
+        return issubclass(self.reads, reads.TrainingReads | reads.EvaluateFinal)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return reads.keys_of(self.reads)
+
+
+def _rooms(learner: str) -> tuple[str, ...]:
+    return f"dpladder.learn.{learner}.cost", f"dpladder.learn.{learner}.train"
+
+
+ROOMS = tuple(module for section in SECTIONS for name in names(section) for module in _rooms(name))
+STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
+PLOTS = "plots"  # the module of all figures and tables
+FINALS = ("train_final", "private_search")  # the one or the other puts out an experiment's final models
+CACHES = ("merge_features",)
+STAGES: dict[str, Stage] = {
+    "prepare_dataset": Stage(reads.PrepareDataset),
+    "prepare_public": Stage(reads.PreparePublic, parts=_compared),
+    "extract_features": Stage(reads.ExtractFeatures, ("prepare_dataset",), _named),
+    "merge_features": Stage(reads.MergeFeatures, ("extract_features",), _named),
+    "estimate_mean": Stage(reads.EstimateMean, CACHES, when=_buys_mean),
+    "find_mean": Stage(reads.FindMean, CACHES, _sample, _finds_mean),
+    "estimate_covariance": Stage(reads.EstimateCovariance, CACHES, when=_shares_covariance),
+    "estimate_statistics": Stage(reads.EstimateStatistics, CACHES, when=_shares_statistics),
+    "run_trial": Stage(reads.RunTrial, CACHES, _scored, _climbs),
+    "select_rung": Stage(reads.SelectRung, ("run_trial",), when=_climbs),
+    "fit_radius": Stage(reads.FitRadius, ("select_rung",), when=_climbs),
+    "train_final": Stage(reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last),
+    "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches),
+    "evaluate": Stage(reads.EvaluateFinal, FINALS, _test),
+    "compare_learners": Stage(reads.CompareLearners, CACHES, _both, code=ROOMS),
+    "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=ROOMS),
+    "plan_spend": Stage(PlanDocument),
+    "compose_privacy": Stage(PlanDocument, code=STATEMENT),
+    "summarise": Stage(reads.Summarise),
+    "plot_ladder": Stage(Reads, module=PLOTS),
+    "plot_scores": Stage(Reads, module=PLOTS),
+    "plot_utility": Stage(Reads, module=PLOTS),
+    "plot_budget": Stage(Reads, module=PLOTS),
+    "plot_pareto": Stage(Reads, module=PLOTS),
+    "plot_heatmap": Stage(Reads, module=PLOTS),
+    "plot_batches": Stage(Reads, module=PLOTS),
+    "tabulate": Stage(Reads, module=PLOTS),
+    "tabulate_trials": Stage(Reads, module=PLOTS),
+    "tabulate_spends": Stage(Reads, module=PLOTS),
+    "report_page": Stage(Reads, module=PLOTS),
+}
+RUNG_RULE = "run_rung"  # all trials of a rung in one job
+
+
+def stage_of(rule: str) -> Stage:
+    """A rung's job is its trials'."""
+    return STAGES["run_trial" if rule == RUNG_RULE else rule]
+
+
+def module_of(rule: str) -> str:
+    """The module of `jobs` that does a rule's work."""
+    return "run_trial" if rule == RUNG_RULE else STAGES[rule].module or rule
+
+
+def rung_rule(experiment: str, rung: int) -> str:
+    """A rung's job has a rule of its own, because its trials are its outputs: how many there are hangs on the rung."""
+    return f"{RUNG_RULE}_{experiment}_{rung}"
+
+
+def rung_of(rule: str) -> dict[str, str] | None:
+    """The rung that a rule is for, if it is a rung's own."""
+    if not rule.startswith(f"{RUNG_RULE}_"):
+        return None
+    experiment, _, rung = rule.removeprefix(f"{RUNG_RULE}_").rpartition("_")
+    return {"experiment": experiment, "rung": rung}
+
+
+def final_rule(config: Config) -> str:
+    """The rule that puts the final models out."""
+    return next(rule for rule in FINALS if STAGES[rule].when(config))
+
+
+def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
+    """Whether a config has this job: its rule at all, and the rung, trial and target that it is about."""
+    rungs = config.sweep.ladder
+    if not STAGES[rule].when(config):
+        return False
+    if "rung" in wildcards:
+        rung = int(wildcards["rung"])
+        return rung < len(rungs) and int(wildcards.get("trial", 0)) < rungs[rung].trials
+    return "target" not in wildcards or float(wildcards["target"]) in targets(config)
+
+
+def ancestry(config: Config, rule: str) -> tuple[str, ...]:
+    """A rule and every rule it stands on, of those that a config has."""
+    return _ancestry(rule, frozenset(name for name, stage in STAGES.items() if not stage.when(config)))
+
+
+@cache
+def _ancestry(rule: str, absent: frozenset[str]) -> tuple[str, ...]:
+    after = [parent for parent in STAGES[rule].after if parent not in absent]
+    return tuple(sorted({rule}.union(*(_ancestry(parent, absent) for parent in after))))
+
+
+def code_of(config: Config, rule: str) -> str:
+    """Digest of the code behind a job: of all learners and searches, the one that it runs."""
+    search = config.hpo.name if issubclass(STAGES[rule].reads, reads.SearchPrivately) else None
+    return rule_code(rule, config.learner.name if STAGES[rule].trains else None, search)
+
+
+@cache
+def rule_code(rule: str, learner: str | None = None, search: str | None = None) -> str:
+    """Digest of the package code behind a rule. The statement is what compose_privacy makes, and inert for all others."""
+    trained = () if learner is None else _rooms(learner)
+    searched = () if search is None else (f"dpladder.search.{search}.run", f"dpladder.search.{search}.price")
+    return digest_of(f"dpladder.jobs.{module_of(rule)}", *stage_of(rule).code, *trained, *searched)

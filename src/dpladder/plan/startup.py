@@ -1,0 +1,243 @@
+"""What the Snakefile does before any job exists: read the config, price the plan, refuse what may not run.
+
+Runs at every parse, dry runs included, so it imports nothing heavy and writes nothing. Reserving happens once per real
+run, when Snakemake knows which jobs are due.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from dpladder.config import Project, from_command_line
+from dpladder.errors import DpladderError, Refused
+from dpladder.plan import dag, stages
+from dpladder.plan.plan import Plan, assign, make_plan, refuse_renamed
+from dpladder.plan.reads import facts_of
+from dpladder.plan.settle import opened
+from dpladder.plan.table import declared, over_target, plan_document, plan_table
+from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting.composition import entry_of
+from dpladder.privacy.ledger import anchors
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.book import Item, Ledger, State
+from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.statement.check import anchors_in, stated_anchors
+from dpladder.privacy.statement.documents import PlanDocument
+from dpladder.privacy.statement.page import closing_line
+
+Result = TypeVar("Result")
+RESULTS = Path("results")
+LOGS = Path("logs")
+STATEMENT = RESULTS / "privacy.json"
+SOURCE = Path(__file__).resolve().parents[2]
+DEMO = SOURCE.parent / "config" / "config.yaml"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    project: Project
+    plan: Plan
+    document: PlanDocument
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        return asdict(declared(self.document))
+
+    def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
+        """What Snakemake compares for a job. A fit also depends on the mu that the final training stands on: what the
+        plan leaves to it, and the statistics' that it shares."""
+        params = dag.params(self.project, rule, wildcards)
+        if "mu" in facts_of(stages.stage_of(rule).reads):
+            experiment = wildcards["experiment"]
+            jobs = [dag.owned_job(self.project, experiment, "train_final", target=wildcards["target"])]
+            if stages.statistics(self.project.experiments[experiment]) is not None:
+                jobs.append(dag.owned_job(self.project, experiment, "estimate_statistics"))
+            params["mu"] = booking.total(map(entry_of, self.plan.of(jobs))).mu
+        return params
+
+
+def open_project(workflow: Any) -> Parsed:
+    """The project as Snakemake was told it, priced. Ends the process with one message where something is wrong."""
+    return _or_exit(lambda: _parse(workflow))
+
+
+def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+    """Charge exactly the private jobs that will run, lineage by lineage, before the first of them starts."""
+    _or_exit(lambda: _reserve(parsed, due))
+
+
+def conclude(parsed: Parsed) -> None:
+    """The end of a run: where its lineages stand, by their ledgers. The statement may be of an earlier run, or of another
+    lineage."""
+    _or_exit(lambda: _conclude(parsed))
+
+
+def logs() -> dict[Path, int]:
+    """The jobs' logs, and when they were written."""
+    return {path: path.stat().st_mtime_ns for path in sorted(LOGS.rglob("*.log"))}
+
+
+def tell(before: Mapping[Path, int]) -> None:
+    """The reasons of the jobs that failed in this run, last, where Snakemake's own words do not hide them."""
+    for path, written in logs().items():
+        lines = path.read_text("utf-8", "replace").splitlines() if written != before.get(path) else []
+        if lines and (reason := re.fullmatch(r"\w+ \([^)]*\): .*", lines[-1])):
+            print(f"dpladder: {reason[0]}", file=sys.stderr)
+
+
+def known_states(project: Project) -> dict[str, State]:
+    """The ledgers of a project's lineages, empty where nothing was ever spent; reading creates nothing."""
+    home = open_home(create=False)
+    names = sorted({config.dataset.lineage for config in project.experiments.values()})
+    return {name: ledgers.load(Ledger(home, name)) for name in names}
+
+
+def _parse(workflow: Any) -> Parsed:
+    # Rules may run in environments of their own; what they import is this clone's package.
+    os.environ["PYTHONPATH"] = str(SOURCE)
+    project = opened(
+        workflow.overwrite_configfiles or [DEMO],
+        from_command_line(workflow.config_settings.config),
+    )
+    stood = anchors_in(RESULTS)
+    states = known_states(project)
+    if workflow.is_main_process:
+        anchors.check(open_home(create=False), stood, states)
+    project = assign(project, states)
+    plan = make_plan(project, states)
+    document = plan_document(plan, states, project.choices)
+    if workflow.is_main_process:
+        print(plan_table(document), file=sys.stderr)
+        _refuse(plan, states, project, document)
+    parsed = Parsed(project, plan, document)
+    if workflow.is_main_process and (changed := _changed(parsed)):
+        print(
+            f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them again, unless its "
+            f"folder .snakemake was lost; then: snakemake --forcerun {' '.join(changed)}",
+            file=sys.stderr,
+        )
+    return parsed
+
+
+def _changed(parsed: Parsed) -> list[str]:
+    """The rules whose config or code is no longer what the statement's records were made from."""
+    paths = _read_json(STATEMENT)["records"] if STATEMENT.is_file() else ()
+    records = [_read_json(Path(path)) for path in paths if Path(path).is_file()]
+    return sorted({record["rule"] for record in records if _is_stale(parsed, record)})
+
+
+def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
+    rule, wildcards = record["rule"], record["wildcards"]
+    config = parsed.project.experiments.get(wildcards["experiment"])
+    if config is None or not stages.has(config, rule, wildcards):  # no job of this DAG
+        return False
+    basis = dag.digest(parsed.params(rule, wildcards), stages.code_of(config, rule))
+    return bool(record["basis"] != basis)
+
+
+def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document: PlanDocument) -> None:
+    """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
+    refuse_renamed(plan, project, states)
+    for lineage, state in states.items():
+        if state.terms is None:
+            continue
+        known = {(held.job, held.static) for held in state.items.values()}
+        new = [item for item in _of_lineage(plan, lineage) if (item.job, item.static) not in known]
+        ledgers.admit(state.terms, state, new, project.main.respend)
+    if not document.feasible:
+        raise Refused("; ".join(document.problems) + ". Nothing was read or spent.")
+
+
+def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+    jobs = {dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in due}
+    home = open_home()
+    opened = {lineage: ledgers.open_ledger(home, terms) for lineage, terms in parsed.plan.terms.items()}
+    for lineage, ledger in opened.items():
+        own = {name: c for name, c in parsed.project.experiments.items() if c.dataset.lineage == lineage}
+        ledgers.note(ledger, own)
+        if any(config.dataset.new_lineage for config in own.values()):
+            ledgers.confirm(ledger)
+    # Another clone may have spent since the parse: what was priced then must still be the price.
+    fresh = make_plan(parsed.project, {lineage: ledger.state for lineage, ledger in opened.items()})
+    if fresh != parsed.plan:
+        raise Refused(
+            "the ledger moved since the plan was made, by another run. Nothing was spent: start again."
+        )
+    for lineage, ledger in opened.items():
+        items = [item for item in _of_lineage(parsed.plan, lineage) if item.job in jobs]
+        if parsed.project.main.respend:
+            _refuse_over_target(parsed.plan, ledger.state, items)
+        ledgers.refund(ledger, _left_behind(ledger.state, parsed))
+        ledgers.reserve(ledger, items, parsed.project.main.respend)
+    anchors.keep(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
+
+
+def _conclude(parsed: Parsed) -> None:
+    home = open_home(create=False)
+    stated = {anchor.lineage: anchor for anchor in stated_anchors(RESULTS)}
+    for lineage, terms in parsed.plan.terms.items():
+        ledger = Ledger(home, lineage)
+        print(closing_line(terms, ledgers.load(ledger)), file=sys.stderr)
+        if lineage not in stated:
+            print(
+                f"{STATEMENT} says nothing of lineage {lineage}; to compose it: snakemake {STATEMENT}",
+                file=sys.stderr,
+            )
+        elif stated[lineage] != ledgers.head(ledger):
+            print(
+                f"{STATEMENT} is older than this; to compose it anew: snakemake {STATEMENT}", file=sys.stderr
+            )
+
+
+def _refuse_over_target(plan: Plan, state: State, items: Iterable[Item]) -> None:
+    """With `respend` a finished job may be charged once more, if its data proves to have changed: that must fit too."""
+    again = [
+        item.job
+        for item in items
+        if any(held.static == item.static and held.status == "DONE" for held in state.of(item.job))
+    ]
+    worst = replace(plan, superseded=(*plan.superseded, *plan.of(again)))
+    if problems := over_target(worst):
+        raise Refused(
+            f"{'; '.join(problems)}, if all that is due were paid again. Raise privacy.epsilon, or the epsilon that is "
+            "left for it, or set respend: false, which restores what has not changed."
+        )
+
+
+def _left_behind(state: State, parsed: Parsed) -> list[str]:
+    """Unused reservations of jobs that the plan no longer has."""
+    return [
+        held.token
+        for held in state.items.values()
+        if held.status == "RESERVED"
+        and held.job.experiment in parsed.project.experiments
+        and held.job not in parsed.plan.items
+    ]
+
+
+def _of_lineage(plan: Plan, lineage: str) -> Sequence[Item]:
+    return [item for item in plan.items.values() if item.spends[0].lineage == lineage]
+
+
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def _or_exit(action: Callable[[], Result]) -> Result:
+    try:
+        return action()
+    except DpladderError as error:
+        _exit(error)
+
+
+def _exit(error: DpladderError) -> NoReturn:
+    """stderr and sys.exit, never an exception: Snakemake would print a trace, and stdout belongs to --dag."""
+    print(f"dpladder: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)

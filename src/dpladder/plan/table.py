@@ -1,0 +1,161 @@
+"""The plan as others read it: JSON for scripts, a table for people. Every epsilon is shown rounded up."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dpladder.plan.plan import Artifact, Plan, artifact_cost
+from dpladder.plan.stages import target_name
+from dpladder.privacy.accounting.composition import Composition, compose, entry_of
+from dpladder.privacy.accounting.events import Spend, to_json
+from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.ledger.book import State, ever
+from dpladder.privacy.statement.documents import (
+    NamedJob,
+    PlanDocument,
+    PlannedLifetime,
+    PlannedLineage,
+    PlannedModel,
+    PlannedSpend,
+)
+
+
+def plan_document(
+    plan: Plan, states: Mapping[str, State], choices: Mapping[str, str] | None = None
+) -> PlanDocument:
+    """What `dpladder plan --json` puts out."""
+    lineages = {lineage: _lineage(plan, lineage) for lineage in plan.terms}
+    lifetimes = {lineage: _lifetime(plan, lineage, states.get(lineage, State())) for lineage in plan.terms}
+    problems = over_target(plan) + [
+        f"lineage {lineage} would reach epsilon = {up(ever.epsilon_after)}, above its lifetime limit of {limit:g}"
+        for lineage, ever in lifetimes.items()
+        for limit in [lineages[lineage].lifetime_epsilon]
+        if limit is not None and ever.epsilon_after > limit
+    ]
+    main = plan.artifacts[0]
+    terms, figures = plan.terms[main.lineage], lineages[main.lineage]
+    return PlanDocument(
+        mode=terms.mode,
+        relation=terms.relation,
+        delta=terms.delta,
+        epsilon=figures.epsilon,
+        mu=figures.mu,
+        target_epsilon=max(a.target for a in plan.artifacts if a.lineage == main.lineage),
+        lifetime_epsilon=terms.lifetime_epsilon,
+        choices=dict(choices or {}),
+        artifacts=tuple(_model(plan, artifact) for artifact in plan.artifacts),
+        datasets=lineages,
+        spends=tuple(
+            _spend(s, plan.terms[lineage].delta) for lineage in plan.terms for s in plan.of_lineage(lineage)
+        ),
+        feasible=not problems,
+        problems=tuple(problems),
+        lifetimes=lifetimes,
+    )
+
+
+def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
+    cost = artifact_cost(plan, artifact)
+    return PlannedModel(
+        epsilon=cost.epsilon,
+        mu=cost.mu,
+        path=f"results/{artifact.experiment}/final/{target_name(artifact.target)}/weights.safetensors",
+        experiment=artifact.experiment,
+        lineage=artifact.lineage,
+        target_epsilon=artifact.target,
+        jobs=tuple(NamedJob(j.rule, j.experiment, dict(j.wildcards)) for j in artifact.jobs),
+    )
+
+
+def over_target(plan: Plan) -> list[str]:
+    """The artifacts that would cost more than they promise."""
+    costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
+    return [
+        f"{a.experiment} would cost epsilon = {up(epsilon)}, above its total of {a.target:g}"
+        for a, epsilon in costs
+        if epsilon > a.target
+    ]
+
+
+def declared(document: PlanDocument) -> PlanDocument:
+    """The plan without what the ledgers held when it was made, which changes while it is carried out."""
+    return replace(document, feasible=True, problems=(), lifetimes={})
+
+
+def plan_table(document: PlanDocument) -> str:
+    """The same on a terminal: what each group of like jobs costs, the totals, and whether it may run."""
+    spends = document.spends
+    total = math.fsum((s.mu or 0.0) ** 2 for s in spends if s.partition != "test") or 1.0
+    groups = Counter((s.experiment, s.rule, s.label, s.partition, s.mu, s.epsilon) for s in spends)
+    lines = [
+        f"{'experiment':<14}{'rule':<15}{'buys':<12}{'reads':<12}{'jobs':>4}{'epsilon each':>14}{'share of mu^2':>15}"
+    ]
+    for (experiment, rule, label, part, mu_each, epsilon), count in groups.items():
+        whole = "has no mu" if mu_each is None else f"{count * mu_each**2 / total:.1%}"
+        share = "in parallel" if part == "test" else whole
+        lines.append(f"{experiment:<14}{rule:<15}{label:<12}{part:<12}{count:>4}{up(epsilon):>14}{share:>15}")
+    lines.append("")
+    lines += [f"{name}: {words}" for name, words in document.choices.items()]
+    lines += [
+        f"{a.experiment}: final model at epsilon = {up(a.epsilon)} of {a.target_epsilon:g}, search included"
+        for a in document.artifacts
+    ]
+    for lineage, figures in document.datasets.items():
+        limit, ever = figures.lifetime_epsilon, document.lifetimes.get(lineage)
+        lines.append(
+            f"lineage {lineage}: all of this DAG's releases together epsilon = {up(figures.epsilon)}; "
+            + (f"ever spent once it is done epsilon = {up(ever.epsilon_after)}; " if ever else "")
+            + (
+                f"lifetime limit {limit:g}"
+                if limit is not None
+                else "no lifetime limit declared, so no lifetime guarantee"
+            )
+            + f" (delta = {document.delta:g}, {document.relation})"
+        )
+    lines += [f"REFUSED: {problem}" for problem in document.problems]
+    return "\n".join(lines)
+
+
+def _lineage(plan: Plan, lineage: str) -> PlannedLineage:
+    terms = plan.terms[lineage]
+    dag = compose(plan.of_lineage(lineage), terms.delta)
+    return PlannedLineage(dag.epsilon, dag.mu, terms.lifetime_epsilon)
+
+
+def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:
+    spent = ever(plan.terms[lineage], state.charged())
+    return PlannedLifetime(spent.epsilon, _after(plan, lineage, state).epsilon)
+
+
+def _after(plan: Plan, lineage: str, state: State) -> Composition:
+    """Everything ever charged on the lineage once the plan is done."""
+    known = {(h.job, h.static) for h in state.items.values() if h.status in ("COMMITTED", "DONE")}
+    new = tuple(
+        s
+        for item in plan.items.values()
+        if (item.job, item.static) not in known
+        for s in item.spends
+        if s.lineage == lineage
+    )
+    used = (h for h in state.items.values() if h.status in ("COMMITTED", "DONE"))
+    kept = tuple(s for h in used for s in state.settled(h.spends))
+    return ever(plan.terms[lineage], (*kept, *new))
+
+
+def _spend(spend: Spend, delta: float) -> PlannedSpend:
+    return PlannedSpend(
+        rule=spend.job.rule,
+        experiment=spend.job.experiment,
+        wildcards=dict(spend.job.wildcards),
+        label=spend.label,
+        dataset=spend.lineage,
+        partition=",".join(spend.partition.parts) or "all",
+        relation=spend.relation,
+        event=to_json(spend.event),
+        count=spend.count,
+        mu=entry_of(spend).mu if entry_of(spend).plain else None,
+        epsilon=compose([spend], delta).epsilon,
+    )

@@ -1,0 +1,1 @@
+"""What mechanisms cost: closed forms, events, their composition, and what is left of a total."""

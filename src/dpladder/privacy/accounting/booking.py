@@ -1,0 +1,341 @@
+"""One currency for every mechanism: each event becomes one small entry, and entries add up whatever chose them.
+
+An entry says that the event is dominated by, at once, a mu-GDP release, a pure loss e, a weight w and a probability delta0
+of revealing everything:
+
+    for all epsilon >= 0, in both directions,
+    delta_event(epsilon) <= delta0 + (1 - delta0) w delta_mu(epsilon - e),                                    (1)
+
+with delta_mu the profile of mu-GDP. Nearly always e = 0 and w = 1. Then the right-hand side is the profile of "with
+probability delta0 everything is revealed, else a mu-GDP release", so the event is dominated by that pair (Zhu, Dong & Wang
+2022: a dominating pair is one whose profile is nowhere smaller; both directions at epsilon >= 0 are enough, for the pair
+is symmetric and H_a(P|Q) = a H_(1/a)(Q|P) + 1 - a). Dominating pairs compose, adaptively too. So k entries together are
+dominated by delta0's that add and one Gaussian of mu^2 = sum mu_i^2; and because each event is a post-processing of its
+pair (Blackwell), any adaptive history is simulated from reveal flags and Gaussians. Hence a filter,
+
+    sum mu^2 <= B^2  and  sum delta0 <= a public share of delta,
+
+holds whatever was chosen because of what (Smith & Thakurta 2022; Koskela, Tobaben & Honkela 2023). Private selections keep
+e and w (selection.py, (4)): they add and multiply beside the rest, and a filter holds with caps on their sums too. All
+together cost
+
+    epsilon = sum e + epsilon_Gauss(sqrt(sum mu^2); (delta - sum delta0) / product w).                       (2)
+
+**Rigorous on a grid.** Both sides of (1) fall with epsilon, so it is enough that the left side at a grid point stays below
+the right side at the next one; and where the left side is below delta0, everything further out is too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from dpladder.errors import Refused
+from dpladder.privacy.accounting import gdp, memo, selection
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Event,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Relation,
+    RepeatAndSelect,
+    Sampled,
+    SubsetSelect,
+    ZCdp,
+    describe,
+    flat,
+    mu,
+    to_json,
+)
+from dpladder.privacy.accounting.profile import SAFE, Curve, gaussian_profile
+
+if TYPE_CHECKING:
+    from dpladder.privacy.arrays import Floats
+
+POINTS = 20_000  # of epsilon, where (1) is checked if nothing else says where
+FINE = 1e-3  # of an event's mu: the step of losses in its discretised distribution
+SHARE = 0.1  # of a lineage's delta, that its booked events may use up in its life
+
+
+TRIAL, FINAL = 1_000, 10  # trials, or final trainings, whose booking uses that share up
+
+
+def delta0_of(delta: float, runs: int) -> float:
+    """What one event is booked at, so that so many of its kind fit into a lineage's share."""
+    return SHARE * delta / runs
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What an event costs: (mu, e, log w, delta0)."""
+
+    mu: float = 0.0
+    loss: float = 0.0
+    weight: float = 0.0
+    delta0: float = 0.0
+
+    def within(self, other: Entry) -> bool:
+        """Whether it costs no more, whatever else there is."""
+        own, most = (
+            (self.mu, self.loss, self.weight, self.delta0),
+            (other.mu, other.loss, other.weight, other.delta0),
+        )
+        return all(one <= limit for one, limit in zip(own, most, strict=True))
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is a Gaussian's, but for a small probability."""
+        return not (self.loss or self.weight)
+
+
+FREE = Entry()
+
+
+def total(entries: Iterable[Entry]) -> Entry:
+    """What entries cost together, however later ones depend on what earlier ones released."""
+    every = list(entries)
+    return Entry(
+        gdp.compose(e.mu for e in every),
+        math.fsum(e.loss for e in every),
+        math.fsum(e.weight for e in every),
+        math.fsum(e.delta0 for e in every),
+    )
+
+
+def epsilon(entry: Entry, delta: float) -> float:
+    """(2); infinite where the events use all of delta up."""
+    left = (delta - entry.delta0) * math.exp(-entry.weight)
+    return entry.loss + gdp.epsilon(entry.mu, left) if left > 0.0 else math.inf
+
+
+def largest_mu(target: float, delta: float, beside: Entry) -> float:
+    """The most that all mus together may come to, beside an entry's other components; 0 where nothing is left."""
+    left = (delta - beside.delta0) * math.exp(-beside.weight)
+    room = target - beside.loss
+    return gdp.mu(room, left) if left > 0.0 and room > 0.0 else 0.0
+
+
+def price(event: Event, relation: Relation, count: int = 1) -> Entry:
+    """The entry of `count` such events."""
+    own = mu(event, count)
+    if own is not None:
+        return Entry(own)
+    match event:
+        case Composed(events):
+            return total(price(part.event, relation, part.count * count) for part in events)
+        case Laplace(scale):
+            return Entry(_laplace_mu(1.0 / scale) * math.sqrt(count) * SAFE)
+        case Exponential(pure):
+            return Entry(gdp.mu_of_pure(pure) * math.sqrt(count) * SAFE)
+        case RepeatAndSelect(inner):
+            return _selected(event, mu(inner), count)
+        case Booked(events, delta0):
+            reserved = mu(Composed(events))
+            one = Entry(reserved, delta0=delta0) if reserved is not None else _booked(event, relation)
+            return total([one] * count)
+        case SubsetSelect():
+            return total([_booked(event, relation)] * count)
+    raise Refused(
+        f"{describe(event)} has no entry of its own: book it at a delta0 (Booked), which a filter can add up."
+    )
+
+
+def _selected(event: RepeatAndSelect, run: float | None, count: int) -> Entry:
+    """(4) of selection.py: mus add in squares, losses add, weights multiply."""
+    if run is None:
+        raise Refused(f"{describe(event)} selects among runs that are not Gaussian: no bound is known here.")
+    runs, lean = selection.Runs(event.mean, event.shape), selection.Lean(event.low, event.high)
+    loss, weight = selection.loss(run, runs, lean), math.log(selection.weight(runs, lean))
+    return Entry(gdp.compose([run] * count), count * loss, max(0.0, count * weight))
+
+
+@cache
+def _laplace_mu(pure: float) -> float:
+    """The smallest mu whose Gaussian dominates a Laplace mechanism of this epsilon: delta(x) = 1 - e^((x - epsilon)/2) up to
+    there, and 0 beyond."""
+    import numpy as np
+
+    if pure > 30:  # what reveals this much is no better than any other pure mechanism
+        return gdp.mu_of_pure(pure)
+    x = np.linspace(0.0, pure, POINTS)
+    return dominating(Curve(x, -np.expm1((x - pure) / 2)), 0.0)
+
+
+@cache
+def _booked(event: Booked | SubsetSelect, relation: Relation) -> Entry:
+    """The entry of events whose joint profile is computed, remembered on disk by what it follows from."""
+
+    def compute() -> float:
+        return dominating(curve_of(event, relation), event.delta0)
+
+    arguments = {"event": to_json(event), "relation": relation, "points": POINTS, "fine": FINE}
+    return Entry(memo.remembered("mu", arguments, compute), delta0=event.delta0)
+
+
+def curve_of(event: Booked | SubsetSelect, relation: Relation) -> Curve:
+    """The privacy profile of events together."""
+    if isinstance(event, SubsetSelect):
+        return _subset_curve(event, relation)
+    if any(isinstance(part.event, ZCdp) for part in flat(event.events)):
+        return _zcdp_curve(event)
+    return curve_of_losses(loss_distribution(event.events, relation))
+
+
+def curve_of_losses(distribution: Any) -> Curve:
+    """At every loss of a discrete distribution, delta(x) = sum over losses l > x of p(l) (1 - e^(x - l)), and what is
+    infinite. The library evaluates one epsilon in a loop over all losses; here the sums run along."""
+    import numpy as np
+
+    step = distribution._pmf_remove._discretization
+    curves = [_losses(pmf.to_dense_pmf()) for pmf in (distribution._pmf_remove, distribution._pmf_add)]
+    size = max(len(curve) for curve in curves)
+    deltas = np.max([np.pad(curve, (0, size - len(curve)), mode="edge") for curve in curves], axis=0)
+    return Curve(np.arange(size) * step, deltas)
+
+
+def _losses(pmf: Any) -> Floats:
+    """delta at the losses 0, 1, 2, ... steps."""
+    import numpy as np
+    from scipy.signal import lfilter
+
+    masses = np.concatenate([np.zeros(max(pmf._lower_loss, 0)), pmf._probs])
+    at_least = np.cumsum(masses[::-1])[::-1]
+    # T_k = sum over i > k of p_i e^(l_k - l_i) = (T_(k+1) + p_(k+1)) e^-step, from the largest loss down
+    decay = math.exp(-pmf._discretization)
+    shrunk = lfilter([0.0, decay], [1.0, -decay], masses[::-1])[::-1]
+    deltas: Floats = (at_least - masses - shrunk)[max(-pmf._lower_loss, 0) :] + pmf._infinity_mass
+    return np.maximum(deltas, pmf._infinity_mass) if len(deltas) else np.array([pmf._infinity_mass])
+
+
+def loss_distribution(events: Iterable[Counted], relation: Relation) -> Any:
+    """dp_accounting's privacy loss distribution of events together, rounded to the safe side."""
+    parts = list(flat(events))
+    step = _step(parts)
+    found: Any = None
+    for part in parts:
+        one = _one_distribution(part.event, relation, step).self_compose(part.count)
+        found = one if found is None else found.compose(one)
+    return found
+
+
+def _step(parts: Iterable[Counted]) -> float:
+    """Of the grid of losses. Rounds of a pure mechanism lose epsilon each, or win it, and the least of these is a power of two
+    times the step, exactly: rounded up, each would lose a little more, and all of them much more."""
+    parts = list(parts)
+    step = min(1e-4, FINE * min(1.0, math.sqrt(math.fsum(_rough(part) ** 2 for part in parts))))
+    least = min((part.event.epsilon for part in parts if isinstance(part.event, Exponential)), default=step)
+    return least / 2 ** math.ceil(math.log2(least / step))
+
+
+def _one_distribution(event: Event, relation: Relation, step: float) -> Any:
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    neighbours = {
+        "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "replace_one": NeighboringRelation.REPLACE_ONE,
+    }[relation]
+    # Given a relation, the library doubles a sum's sensitivity under replace_one; our sigma is relative to the relation's
+    # own already.
+    doubling = 2.0 if relation == "replace_one" else 1.0
+    match event:
+        case Gaussian(sigma):
+            return pld.from_gaussian_mechanism(sigma, value_discretization_interval=step)
+        case Sampled(q, inner) if mu(inner):
+            return pld.from_gaussian_mechanism(
+                doubling / (mu(inner) or math.nan),
+                value_discretization_interval=step,
+                sampling_prob=q,
+                neighboring_relation=neighbours,
+            )
+        case Laplace(scale):
+            return pld.from_laplace_mechanism(scale, value_discretization_interval=step)
+        case Sampled(q, Laplace(scale)) if relation == "add_remove":
+            return pld.from_laplace_mechanism(scale, value_discretization_interval=step, sampling_prob=q)
+        case Exponential(pure):
+            return pld.from_privacy_parameters(common.DifferentialPrivacyParameters(pure, 0.0), step)
+    raise Refused(
+        f"{describe(event)} cannot be booked under {relation}: its privacy losses are not known here."
+    )
+
+
+def _rough(part: Counted) -> float:
+    """About the mu of an event, for the fineness of its grid alone."""
+    match part.event:
+        case Sampled(q, inner):
+            one = mu(inner) or 1.0
+            return q * math.sqrt(part.count * math.expm1(min(one * one, 20.0)))
+        case Laplace(scale):
+            return math.sqrt(part.count) / scale
+        case Exponential(pure):
+            return math.sqrt(part.count) * pure
+    return mu(part.event, part.count) or 1.0
+
+
+def dominating(curve: Curve, delta0: float) -> float:
+    """The smallest mu for which (1) holds at e = 0 and w = 1, up to 1e-6 of it and to the safe side."""
+    import numpy as np
+
+    deltas = curve.deltas * SAFE
+    over = np.flatnonzero(deltas > delta0)
+    last = int(over[-1]) + 1 if len(over) else 0
+    if last >= len(deltas):
+        raise Refused(
+            f"these events reveal everything with a larger probability than delta0 = {delta0:g}. Book them at a larger one."
+        )
+    bound, ahead = deltas[:last], curve.epsilons[1 : last + 1]
+
+    def enough(candidate: float) -> bool:
+        room = delta0 + (1.0 - delta0) * gaussian_profile(ahead, candidate)
+        return bool(np.all(bound <= room))
+
+    high = 1e-4
+    while not enough(high):
+        high *= 2.0
+        if high > 1e4:
+            raise Refused("no Gaussian dominates these events: they reveal too much.")
+    low = 0.0
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high * SAFE
+
+
+def _zcdp_curve(event: Booked) -> Curve:
+    """rho-zCDP beside Gaussians, which are mu^2/2-zCDP: delta(epsilon) <= inf over a > 1 of
+    e^((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath & Steinke 2020, Proposition 12), and at any epsilon no
+    more than the total variation distance, which is below sqrt(rho / 2) (Pinsker)."""
+    import numpy as np
+
+    rho = math.fsum(_rho(part) for part in flat(event.events))
+    orders = 1.0 + np.geomspace(1e-3, 1e6, 400)[:, None]
+    top = rho + 2 * math.sqrt(rho * math.log(2 / event.delta0))
+    x = np.linspace(0.0, top, POINTS)
+    logs = (orders - 1) * (orders * rho - x) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
+    return Curve(x, np.minimum(np.exp(np.minimum(logs.min(axis=0), 0.0)), math.sqrt(rho / 2)))
+
+
+def _rho(part: Counted) -> float:
+    own = mu(part.event, part.count)
+    if own is not None:
+        return own * own / 2
+    if isinstance(part.event, ZCdp):
+        return part.event.rho * part.count
+    if isinstance(part.event, Exponential):  # Bun & Steinke 2016, Proposition 1.4
+        return part.event.epsilon**2 / 2 * part.count
+    raise Refused(f"{describe(part.event)} cannot be booked together with zCDP.")
+
+
+def _subset_curve(event: SubsetSelect, relation: Relation) -> Curve:
+    if relation != "add_remove":
+        raise Refused(f"tuning on a random subset is bounded under add_remove alone, not under {relation}.")
+    from dpladder.privacy.accounting import subset
+
+    return subset.curve(event)

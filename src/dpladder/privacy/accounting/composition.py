@@ -1,0 +1,123 @@
+"""What many spends cost together: the entries of all that one unit bears, added up (booking.py).
+
+A unit lies in one part of each split rule, so the parts of one rule compose in parallel and different rules add. Under
+replace_one the unit and its replacement may lie in different parts of a rule, so there the worst two parts add: each loses
+or gains one unit, which costs no more than replacing it. Where a record is its content, its part may change with the
+version of the data, so each version is a rule of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, product
+
+from dpladder.errors import Refused
+from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting.booking import FREE, Entry
+from dpladder.privacy.accounting.events import Relation, Spend
+
+Rule = tuple[str, str]  # a split rule, and the version of the data where parts hang on it
+Part = tuple[str, str]  # a split rule and part; part "*" stands for all where the rule's spends name none
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The guarantee for one unit, and the entry that it follows from."""
+
+    epsilon: float
+    entry: Entry
+
+    @property
+    def mu(self) -> float | None:
+        """None where more than a Gaussian is behind the figure."""
+        return self.entry.mu if self.entry.plain else None
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The guarantee of all spends together, which is the worst unit's, and that of each part's units."""
+
+    epsilon: float
+    entry: Entry
+    parts: Mapping[Part, Figure]
+
+    @property
+    def mu(self) -> float | None:
+        return self.entry.mu if self.entry.plain else None
+
+
+def compose(spends: Sequence[Spend], delta: float) -> Composition:
+    """The composed cost at delta of spends on one lineage, whatever was spent because of what."""
+    choices = _choices(spends, _relation(spends))
+    figures = {
+        (rule, part): _worst({**choices, (rule, version): [c for c in of_rule if part in c.parts]}, delta)
+        for (rule, version), of_rule in choices.items()
+        for part in dict.fromkeys(part for choice in of_rule for part in choice.parts)
+    }
+    worst = max(figures.values(), key=_cost, default=Figure(0.0, FREE))
+    return Composition(worst.epsilon, worst.entry, figures)
+
+
+@cache
+def entry_of(spend: Spend) -> Entry:
+    return booking.price(spend.event, spend.relation, spend.count)
+
+
+def _relation(spends: Iterable[Spend]) -> Relation:
+    """The one relation of spends on one lineage."""
+    lineages = sorted({spend.lineage for spend in spends})
+    relations = sorted({spend.relation for spend in spends})
+    if len(lineages) > 1:
+        raise Refused(
+            f"Spends on lineages {', '.join(lineages)} cannot be composed into one figure. Compose each lineage "
+            "alone; a person in two of them bears both."
+        )
+    if len(relations) > 1:
+        raise Refused(
+            f"Lineage {lineages[0]} has spends under {' and '.join(relations)}. A lineage has one relation for life: "
+            "state every spend under it."
+        )
+    return relations[0] if relations else "add_remove"
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """For one split rule: the parts that a unit may touch, and what it then bears."""
+
+    parts: tuple[str, ...]
+    entry: Entry
+
+
+def _choices(spends: Sequence[Spend], relation: Relation) -> dict[Rule, list[_Choice]]:
+    touched = 2 if relation == "replace_one" else 1
+    by_rule: dict[Rule, list[Spend]] = {}
+    for spend in spends:
+        where = spend.partition
+        by_rule.setdefault((where.split_rule, where.version), []).append(spend)
+    return {rule: list(_choices_of_rule(of_rule, touched)) for rule, of_rule in sorted(by_rule.items())}
+
+
+def _choices_of_rule(spends: Sequence[Spend], touched: int) -> Iterator[_Choice]:
+    parts = sorted({part for spend in spends for part in spend.partition.parts}) or ["*"]
+    for chosen in combinations(parts, min(touched, len(parts))):
+        charged = [
+            s for s in spends if not s.partition.parts or not set(chosen).isdisjoint(s.partition.parts)
+        ]
+        yield _Choice(chosen, booking.total(map(entry_of, charged)))
+
+
+def _worst(choices: Mapping[Rule, Sequence[_Choice]], delta: float) -> Figure:
+    """The dearest that a unit can bear, choosing in each rule for itself."""
+    by_rule = [_undominated({choice.entry for choice in of_rule}) for of_rule in choices.values()]
+    entries = (booking.total(chosen) for chosen in product(*by_rule))
+    return max((Figure(booking.epsilon(entry, delta), entry) for entry in entries), key=_cost)
+
+
+def _undominated(entries: set[Entry]) -> list[Entry]:
+    return [e for e in entries if not any(other != e and e.within(other) for other in entries)]
+
+
+def _cost(figure: Figure) -> tuple[float, float]:
+    return figure.epsilon, figure.entry.mu

@@ -1,0 +1,189 @@
+"""The draws that a mechanism declares, and what they cost: from sensitivity over scale alone.
+
+A job's spends say what it is charged, its draws what noise it makes. Here the one is computed from the other, so that a
+charge without its noise, or noise without its sensitivity, cannot be committed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import (
+    Counted,
+    Event,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Nothing,
+    RepeatAndSelect,
+    Sampled,
+    SubsetSelect,
+    describe,
+    flat,
+    mu,
+)
+
+Distribution = Literal["gaussian", "laplace", "uniform", "mask", "within"]
+Shape = tuple[int, ...]
+
+EQUAL = 1e-9  # relative: what rounding to the safe side may leave between a charge and its noise
+
+
+@dataclass(frozen=True)
+class Draw:
+    """`count` draws under one name, each of this shape.
+
+    `scale` is the noise's own: the sd of a Gaussian, the scale of a Laplace, a mask's probability. `sensitivity` is how far
+    one unit moves what the noise is added to (L2 for Gaussian noise, L1 for Laplace). `stack` draws together make one
+    release, which a unit moves by that much in all. `under` names the mask, or the secret number of runs, that the
+    draw lies under: the cost is then that of one run, or of one sample in which the unit is.
+
+    `within` gives trainings streams of their own; its sensitivity is the mu of all of them, as many as its shape says.
+    """
+
+    name: str
+    distribution: Distribution
+    scale: float = 1.0
+    shape: Shape = ()
+    count: int = 1
+    sensitivity: float = 0.0
+    stack: int = 1
+    under: str = ""
+
+    def __post_init__(self) -> None:
+        if self.distribution not in get_args(Distribution):
+            known = ", ".join(get_args(Distribution))
+            raise BadInput(
+                f"draw {self.name}: {self.distribution} is no distribution here. Known are {known}."
+            )
+        if not (self.scale > 0.0 and math.isfinite(self.scale)):
+            raise BadInput(f"draw {self.name}: scale {self.scale} must be positive and finite.")
+        if self.distribution == "mask" and self.scale > 1.0:
+            raise BadInput(f"draw {self.name}: probability {self.scale} must be at most 1.")
+        if self.count < 1 or any(length < 0 for length in self.shape):
+            raise BadInput(f"draw {self.name}: count {self.count} and shape {self.shape} must be positive.")
+        if not (self.sensitivity >= 0.0 and math.isfinite(self.sensitivity)):
+            raise BadInput(f"draw {self.name}: sensitivity {self.sensitivity} must be 0 or more, and finite.")
+        if self.distribution in ("gaussian", "laplace") and not self.sensitivity:
+            raise BadInput(f"draw {self.name}: say how far one unit moves what this noise is added to.")
+        if self.stack < 1 or self.count % self.stack:
+            raise BadInput(f"draw {self.name}: stack {self.stack} must divide count {self.count}.")
+
+    @property
+    def releases(self) -> int:
+        return self.count // self.stack
+
+    @property
+    def each(self) -> float:
+        """The mu of one training that draws from streams within; 0 where their answers cost nothing by themselves."""
+        return self.sensitivity / math.sqrt(max(1, math.prod(self.shape)))
+
+
+def gaussian(
+    name: str,
+    multiplier: float,
+    sensitivity: float,
+    shape: Shape = (),
+    count: int = 1,
+    stack: int = 1,
+    under: str = "",
+) -> Draw:
+    """Noise whose sd is a multiple of the sensitivity."""
+    return Draw(name, "gaussian", multiplier * sensitivity, shape, count, sensitivity, stack, under)
+
+
+def cost(draws: Iterable[Draw], under: str = "") -> float:
+    """The mu of the noise that is drawn under one name, or under none."""
+    return math.sqrt(math.fsum(_square(draw) for draw in draws if draw.under == under))
+
+
+def tie(charged: Sequence[Counted], draws: Sequence[Draw]) -> None:
+    """Refuse unless these draws cost exactly what these events charge."""
+    events = list(flat(charged))
+    direct = math.sqrt(math.fsum(_direct(e.event) ** 2 * e.count for e in events))
+    others = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
+    rounds = [draw for draw in draws if draw.distribution == "laplace" and draw.under]
+    claimed = [(e.event, e.count) for e in others]
+    found = [*_sampled(draws), *_selected(draws), *_rounds(rounds)]
+    same = _equal(direct, cost(draws)) and len(found) == len(claimed)
+    if not (same and all(any(_matches(event, other) for other in found) for event in claimed)):
+        kinds = ", ".join(sorted({describe(e.event) for e in events})) or "nothing"
+        raise Refused(
+            f"what is charged ({kinds}) is not what the declared noise costs. Nothing was read: the declaration of this "
+            "mechanism is wrong; make its events and its draws from the same sensitivity."
+        )
+
+
+Found = tuple[Event, int]
+
+
+def _sampled(draws: Sequence[Draw]) -> Iterator[Found]:
+    """Poisson-sampled Gaussians, by the masks that their noise lies under. Noise under a mask that is drawn at some of its
+    steps alone makes two kinds of steps."""
+    for mask in draws:
+        noise = [d for d in draws if d.under == mask.name and d.distribution == "gaussian"]
+        if mask.distribution != "mask" or not noise:
+            continue
+        counts = sorted({draw.releases for draw in noise}, reverse=True)
+        for count, rest in zip(counts, [*counts[1:], 0], strict=True):
+            step = math.sqrt(math.fsum(_square(d) / d.releases for d in noise if d.releases >= count))
+            if count > rest:
+                # Steps of the longest draws come first; those that share a sample compose inside it.
+                yield Sampled(mask.scale, Gaussian(1.0 / step)), count - rest
+
+
+def _selected(draws: Sequence[Draw]) -> Iterator[Found]:
+    """The best of a secret number of runs: the mu of one run."""
+    for runs in draws:
+        if runs.distribution == "uniform" and any(draw.under == runs.name for draw in draws):
+            yield RepeatAndSelect(Gaussian(1.0 / cost(draws, runs.name)), 2.0, 1.0), 1
+
+
+def _rounds(draws: Sequence[Draw]) -> Iterator[Found]:
+    """Rounds of pure DP: a round's Laplace noises add."""
+    if draws:
+        lengths = {draw.shape[0] for draw in draws}
+        assert len(lengths) == 1, "each round draws each noise once"
+        yield Exponential(math.fsum(d.sensitivity / d.scale for d in draws)), lengths.pop()
+
+
+def _matches(charged: Found, found: Found) -> bool:
+    (event, count), (other, counted) = charged, found
+    if count != counted:
+        return False
+    match event, other:
+        case Sampled(q, inner), Sampled(p, Gaussian(sigma)):
+            return q == p and _equal(mu(inner) or math.nan, 1.0 / sigma)
+        case RepeatAndSelect(inner), RepeatAndSelect(Gaussian(sigma)):
+            return _equal(mu(inner) or math.nan, 1.0 / sigma)
+        case SubsetSelect(_, tuning), RepeatAndSelect(Gaussian(sigma)):
+            return _equal(mu(tuning.event) or math.nan, 1.0 / sigma)
+        case Exponential(epsilon), Exponential(drawn):
+            return _equal(epsilon, drawn)
+    return False
+
+
+def _square(draw: Draw) -> float:
+    ratio = draw.sensitivity / draw.scale
+    if draw.distribution == "laplace":
+        ratio = 0.0 if draw.under else gdp.mu_of_pure(ratio)
+    return draw.releases * ratio**2
+
+
+def _direct(event: Event) -> float:
+    """The mu of what an event releases by itself, under no mask and in no run."""
+    match event:
+        case Gaussian(sigma) | SubsetSelect(final=Gaussian(sigma)):
+            return 1.0 / sigma
+        case Laplace(scale):
+            return gdp.mu_of_pure(1.0 / scale)
+    return 0.0
+
+
+def _equal(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=EQUAL, abs_tol=0.0) or one == other == 0.0

@@ -1,0 +1,347 @@
+"""What a mechanism costs: events, and the spend that pins an event to a lineage, a partition and a job."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import gdp
+
+Relation = Literal["add_remove", "replace_one"]
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Gaussian mechanism. `sigma` is noise sd over the L2 sensitivity *under the lineage's own relation*,
+    so one event is exactly 1/sigma-GDP whatever the relation is."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _check_number("Gaussian.sigma", self.sigma)
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Laplace mechanism. `scale` is the noise scale over the L1 sensitivity under the lineage's relation."""
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        _check_number("Laplace.scale", self.scale)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Poisson sampling: each unit enters independently with `probability`, then `event` sees the sample.
+
+    Under replace_one a unit may leave the sample while its replacement enters, so the sensitivity that `event`
+    counts is twice what one unit can add, even where two units' contributions can never be opposite.
+    """
+
+    probability: float
+    event: Event
+
+    def __post_init__(self) -> None:
+        _check_number("Sampled.probability", self.probability, high=1.0)
+        _check_type("Sampled.event", self.event, Event)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Exponential mechanism, a pure epsilon-DP selection."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _check_number("Exponential.epsilon", self.epsilon)
+
+
+@dataclass(frozen=True)
+class ZCdp:
+    """A mechanism known only to be rho-zCDP (Bun & Steinke 2016, Definition 1.1)."""
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        _check_number("ZCdp.rho", self.rho)
+
+
+@dataclass(frozen=True)
+class RepeatAndSelect:
+    """Papernot & Steinke 2022: run `event` K times, K ~ TNB(shape, mean), publish the best run only.
+    `shape` 1 is geometric, 0 logarithmic, inf Poisson. K is cut off at `limit`, where there is one. Where runs look at
+    earlier ones, their law stays within [low, high] of its prior (Wang et al. 2023)."""
+
+    event: Event
+    mean: float
+    shape: float
+    limit: int | None = None
+    low: float = 1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_type("RepeatAndSelect.event", self.event, Event)
+        _check_number("RepeatAndSelect.mean", self.mean, low=1.0)
+        if self.shape not in (0, math.inf):
+            _check_number("RepeatAndSelect.shape", self.shape)
+        if self.limit is not None:
+            _check_count("RepeatAndSelect.limit", self.limit)
+        _check_number("RepeatAndSelect.low", self.low, high=1.0)
+        _check_number("RepeatAndSelect.high", self.high, low=1.0)
+
+
+@dataclass(frozen=True)
+class SubsetSelect:
+    """Koskela & Kulkarni 2023: `tuning` selects on a Poisson sample of `probability`, `final` sees the rest of the units
+    if `apart`, else all of them. Under add_remove alone. Booked at `delta0` (booking.py)."""
+
+    probability: float
+    tuning: RepeatAndSelect
+    final: Gaussian
+    apart: bool
+    delta0: float
+
+    def __post_init__(self) -> None:
+        _check_number("SubsetSelect.probability", self.probability, high=1.0)
+        _check_type("SubsetSelect.tuning", self.tuning, RepeatAndSelect)
+        _check_type("SubsetSelect.final", self.final, Gaussian)
+        _check_type("SubsetSelect.apart", self.apart, bool)
+        _check_number("SubsetSelect.delta0", self.delta0, high=1.0)
+
+
+@dataclass(frozen=True)
+class Booked:
+    """Events composed exactly, and charged as the smallest Gaussian that dominates them up to a probability of `delta0`
+    (booking.py). Events that are no Gaussians are charged in no other way. Around Gaussians it is a reservation: room for
+    something of that mu and that delta0."""
+
+    events: tuple[Counted, ...]
+    delta0: float
+
+    def __post_init__(self) -> None:
+        _check_tuple("Booked.events", self.events, Counted)
+        _check_number("Booked.delta0", self.delta0, high=1.0)
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Several events on the same data, in any order."""
+
+    events: tuple[Counted, ...]
+
+    def __post_init__(self) -> None:
+        _check_tuple("Composed.events", self.events, Counted)
+
+
+@dataclass(frozen=True)
+class Counted:
+    event: Event
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _check_type("Counted.event", self.event, Event)
+        _check_count("Counted.count", self.count)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """No privacy cost, and why."""
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        _check_text("Nothing.reason", self.reason)
+
+
+Event = (
+    Gaussian
+    | Laplace
+    | Sampled
+    | Exponential
+    | ZCdp
+    | RepeatAndSelect
+    | SubsetSelect
+    | Booked
+    | Composed
+    | Nothing
+)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The parts of a split rule that a mechanism reads. No parts named means every part. `version` names the data's
+    version where a unit's part may change with it, because a record is its content (data/prepare.py); it is known from
+    COMMITTED on."""
+
+    split_rule: str
+    parts: tuple[str, ...] = ()
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        _check_text("Partition.split_rule", self.split_rule)
+        _check_tuple("Partition.parts", self.parts, str)
+        if {"", "*"} & set(self.parts) or len(set(self.parts)) < len(self.parts):
+            raise BadInput(
+                f"Partition.parts is {self.parts}. Name each part once; no name is empty or an asterisk."
+            )
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the workflow: the same job in another clone, or run again, has the same identity."""
+
+    experiment: str
+    rule: str
+    wildcards: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_text("Job.experiment", self.experiment)
+        _check_text("Job.rule", self.rule)
+        _check_tuple("Job.wildcards", self.wildcards, tuple)
+        for pair in self.wildcards:
+            _check_tuple("Job.wildcards", pair, str)
+        if any(len(pair) != 2 for pair in self.wildcards):
+            raise BadInput(f"Job.wildcards is {self.wildcards}. It must hold pairs of a name and a value.")
+
+
+def counts_for(experiment: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
+    """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version of a job spent: the
+    experiment's own jobs, and those of a rung, a mean, a covariance or statistics that it shares with their owner."""
+
+    def kind(job: Job) -> tuple[str, str, str | None]:
+        return job.experiment, job.rule, dict(job.wildcards).get("rung")
+
+    shared = {kind(job) for job in jobs}
+    return lambda job: job.experiment == experiment or kind(job) in shared
+
+
+@dataclass(frozen=True)
+class Spend:
+    """One mechanism's event, `count` times, on one lineage, declared or made by one job."""
+
+    lineage: str
+    relation: Relation
+    partition: Partition
+    job: Job
+    event: Event
+    count: int = 1
+    label: str = ""  # what it buys, for the reader: "weights", "score"
+    query: str | None = None  # known from COMMITTED on
+
+    def __post_init__(self) -> None:
+        _check_text("Spend.lineage", self.lineage)
+        if self.relation not in get_args(Relation):
+            raise BadInput(
+                f"Spend.relation is {self.relation!r}. It must be one of {', '.join(get_args(Relation))}."
+            )
+        _check_type("Spend.partition", self.partition, Partition)
+        _check_type("Spend.job", self.job, Job)
+        _check_type("Spend.event", self.event, Event)
+        _check_count("Spend.count", self.count)
+        _check_type("Spend.label", self.label, str)
+        _check_type("Spend.query", self.query, str | None)
+
+
+_TYPES = {cls.__name__: cls for cls in (*get_args(Event), Counted, Partition, Job, Spend)}
+
+
+def mu(event: Event, count: int = 1) -> float | None:
+    """The mu of `count` such events if they are made of Gaussians only, else None."""
+    match event:
+        case Gaussian(sigma):
+            return gdp.mu_of(sigma, count)
+        case Composed(events):
+            parts = [mu(part.event, part.count * count) for part in events]
+            return None if None in parts else gdp.compose(part for part in parts if part is not None)
+        case Nothing():
+            return 0.0
+    return None
+
+
+def to_json(value: Any) -> Any:
+    """A spend, or any of its pieces, as plain JSON values; `from_json` reads it back equal."""
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **fields}
+    if isinstance(value, tuple):
+        return [to_json(item) for item in value]
+    return "inf" if value == math.inf else value
+
+
+def from_json(value: Any) -> Any:
+    """What `to_json` wrote. What this version does not know is refused by name, never skipped."""
+    if isinstance(value, list):
+        return tuple(from_json(item) for item in value)
+    if not isinstance(value, Mapping):
+        return value
+    name = value.get("type")
+    if not isinstance(name, str) or name not in _TYPES:
+        raise Refused(f"Unknown type {name!r}: written by a newer version? Known are {', '.join(_TYPES)}.")
+    known = {f.name for f in dataclasses.fields(_TYPES[name])}
+    given = {key: from_json(item) for key, item in value.items() if key != "type"}
+    if unknown := sorted(given.keys() - known):
+        raise Refused(
+            f"Unknown field {', '.join(unknown)} in {name}: written by a newer version? Upgrade dpladder."
+        )
+    if name == "RepeatAndSelect" and given.get("shape") == "inf":
+        given["shape"] = math.inf
+    try:
+        return _TYPES[name](**given)
+    except TypeError as error:
+        raise BadInput(
+            f"A {name} cannot be read: fields {', '.join(sorted(given)) or 'none'} given, {error}."
+        ) from None
+
+
+def flat(events: Iterable[Counted]) -> Iterator[Counted]:
+    """What compositions hold, and what is booked together, one by one."""
+    for counted in events:
+        if isinstance(counted.event, Composed | Booked):
+            yield from flat(Counted(e.event, e.count * counted.count) for e in counted.event.events)
+        else:
+            yield counted
+
+
+def describe(event: Event) -> str:
+    """The event's kind without its numbers, as messages name it."""
+    inner = getattr(event, "event", None)
+    if isinstance(event, Composed | Booked):
+        inside = ", ".join(dict.fromkeys(describe(part.event) for part in event.events))
+        return f"{type(event).__name__}[{inside}]"
+    return type(event).__name__ + (f"[{describe(inner)}]" if inner is not None else "")
+
+
+def _check_number(name: str, value: object, low: float = 0.0, high: float = math.inf) -> None:
+    number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else value
+    if not (0 < number < math.inf and low <= number <= high):
+        allowed = f"{low:g} or more" if low else "positive"
+        allowed += " and finite" if high == math.inf else f", at most {high:g}"
+        raise BadInput(f"{name} is {value!r}. It must be a number, {allowed}.")
+
+
+def _check_count(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise BadInput(f"{name} is {value!r}. It must be a whole number, 1 or more.")
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise BadInput(f"{name} is {value!r}. It must be text, and not empty.")
+
+
+def _check_type(name: str, value: object, allowed: Any) -> None:
+    if not isinstance(value, allowed):
+        words = ", ".join(
+            "None" if cls is type(None) else cls.__name__ for cls in get_args(allowed) or (allowed,)
+        )
+        raise BadInput(f"{name} is {value!r}. It must be one of {words}.")
+
+
+def _check_tuple(name: str, value: object, of: type) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(item, of) for item in value):
+        raise BadInput(f"{name} is {value!r}. It must be a tuple of {of.__name__}.")

@@ -1,0 +1,41 @@
+"""Figures that take seconds to compute, remembered on disk by all that they follow from. They are public."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def remembered(name: str, arguments: Mapping[str, Any], compute: Callable[[], float]) -> float:
+    """The figure, computed once for each set of arguments and version of the formulas."""
+    question = json.dumps([name, arguments, _formulas()], sort_keys=True)
+    path = _folder() / f"{hashlib.sha256(question.encode()).hexdigest()}.json"
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(path.read_text("utf-8"))
+        if known["question"] == question:
+            return float(known["answer"])
+    answer = compute()
+    with contextlib.suppress(OSError):  # a cache that cannot be written is no reason to stop
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+            json.dump({"question": question, "answer": answer}, file)
+        os.replace(file.name, path)
+    return answer
+
+
+@cache
+def _formulas() -> str:
+    """A digest of this folder's code, so that no figure outlives the formula that it came from."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dpladder" / "prices"

@@ -1,0 +1,109 @@
+"""Plan arithmetic: what is left of a total, what each target may spend, and the nearest plan that fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import booking, gdp
+from dpladder.privacy.accounting.booking import FREE, Entry
+from dpladder.privacy.accounting.composition import Figure, compose
+from dpladder.privacy.accounting.events import Nothing, Partition, Spend
+from dpladder.privacy.accounting.shown import up
+
+
+def remaining_mu(
+    total_epsilon: float, delta: float, spends: Sequence[Spend], partition: Partition, delta0: float = 0.0
+) -> float:
+    """The mu that one more mechanism may spend on `partition`, with its units within total_epsilon, when it is booked at
+    delta0; it may depend on whatever was released before."""
+    spent = _spent(delta, spends, partition)
+    beside = booking.total([spent, Entry(delta0=delta0)])
+    left = gdp.remaining(booking.largest_mu(total_epsilon, delta, beside), [spent.mu])
+    if not left:
+        raise Refused(
+            f"Nothing is left of epsilon {total_epsilon:g}: the spends before it cost "
+            f"{up(booking.epsilon(spent, delta))} already. Raise the total, or spend less before."
+        )
+    return left
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Two ways out of a sweep too dear for its total: scale every rung's epsilon, or raise the total."""
+
+    sweep_epsilon: float
+    total_epsilon: float  # the smallest total that leaves the share
+    factor: float  # the largest factor on the rungs' epsilons that leaves the share; 1 when none is needed
+
+
+def nearest_feasible(
+    total_epsilon: float,
+    delta: float,
+    sweep: Callable[[float], Sequence[Spend]],
+    partition: Partition,
+    final_share: float,
+) -> Nearest:
+    """The nearest plans that leave `final_share` of mu^2 to the final run, in figures a person can type.
+
+    `sweep(factor)` are the sweep's spends with every rung's epsilon multiplied by `factor`; they grow with it.
+    """
+    if not 0 < final_share < 1:
+        raise BadInput(f"final_share is {final_share}. It must lie between 0 and 1.")
+    search = math.sqrt(1 - final_share)
+    allowed = gdp.mu(total_epsilon, delta) * search
+
+    def cost(factor: float) -> float:
+        return _spent(delta, sweep(factor), partition).mu
+
+    # Three decimals of factor are what a config holds; the last one that fits by bisection over them.
+    fits, fails = 0, 1001
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        fits, fails = (middle, fails) if cost(middle / 1000) <= allowed else (fits, middle)
+    spent = cost(1.0)
+    return Nearest(
+        sweep_epsilon=gdp.epsilon(spent, delta),
+        total_epsilon=_round_up(gdp.epsilon(spent / search, delta)),
+        factor=fits / 1000,
+    )
+
+
+def sentence(nearest: Nearest) -> str:
+    """The proposal as the user reads it."""
+    lower = f"multiply every rung's epsilon by {nearest.factor:g}, or " if 0 < nearest.factor < 1 else ""
+    return (
+        f"The sweep alone costs epsilon {up(nearest.sweep_epsilon)}; "
+        f"{lower}raise the total to {nearest.total_epsilon:g}."
+    )
+
+
+def _round_up(value: float, figures: int = 3) -> float:
+    if not value:
+        return 0.0
+    places = figures - 1 - math.floor(math.log10(value))
+    # Decimal digits are not binary ones: rounding can fall a hair short, then the next figure is taken.
+    rounded = round(math.ceil(value * 10.0**places) * 10.0**-places, places)
+    return rounded if rounded >= value else round(rounded + 10.0**-places, places)
+
+
+def _spent(delta: float, spends: Sequence[Spend], partition: Partition) -> Entry:
+    """What the worst unit of `partition` bears from spends."""
+    if not spends:
+        return FREE
+    # A free spend on the partition makes its parts known to the composition.
+    reader = replace(spends[0], partition=partition, event=Nothing("asks what is left"), count=1)
+    parts = compose([*spends, reader], delta).parts
+    asked = [
+        figure
+        for (rule, part), figure in parts.items()
+        if rule == partition.split_rule and (not partition.parts or part in partition.parts)
+    ]
+    worst = max(asked, key=_epsilon_of)
+    return worst.entry
+
+
+def _epsilon_of(figure: Figure) -> float:
+    return figure.epsilon

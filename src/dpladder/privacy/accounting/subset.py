@@ -1,0 +1,122 @@
+"""The profile of tuning on a secret Poisson subset and training on the rest, or on everything (Koskela & Kulkarni 2023).
+
+With probability q the unit that neighbours differ in lies in the subset; then the tuning sees it, with a likelihood ratio
+L1 of its output. Else the final training sees it, with a ratio L2. Nobody knows which, so what is released has the ratio
+
+    L = q L1 + (1 - q) L2      where the final training sees the rest (their variant 1, `apart`),
+    L = (q L1 + 1 - q) L3      where it sees everything (variant 2): it is a release of its own beside the mixture.
+
+Given the tuning's output, the final training's ratio is dominated by that of a Gaussian of its mu, and what remains is a
+convex function of L1. So both may be replaced by dominating pairs, independent of each other (Blackwell; Zhu, Dong & Wang
+2022), and
+
+    H_a(P|Q) = E (L - a)+,  H_a(Q|P) = E (1 - a L)+   under the neighbour's law Q
+
+are sums over L1 of closed forms of the Gaussian profile. Theorem 6 of Koskela & Kulkarni bounds Renyi divergences of the
+same mixture term by term; this keeps the mixture as it is.
+
+**L1.** The tuning is a private selection: (1) of booking.py, with the e2 and weight w of selection.py, bounds its profile.
+The true one is convex in a = e^epsilon, so it lies below the convex envelope of the bound, whose chords between grid
+points are the profile of a discrete distribution of L1: minus the slopes are its tail probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpladder.privacy.accounting import selection
+from dpladder.privacy.accounting.events import RepeatAndSelect, SubsetSelect, mu
+from dpladder.privacy.accounting.profile import SAFE, Curve, gaussian_profile
+
+if TYPE_CHECKING:
+    from dpladder.privacy.arrays import Floats
+
+RATIOS = 1_200  # grid points of L1
+POINTS = 1_500  # and of epsilon
+
+
+def curve(event: SubsetSelect) -> Curve:
+    ratios, masses, beyond = likelihood_ratios(event.tuning)
+    final, q = 1.0 / event.final.sigma, event.probability
+    epsilons = np.linspace(0.0, _far(ratios, final, q), POINTS)
+    deltas = _both(ratios[None, :], masses, q, q * beyond, final, event.apart, epsilons)
+    return Curve(epsilons, deltas)
+
+
+def likelihood_ratios(tuning: RepeatAndSelect) -> tuple[Floats, Floats, float]:
+    """Values of L1 with their probabilities under Q, and the probability under P that it is infinite."""
+    run = mu(tuning.event)
+    assert run is not None, "the runs of a selection on a subset are Gaussian"
+    runs, lean = selection.Runs(tuning.mean, tuning.shape), selection.Lean(tuning.low, tuning.high)
+    loss, weight = selection.loss(run, runs, lean), selection.weight(runs, lean)
+    last = loss + run * (8.0 + run) + 1.0
+    logs = np.linspace(-last, last, RATIOS)
+    bound = np.minimum(1.0, weight * _signed_profile(np.abs(logs) - loss, run))
+    a = np.concatenate([[0.0], np.exp(logs)])
+    above = np.concatenate([[1.0], np.where(logs >= 0, bound, 1 - np.exp(logs) * (1 - bound))])
+    kept = _convex(a, np.maximum(above, np.maximum(0.0, 1.0 - a)))
+    a, above = a[kept], above[kept]
+    slopes = np.concatenate([[-1.0], np.diff(above) / np.diff(a), [0.0]])
+    return a, np.maximum(np.diff(slopes), 0.0), float(above[-1])
+
+
+def _convex(x: Floats, y: Floats) -> list[int]:
+    """The corners of the convex envelope of points in order of x."""
+    hull: list[int] = []
+    for i in range(len(x)):
+        while len(hull) > 1:
+            one, two = hull[-2], hull[-1]
+            if (y[two] - y[one]) * (x[i] - x[one]) < (y[i] - y[one]) * (x[two] - x[one]):
+                break
+            hull.pop()
+        hull.append(i)
+    return hull
+
+
+def _both(
+    ratios: Floats, masses: Floats, q: float, infinite: float, final: float, apart: bool, epsilons: Floats
+) -> Floats:
+    """The larger of the two directions at each epsilon."""
+    a = np.exp(epsilons)[:, None]
+    if apart:
+        more = (1 - q) * _over((a - q * ratios) / (1 - q), final)
+        less = a * (1 - q) * _under((1 / a - q * ratios) / (1 - q), final)
+    else:
+        mixed = q * ratios + 1 - q
+        more = mixed * _over(a / mixed, final)
+        less = a * mixed * _under(1 / (a * mixed), final)
+    found: Floats = np.maximum((more * masses).sum(1) + infinite, (less * masses).sum(1))
+    return np.minimum(found * SAFE + 1e-15, 1.0)
+
+
+def _over(t: Floats, final: float) -> Floats:
+    """E (L - t)+ for the ratio L of a Gaussian pair, rounded up: its mean is 1."""
+    positive = np.maximum(t, 1e-300)
+    return np.where(t <= 0, 1.0 - t, _hockey_stick(np.log(positive), final))
+
+
+def _under(t: Floats, final: float) -> Floats:
+    """E (t - L)+ = t - 1 + E (L - t)+."""
+    return np.where(t <= 0, 0.0, np.maximum(t - 1.0 + _over(t, final), 0.0))
+
+
+def _hockey_stick(logs: Floats, final: float) -> Floats:
+    """E (L - e^x)+ at any x: delta(-x) = 1 - e^-x (1 - delta(x))."""
+    far = _signed_profile(np.abs(logs), final)
+    return np.where(logs >= 0, far, 1.0 - np.exp(np.minimum(logs, 0.0)) * (1.0 - far))
+
+
+def _signed_profile(epsilons: Floats, candidate: float) -> Floats:
+    """delta of mu-GDP at any epsilon, rounded up."""
+    far = gaussian_profile(np.abs(epsilons), candidate) * (1 + 4e-9) + 4e-16
+    flipped = 1.0 - np.exp(np.minimum(epsilons, 0.0)) * (1.0 - far)
+    found: Floats = np.where(epsilons >= 0, far, flipped)
+    return found
+
+
+def _far(ratios: Floats, final: float, q: float) -> float:
+    """Where nothing but the infinite ratio is left, in either direction."""
+    return float(np.log(q * ratios[-1] + 1.0)) + final * (9.0 + final) - math.log1p(-q) + 1.0

@@ -1,0 +1,64 @@
+"""Anchors: results remember how far their ledgers were.
+
+A home can be put back in time, by a backup or a journal cut short, and another home can take its place. Either would
+answer anew what was answered before, and charge it once. So each run keeps beside its results where the ledgers stood,
+in a file that no rule owns: a statement is deleted before it is composed again, and some composing fails.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.ledger.book import Anchor, Ledger, State, load, lost
+from dpladder.privacy.ledger.home import Home, replace
+from dpladder.privacy.ledger.journal import unwritable
+
+FILE = "ledger.json"
+NOTHING: Mapping[str, State] = {}
+
+
+def read(results: Path) -> list[Anchor]:
+    """The anchors that runs kept beside their results. Read them before the ledgers, which only grow."""
+    path = results / FILE
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        return [Anchor(lineage, int(at["seq"]), str(at["sha256"])) for lineage, at in found.items()]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        raise BadInput(
+            f"{path} cannot be read: it says how far the ledger was when these results were made. Restore it; without it "
+            "a home put back in time would go unnoticed."
+        ) from None
+
+
+def keep(results: Path, anchors: Iterable[Anchor]) -> None:
+    """Remember where these ledgers stand. Of two jobs at once the later one may be forgotten until the next."""
+    kept = {anchor.lineage: anchor for anchor in read(results)}
+    for anchor in anchors:
+        if anchor.lineage not in kept or kept[anchor.lineage].seq < anchor.seq:
+            kept[anchor.lineage] = anchor
+    document = {lineage: {"seq": a.seq, "sha256": a.sha256} for lineage, a in sorted(kept.items())}
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        replace(results / FILE, (json.dumps(document, indent=2) + "\n").encode(), mode=0o666)
+    except OSError as error:
+        raise unwritable(results, error) from None
+
+
+def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = NOTHING) -> None:
+    """Refuse a home whose ledgers are not, or no longer, those that some results were made under."""
+    for anchor in anchors:
+        ledger = Ledger(home, anchor.lineage)
+        state = states.get(anchor.lineage) or load(ledger)
+        if problem := lost(state.chain, anchor):
+            raise Refused(
+                f"lineage {anchor.lineage}: {problem if ledger.folder.is_dir() else f'no ledger in {home.path}'}. The results "
+                "in this folder were made under another home, or a later state of this one, which would charge and answer "
+                "anew what was answered before. Nothing was spent. Set DPLADDER_HOME to the home that made them, as it was "
+                "last, and on a cluster see that it is mounted on this node; other data needs a working directory of its own. "
+                "If that home is lost, so is the count of what was spent: keep the results, and run no more on this lineage."
+            )

@@ -1,0 +1,183 @@
+"""Home: the private folder with the key, the ledgers and the releases. It outlives clones and is shared by nodes."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from dpladder.errors import BadInput
+
+VARIABLE = "DPLADDER_HOME"
+KEY_BYTES = 32
+
+Purpose = Literal["noise", "split", "commitment", "audit", "ledger", "cache", "units"]
+
+
+@dataclass(frozen=True)
+class Home:
+    path: Path
+
+    @property
+    def key(self) -> Path:
+        return self.path / "key"
+
+    @property
+    def ledgers(self) -> Path:
+        return self.path / "ledger"
+
+    @property
+    def releases(self) -> Path:
+        return self.path / "releases"
+
+    @property
+    def staging(self) -> Path:
+        return self.path / "staging"
+
+    @property
+    def units(self) -> Path:
+        return self.path / "units"
+
+
+def open_home(path: Path | None = None, create: bool = True) -> Home:
+    """The home at `path`, else at DPLADDER_HOME, else at ~/.dpladder. With `create` a new one is made, with its key;
+    without, one that does not exist is simply empty."""
+    chosen = Path(path or os.environ.get(VARIABLE) or Path.home() / ".dpladder").expanduser()
+    if not chosen.is_absolute():
+        raise BadInput(
+            f"{VARIABLE} is {chosen}, which names another folder wherever a command is started: one ledger would become "
+            f"several. Give a path from the root, as {chosen.absolute()}."
+        )
+    if chosen.exists() and not chosen.is_dir():
+        raise BadInput(
+            f"{VARIABLE} is {chosen}, which is a file. Name a folder, or one that is yet to be made."
+        )
+    home = Home(chosen)
+    if create:
+        try:
+            for folder in (home.path, home.ledgers, home.releases, home.staging, home.units):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(
+                f"home {home.path} cannot be made: {error.strerror}. Set {VARIABLE} to a folder that you can write to."
+            ) from None
+    if home.path.exists():
+        _check_private(home.path, home.path.stat(), "700")
+    if create:
+        _ensure_key(home)
+    return home
+
+
+def subkey(home: Home, purpose: Purpose) -> bytes:
+    """An independent 256-bit key for each purpose: HKDF-Expand with one block (RFC 5869, section 2.3)."""
+    if purpose not in get_args(Purpose):
+        raise ValueError(f"no key purpose {purpose!r}")
+    return hmac.digest(_read_key(home), f"dpladder {purpose}".encode() + b"\x01", "sha256")
+
+
+def create_once(path: Path, data: bytes) -> bool:
+    """Create `path`, whole and durable, or return False because it exists.
+
+    A hard link either makes the name or fails, on local and network file systems alike, so no reader ever meets half
+    a file and of several creators exactly one wins. A lost reply can make a network file system report the name as
+    taken by our own link; the link count tells.
+    """
+    temporary = _write_beside(path, data, 0o600)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        if os.stat(temporary).st_nlink != 2:
+            return False
+    finally:
+        os.unlink(temporary)
+    sync_folder(path.parent)
+    return True
+
+
+def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write `path` so that a reader sees the old content or the new, never a mixture."""
+    temporary = _write_beside(path, data, mode)
+    try:
+        os.replace(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_beside(path: Path, data: bytes, mode: int) -> Path:
+    """A durable new file with `data`, under a temporary name in the folder of `path`."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+    except OSError:
+        os.unlink(temporary)
+        raise
+    return temporary
+
+
+def _ensure_key(home: Home) -> None:
+    # The order matters: whoever made a ledger had made the key before, so a key looked for later must be there.
+    used = any(home.ledgers.iterdir())
+    if used or os.path.lexists(home.key):
+        _read_key(home)
+        return
+    try:
+        create_once(home.key, secrets.token_bytes(KEY_BYTES))
+    except OSError as error:
+        raise BadInput(
+            f"key {home.key} cannot be made: {error.strerror}. Home needs hard links and free space."
+        ) from None
+
+
+def _read_key(home: Home) -> bytes:
+    try:
+        descriptor = os.open(home.key, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise BadInput(
+            f"key {home.key} is missing. A ledger without its key cannot be trusted and a new key would not fit it: "
+            f"check that the disk holding {home.path} is mounted and that {VARIABLE} is right, or restore the key."
+        ) from None
+    except OSError as error:
+        raise BadInput(
+            f"key {home.key} cannot be read: {error.strerror}. It must be a plain file of yours."
+        ) from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise BadInput(f"key {home.key} is not a plain file. Restore the key.")
+        _check_private(home.key, status, "600")
+        key = os.read(descriptor, KEY_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if len(key) != KEY_BYTES:
+        raise BadInput(f"key {home.key} is not {KEY_BYTES} bytes long. It is damaged: restore it.")
+    return key
+
+
+def _check_private(path: Path, status: os.stat_result, mode: str) -> None:
+    if status.st_uid != os.geteuid():
+        raise BadInput(
+            f"{path} belongs to another user. Home and key must be your own: set {VARIABLE} to your folder."
+        )
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        raise BadInput(
+            f"{path} is open to other users. Close it (chmod {mode} {path}) and find out who read it."
+        )

@@ -1,0 +1,192 @@
+"""A journal: an append-only chain of signed entries, one readable file each, with nothing to lock or break.
+
+Every entry carries the hash of the one before it and a MAC, and its name can be created only once: a compare-and-swap
+that works on local and shared file systems alike. It knows nothing of what the entries say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from dpladder.errors import TWICE, BadInput, DpladderError, Refused
+from dpladder.privacy.ledger.home import create_once
+
+Body = dict[str, Any]
+Fold = Callable[[str, Body], None]  # takes in one entry's type and body; refuses what cannot follow
+Decide = Callable[[], tuple[str, Body] | None]  # the entry to append, if any
+
+START = "0" * 64  # what the first entry chains over
+REPAIRED = "REPAIRED"
+PATIENCE = 120.0  # seconds that an append keeps trying while others get in first
+TURN = 10.0  # seconds that it waits in the queue each time before it goes ahead without
+
+ENTRY_NAME = re.compile(r"\d{8}\.json")
+ENTRY_END = b'"\n}\n'  # no other place in an entry ends so: inner braces are indented
+MAC_LINE = re.compile(rb',\n "mac": "([0-9a-f]{64})"\n}\n\Z')
+
+
+@dataclass(frozen=True)
+class Journal:
+    folder: Path
+    key: bytes = field(repr=False)
+
+    def path(self, seq: int) -> Path:
+        return self.folder / f"{seq:08d}.json"
+
+
+@dataclass
+class Chain:
+    """How far a journal was read, and what was wrong with it."""
+
+    hashes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    torn: bool = False  # the last entry is half-written
+
+    @property
+    def head(self) -> str:
+        return self.hashes[-1] if self.hashes else START
+
+
+def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
+    """Append what `decide` says, in full knowledge of every entry before it.
+
+    The name of the next entry can be created only once. Who loses it reads what came first and decides again. A
+    half-written last entry is sealed by REPAIRED, which chains over the damaged bytes, before anything else is written.
+    """
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        with _queue(journal.folder):
+            advance(journal, chain, fold)
+            entry = (REPAIRED, {"entry": len(chain.hashes)}) if chain.torn else decide()
+            if entry is None:
+                return
+            try:
+                written = create_once(journal.path(len(chain.hashes) + 1), _encode(journal, chain, *entry))
+            except OSError as error:
+                raise unwritable(journal.folder, error) from None
+        if not written:
+            time.sleep(random.uniform(0.0, 0.02))
+            continue
+        advance(journal, chain, fold)
+        if entry[0] != REPAIRED:
+            return
+    raise Refused(f"others kept writing to {journal.folder} for {PATIENCE:.0f} s. {TWICE}: try again.")
+
+
+def advance(journal: Journal, chain: Chain, fold: Fold) -> None:
+    """Take in every entry after those in `chain`; refuse a journal that is not as it was written."""
+    read(journal, chain, fold)
+    if chain.problems:
+        raise Refused(
+            f"the ledger in {journal.folder} is not as it was written: {chain.problems[0]}. Nothing was changed. Find "
+            "out what happened and restore the folder; `dpladder ledger verify` lists every problem."
+        )
+
+
+def read(journal: Journal, chain: Chain, fold: Fold) -> None:
+    """Take in every entry after those in `chain`, and name what is wrong with them."""
+    names = os.listdir(journal.folder) if journal.folder.is_dir() else []
+    last = max((int(name[:8]) for name in names if ENTRY_NAME.fullmatch(name)), default=0)
+    for seq in range(len(chain.hashes) + 1, last + 1):
+        # By name: a listing made while others append may lack an entry before one that it has.
+        try:
+            data = journal.path(seq).read_bytes()
+        except FileNotFoundError:
+            chain.problems.append(f"entry {seq} is missing")
+            chain.hashes.append("")
+        except OSError as error:
+            raise BadInput(f"{journal.path(seq)} cannot be read: {error.strerror}.") from None
+        else:
+            _take_in(journal, chain, fold, seq, data)
+
+
+def unwritable(folder: Path, error: OSError) -> Refused:
+    return Refused(
+        f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or check that the disk is mounted for "
+        "writing and has hard links, and run again."
+    )
+
+
+def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) -> None:
+    previous, was_torn = chain.head, chain.torn
+    chain.hashes.append(hashlib.sha256(data).hexdigest())
+    chain.torn = not data.endswith(ENTRY_END)
+    try:
+        entry = {} if chain.torn else _decode(journal, data)
+        if not entry:
+            return
+        if was_torn and entry["type"] != REPAIRED:
+            chain.problems.append(f"entry {seq - 1} is damaged: its end is missing")
+        if entry["seq"] != seq or previous not in (entry["previous"], ""):
+            chain.problems.append(
+                f"entry {seq} does not follow entry {seq - 1}: one of the two was put in place of another"
+            )
+        if entry["type"] != REPAIRED:
+            fold(entry["type"], entry["body"])
+    except DpladderError as error:
+        chain.problems.append(f"entry {seq} {error}")
+    except (LookupError, TypeError, ValueError):
+        chain.problems.append(f"entry {seq} cannot be understood: was it written by a newer version?")
+
+
+def _encode(journal: Journal, chain: Chain, kind: str, body: Mapping[str, Any]) -> bytes:
+    """Indented JSON whose last line is the MAC of all bytes before it."""
+    entry = {
+        "seq": len(chain.hashes) + 1,
+        "previous": chain.head,
+        "type": kind,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),  # for the reader: nothing depends on clocks
+        "body": body,
+    }
+    signed = json.dumps(entry, indent=1, allow_nan=False).removesuffix("\n}").encode()
+    return signed + b',\n "mac": "' + _mac(journal, signed).encode() + ENTRY_END
+
+
+def _decode(journal: Journal, data: bytes) -> Body:
+    end = MAC_LINE.search(data)
+    if end is None or not hmac.compare_digest(_mac(journal, data[: end.start()]), end[1].decode()):
+        raise Refused("was edited, or written with another key: its MAC does not fit")
+    entry: Body = json.loads(data[: end.start()] + b"}")
+    return entry
+
+
+def _mac(journal: Journal, signed: bytes) -> str:
+    return hmac.digest(journal.key, signed, "sha256").hex()
+
+
+@contextlib.contextmanager
+def _queue(folder: Path) -> Iterator[None]:
+    """Wait for a turn, to spare retries. Nothing rests on it: where locks do not work, or the one in front hangs, the
+    append goes ahead."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield
+        return
+    try:
+        until, pause = time.monotonic() + TURN, 0.001
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(random.uniform(0.0, pause))
+                pause = min(2.0 * pause, 0.1)
+            except OSError:
+                break
+        yield
+    finally:
+        os.close(descriptor)

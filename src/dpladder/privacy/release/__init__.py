@@ -1,0 +1,1 @@
+"""How anything leaves: noise from one meter, outputs kept once and published as copies."""

@@ -1,0 +1,137 @@
+"""The meter: the one door through which randomness reaches a private job. What was declared is drawn, exactly."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting.draws import EQUAL, Distribution, Draw, Shape, cost
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release import noise
+from dpladder.privacy.release.publish import Noise
+
+__all__ = ["Draw", "Meter", "Source", "Used", "Within"]
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Used:
+    """One draw that was made. Private: an audit compares the digests, nobody publishes them."""
+
+    name: str
+    index: int
+    sha256: str | None
+
+
+class Source(Protocol):
+    def stream(self, name: str, index: int) -> bytes: ...
+
+
+class Meter:
+    """Hands out the declared draws, each from a stream of its own, and refuses any other."""
+
+    def __init__(self, draws: Sequence[Draw], source: Source, audit: bool = False) -> None:
+        self._declared = {draw.name: draw for draw in draws}
+        if len(self._declared) != len(draws):
+            raise BadInput("two draws share a name. Give each draw of a job its own.")
+        self._made = dict.fromkeys(self._declared, 0)
+        self._source = source
+        self._audit = audit
+        self._closed = False
+        self.used: list[Used] = []
+
+    def publish(self, name: str, total: ArrayLike) -> Floats:
+        """`total` with its declared noise, on the public grid: the one way a figure leaves a mechanism."""
+        exact = np.asarray(total, np.float64)
+        published: Floats = self.noise(name, exact.shape).onto(exact)
+        return published
+
+    def noise(self, name: str, shape: Shape) -> Noise:
+        """The declared noise for a sum of this shape, which lies on another device; add it by `onto` alone."""
+        draw = self._declared.get(name)
+        kind: Distribution = "laplace" if draw is not None and draw.distribution == "laplace" else "gaussian"
+        stream = self._take(name, kind, shape)
+        values = (noise.laplace if kind == "laplace" else noise.gaussian)(stream, shape)
+        return Noise(self._note(name, values), self._declared[name].scale)
+
+    def shape(self, name: str) -> Shape:
+        """What is declared under a name."""
+        return self._declared[name].shape
+
+    def uniform(self, name: str) -> Floats:
+        """Uniforms on (0, 1], as many as were declared."""
+        stream = self._take(name, "uniform")
+        return self._note(name, noise.uniform(stream, self._declared[name].shape))
+
+    def mask(self, name: str, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Poisson sampling by 128-bit unit id, at the declared probability."""
+        stream = self._take(name, "mask")
+        return self._note(name, noise.mask(stream, self._declared[name].scale, ids))
+
+    def within(self, name: str) -> Within:
+        """Meters for trainings inside this mechanism, whose own draws may hang on secret ones made here."""
+        stream = self._take(name, "within")
+        return Within(noise.DerivedNoise(stream), self._declared[name].each)
+
+    def close(self) -> None:
+        """Refuse unless everything declared was drawn, and nothing else was tried."""
+        fewer = [name for name, draw in self._declared.items() if self._made[name] < draw.count]
+        if fewer:
+            self._refuse(
+                f"draw {fewer[0]} was made fewer times than the declared {self._declared[fewer[0]].count}"
+            )
+        if self._closed:
+            self._refuse("a draw outside the declaration was tried")
+        self._closed = True
+
+    def _take(self, name: str, distribution: Distribution, shape: Shape | None = None) -> bytes:
+        """The next stream under `name`, if it is declared just so."""
+        draw = self._declared.get(name)
+        if draw is None:
+            self._refuse(f"draw {name} is not declared")
+        if self._closed or distribution != draw.distribution or shape not in (None, draw.shape):
+            self._refuse(
+                f"draw {name} differs from the declared {draw.distribution} {draw.scale} {draw.shape}"
+            )
+        index = self._made[name]
+        if index == draw.count:
+            self._refuse(f"draw {name} was made more often than the declared {draw.count} times")
+        self._made[name] = index + 1
+        return self._source.stream(name, index)
+
+    def _refuse(self, what: str) -> NoReturn:
+        # Only declared figures are named: those asked for may depend on private data. Closed for good, so that a job
+        # that catches this error still publishes nothing.
+        self._closed = True
+        raise Refused(
+            f"{what}. Nothing was published: make the job draw what it declares, or declare what it draws."
+        )
+
+    def _note(self, name: str, values: NDArray[Number]) -> NDArray[Number]:
+        digest = hashlib.sha256(values.tobytes()).hexdigest() if self._audit else None
+        self.used.append(Used(name, self._made[name] - 1, digest))
+        return values
+
+
+@dataclass(frozen=True)
+class Within:
+    """Gives each training inside a mechanism a meter of its own, if it declares no less noise than was declared for it."""
+
+    source: noise.DerivedNoise = field(repr=False)
+    mu: float  # of one training; 0 where its answers cost nothing by themselves
+
+    def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
+        if self.mu and not math.isclose(cost(draws), self.mu, rel_tol=EQUAL):
+            raise Refused(
+                "a training inside a search declares noise for another mu than the search declared for it. Nothing was "
+                "published."
+            )
+        return Meter(draws, noise.DerivedNoise(self.source.stream(name, 0)))

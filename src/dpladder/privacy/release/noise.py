@@ -1,0 +1,187 @@
+"""Secret randomness: a keyed stream for every draw, and the distributions made from it.
+
+Samples follow the method of Box & Muller, four of them added after Holohan & Braghin 2021 (Secure random sampling in
+differential privacy). Their logarithms are taken where floats are dense, so that each computed sample lies next to the
+ideal one that the same bits, continued for ever, would make. What that means for a release stands in publish.py.
+
+How near: V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a factor 1 +- 2^-52 of its ideal.
+L = -log V or -log(1 - V), one or the other by a fair bit, is a standard exponential; both functions carry a relative error
+of V into L without enlarging it, so r = sqrt(2 L) <= 9.6 is within r 2^-51 and r cos(angle), the angle within 2 pi 2^-54,
+within r 2^-50.5. Four of them, added and halved, are within 2^-45.6, the roundings of the additions included.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting.draws import Shape
+from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.ledger.book import Terms
+
+Words = NDArray[np.uint64]  # 64 random bits each
+
+BLOCK = 1 << 13  # samples made at a time: the work arrays stay in cache
+
+
+@dataclass(frozen=True)
+class SecretNoise:
+    """The noise of one committed query: PRF(key, job identity, query digest, nonce, name of the draw, index)."""
+
+    key: bytes = field(repr=False)  # home's subkey for this purpose
+    job: Job
+    query: str
+    nonce: str = field(repr=False)
+
+    def stream(self, name: str, index: int) -> bytes:
+        """The key of one draw's own stream."""
+        job = [self.job.experiment, self.job.rule, self.job.wildcards]
+        return hmac.digest(self.key, encode([job, self.query, self.nonce, name, index]), "sha256")
+
+
+@dataclass(frozen=True)
+class DerivedNoise:
+    """Streams of a draw's own stream, for a mechanism inside the one that declared it."""
+
+    key: bytes = field(repr=False)
+
+    def stream(self, name: str, index: int) -> bytes:
+        """The key of one draw's own stream."""
+        return hmac.digest(self.key, encode([name, index]), "sha256")
+
+
+@dataclass(frozen=True)
+class ResearchNoise:
+    """Repeatable noise for data declared public. It protects nobody."""
+
+    terms: Terms
+    job: Job
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.terms.mode != "research":
+            raise Refused(
+                f"seeded noise is for research only, and lineage {self.terms.lineage} is in mode {self.terms.mode}. "
+                "Remove the seed, or declare the data public with mode: research."
+            )
+
+    def stream(self, name: str, index: int) -> bytes:
+        """The key of one draw's own stream."""
+        return SecretNoise(b"research", self.job, "", str(self.seed)).stream(name, index)
+
+
+def encode(value: object) -> bytes:
+    """One byte string for each value, and never the same for two: every element carries its type and length.
+    Floats are written out in full."""
+    match value:
+        case None | bool():
+            tag, body = "n", str(value).encode()
+        case int():
+            tag, body = "i", str(value).encode()
+        case float():
+            tag, body = "f", float(value).hex().encode()
+        case str():
+            tag, body = "s", value.encode()
+        case bytes():
+            tag, body = "b", value
+        case Mapping():
+            tag, body = "m", b"".join(sorted(encode([key, item]) for key, item in value.items()))
+        case Sequence():
+            tag, body = "l", b"".join(encode(item) for item in value)
+        case _:
+            raise BadInput(
+                f"a digest takes plain values, not {type(value).__name__}. Convert it to numbers or text."
+            )
+    return f"{tag}{len(body)}:".encode() + body
+
+
+def gaussian(stream: bytes, shape: Shape) -> Floats:
+    """Standard normals: four independent Box-Muller samples, added and halved."""
+
+    def block(words: Words) -> Floats:
+        radius, angle = np.sqrt(2.0 * _exponential(words[:4], words[4:8])), _angle(words[8:])
+        return (
+            np.concatenate([(radius * np.cos(angle)).sum(axis=0), (radius * np.sin(angle)).sum(axis=0)]) / 2.0
+        )
+
+    return _fill(stream, shape, block, words=12, samples=2)
+
+
+def laplace(stream: bytes, shape: Shape) -> Floats:
+    """Laplace of scale 1 from two exponentials and two angles (Holohan & Braghin 2021).
+
+    For a Box-Muller pair, (N1² - N2²)/2 = -ln(u)·cos(2a) with a uniform angle a. Two of them add to half the difference
+    of two chi-squares with two degrees of freedom each: the difference of two exponentials, which is Laplace.
+    """
+
+    def block(words: Words) -> Floats:
+        total: Floats = (_exponential(words[:2], words[2:4]) * np.cos(_angle(words[4:]))).sum(axis=0)
+        return total
+
+    return _fill(stream, shape, block, words=6, samples=1)
+
+
+def uniform(stream: bytes, shape: Shape) -> Floats:
+    """Uniforms on (0, 1], multiples of 2⁻⁵³."""
+    return _fill(stream, shape, lambda words: _unit(words[0]), words=1, samples=1)
+
+
+def mask(stream: bytes, probability: float, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Who is in the sample: each 128-bit id on its own, wherever it stands. Equal ids share their fate.
+
+    AES is a pseudorandom permutation, so under a key of this draw alone distinct ids give independent-looking blocks.
+    The probability is met from below, within 2⁻⁵³.
+    """
+    if ids.dtype != np.uint8 or ids.ndim != 2 or ids.shape[1] != 16:
+        raise BadInput("a mask needs its ids as rows of 16 bytes (uint8).")
+    encryptor = Cipher(algorithms.AES(stream), modes.ECB()).encryptor()
+    blocks = np.frombuffer(encryptor.update(np.ascontiguousarray(ids).tobytes()), dtype="<u8")[::2]
+    return (blocks >> 11) < np.uint64(probability * 2.0**53)
+
+
+def _exponential(words: Words, places: Words) -> Floats:
+    """Standard exponentials: -log V or -log(1 - V), whichever a fair bit says, with V uniform on (0, 1/2)."""
+    # V = m 2^-(k+2): m uniform on [1, 2), and k zeros in front of the first one of 64 fair bits.
+    mantissa = 1.0 + (((words >> 12) & ~np.uint64(1)) + np.uint64(1)).astype(np.float64) * 2.0**-52
+    v = np.ldexp(mantissa, -2 - _leading_zeros(places))
+    upper = (words & np.uint64(1)).astype(np.bool_)
+    out = np.log(v, out=np.empty_like(v), where=~upper)
+    np.log1p(-v, out=out, where=upper)
+    return np.negative(out, out=out)
+
+
+def _leading_zeros(words: Words) -> NDArray[np.int32]:
+    """How many zeros stand before the first one; frexp tells exactly, one half of the bits at a time."""
+    high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
+    place = np.where(high > 0, 32, 64).astype(np.int32)
+    return place - np.frexp(np.where(high > 0, high, low).astype(np.float64))[1].astype(np.int32)
+
+
+def _angle(words: Words) -> Floats:
+    return 2.0 * math.pi * _unit(words)
+
+
+def _unit(words: Words) -> Floats:
+    """53 bits, never zero."""
+    return ((words >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * 2.0**-53
+
+
+def _fill(stream: bytes, shape: Shape, block: Callable[[Words], Floats], words: int, samples: int) -> Floats:
+    """An array of `shape` made block by block; each block turns (words, m) into samples·m values."""
+    out = np.empty(math.prod(shape))
+    # The key belongs to this draw alone, so the counter may start at zero.
+    encryptor = Cipher(algorithms.AES(stream), modes.CTR(bytes(16))).encryptor()
+    width = (min(BLOCK, out.size) + samples - 1) // samples
+    zeros = bytes(8 * words * width)
+    for start in range(0, out.size, BLOCK):
+        values = block(np.frombuffer(encryptor.update(zeros), dtype="<u8").reshape(words, width))
+        out[start : start + BLOCK] = values[: out.size - start]
+    return out.reshape(shape)

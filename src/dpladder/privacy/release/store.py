@@ -1,0 +1,304 @@
+"""Release once: commit, work in private staging, keep the bytes, publish copies. What was released is only restored.
+
+Snakemake deletes outputs before a job starts, jobs are killed, clones rerun finished work. None of that may spend
+again or publish a second answer to the same query, so the released bytes live in home and `results/` holds copies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import filecmp
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpladder.errors import TWICE, BadInput, Refused
+from dpladder.privacy.accounting.events import Job, Spend
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.book import Held, Ledger
+from dpladder.privacy.ledger.home import replace, subkey, sync_folder
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job released, what that cost, and whether it had been released before."""
+
+    restored: bool
+    query: str
+    output: str
+    spends: tuple[Spend, ...]
+
+
+def query_digest(**parts: object) -> str:
+    """The identity of a question put to private data: every constant in full, every input by its digest.
+
+    It is public. So a private input enters by a digest under home's key, which nobody else can compute and compare.
+    """
+    return hashlib.sha256(encode(parts)).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What a job asks of private data, what that costs and draws, and where its answer goes: which file of it to which
+    path."""
+
+    job: Job
+    static: str
+    query: str
+    spends: Sequence[Spend]
+    draws: Sequence[Draw]
+    outputs: Mapping[str, Path]
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A question that has to be answered now: all randomness from the meter, its files into the folder."""
+
+    place: int  # among the questions
+    meter: Meter
+    folder: Path
+
+
+Produce = Callable[[Sequence[Work]], None]
+
+
+def release(
+    ledger: Ledger,
+    job: Job,
+    static: str,
+    query: str,
+    spends: Sequence[Spend],
+    draws: Sequence[Draw],
+    produce: Callable[[Meter, Path], None],
+    outputs: Mapping[str, Path],
+    seed: int | None = None,
+    ready: Callable[[], None] | None = None,
+) -> Outcome:
+    """Answer `query` once, ever, and publish the answer.
+
+    `produce` writes the files of `outputs` into the folder it is given, all randomness from the meter. It runs after COMMIT
+    and is the place to read private data. `ready` runs before COMMIT: what it refuses costs nothing. `seed` makes the noise
+    repeatable, on research lineages only.
+    """
+
+    def alone(works: Sequence[Work]) -> None:
+        for work in works:
+            produce(work.meter, work.folder)
+
+    question = Question(job, static, query, spends, draws, outputs)
+    [outcome] = release_together(ledger, [question], alone, seed, ready)
+    return outcome
+
+
+def release_together(
+    ledger: Ledger,
+    questions: Sequence[Question],
+    produce: Produce,
+    seed: int | None = None,
+    ready: Callable[[], None] | None = None,
+) -> list[Outcome]:
+    """Answer several jobs' questions in one go: each is committed, kept and DONE by itself, and what is DONE already is
+    restored. `produce` is called once, for those that are left; killed at any moment, no charge and no answer is lost."""
+    for question in questions:
+        if any(name != Path(name).name or name.startswith(".") for name in question.outputs):
+            raise BadInput("outputs are named by plain file names: no folders, no leading dot.")
+    restored, own = _done(ledger, questions), dict[str, Held]()
+    while left := [question for question in questions if question.query not in restored | own]:
+        try:
+            own = _answer(ledger, left, produce, seed, ready)
+        except Exception:
+            # Another clone may have answered meanwhile, and swept away what this one was working in.
+            if (now := _done(ledger, questions)).keys() == restored.keys():
+                raise
+            restored = now
+    known = own | restored
+    return [
+        _concluded(ledger, question, known[question.query], question.query in restored)
+        for question in questions
+    ]
+
+
+def _done(ledger: Ledger, questions: Sequence[Question]) -> dict[str, Held]:
+    state = ledgers.load(ledger)
+    found = ((question.query, state.done(question.query)) for question in questions)
+    return {query: held for query, held in found if held is not None}
+
+
+def _answer(
+    ledger: Ledger,
+    questions: Sequence[Question],
+    produce: Produce,
+    seed: int | None,
+    ready: Callable[[], None] | None,
+) -> dict[str, Held]:
+    """COMMIT all, compute what no earlier attempt kept, keep, DONE."""
+    found = [_held(ledger, question) for question in questions]
+    for one in found:
+        _seeded(ledger, one, seed)  # refused before anything is charged
+    if ready is not None:
+        ready()
+    held = [
+        ledgers.commit(ledger, one.token, question.query, question.spends, question.draws)
+        for one, question in zip(found, questions, strict=True)
+    ]
+    due = [place for place, question in enumerate(questions) if _kept(ledger, question.query) is None]
+    if due:
+        _produce(ledger, questions, held, due, produce, seed)
+    return {
+        question.query: ledgers.finish(ledger, one.token, str(_kept(ledger, question.query)))
+        for one, question in zip(held, questions, strict=True)
+    }
+
+
+def _seeded(ledger: Ledger, held: Held, seed: int | None) -> ResearchNoise | None:
+    return None if seed is None else ResearchNoise(ledgers.terms_of(ledger, ledger.state), held.job, seed)
+
+
+def _concluded(ledger: Ledger, question: Question, finished: Held, restored: bool) -> Outcome:
+    unused = [
+        held.token
+        for held in ledger.state.of(question.job)
+        if held.static == question.static and held.status == "RESERVED"
+    ]
+    ledgers.refund(ledger, [token for token in unused if token != finished.token])
+    _sweep(ledger, finished)
+    _publish(ledger, finished, question.outputs)
+    return Outcome(restored, question.query, str(finished.output), finished.spends)
+
+
+def is_kept(ledger: Ledger, path: Path) -> bool:
+    """Whether a file is, byte for byte, one that the lineage released under this name."""
+    kept = (ledger.home.releases / ledger.lineage).glob(f"*/*/{path.name}")
+    size = path.stat().st_size
+    return any(other.stat().st_size == size and filecmp.cmp(path, other, shallow=False) for other in kept)
+
+
+def _held(ledger: Ledger, question: Question) -> Held:
+    """What the job may spend: first what an attempt at this very query left behind, else its reservation."""
+    held = ledger.state.of(question.job)
+    resumed = [h for h in held if h.status == "COMMITTED" and h.query == question.query]
+    mine = [h for h in held if h.static == question.static]
+    unused = [h for h in mine if h.status == "RESERVED"]
+    if not (resumed or mine):
+        raise Refused(
+            f"{ledgers.name(question.job)} holds no reservation on lineage {ledger.lineage}, or it was taken back by a later plan. "
+            "Start the workflow again: it reserves before it runs."
+        )
+    return (resumed or unused or mine)[-1]  # commit refuses what is used
+
+
+def _produce(
+    ledger: Ledger,
+    questions: Sequence[Question],
+    held: Sequence[Held],
+    due: Sequence[int],
+    produce: Produce,
+    seed: int | None,
+) -> None:
+    """Run the mechanisms in staging and keep what they made, whole and durable, each under its digest."""
+    works = [_work(ledger, place, questions[place], held[place], seed) for place in due]
+    try:
+        for work in works:
+            with _writing(work.folder):
+                work.folder.mkdir(mode=0o700)
+        produce(works)
+        for work in works:
+            question = questions[work.place]
+            work.meter.close()
+            if {path.name for path in work.folder.iterdir()} != set(question.outputs):
+                raise Refused(
+                    f"{ledgers.name(question.job)} must write exactly its outputs: {', '.join(sorted(question.outputs))}."
+                )
+            with _writing(ledger.home.releases):
+                _keep(work.folder, _query_folder(ledger, question.query))
+    finally:
+        for work in works:
+            shutil.rmtree(work.folder, ignore_errors=True)
+
+
+def _work(ledger: Ledger, place: int, question: Question, held: Held, seed: int | None) -> Work:
+    noise = _seeded(ledger, held, seed)
+    source = noise or SecretNoise(subkey(ledger.home, "noise"), held.job, question.query, str(held.nonce))
+    staging = ledger.home.staging / f"{held.token}.{secrets.token_hex(8)}"
+    return Work(place, Meter(question.draws, source), staging)
+
+
+def _keep(staging: Path, folder: Path) -> str:
+    for path in staging.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    sync_folder(staging)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    output = _digest(staging)
+    try:
+        os.rename(staging, folder / output)
+    except OSError:
+        if not (folder / output).is_dir():  # another attempt may have kept the same bytes
+            raise
+    for parent in (folder, folder.parent, folder.parent.parent):
+        sync_folder(parent)
+    return output
+
+
+def _kept(ledger: Ledger, query: str) -> str | None:
+    """An answer that was complete when its attempt died before DONE."""
+    folders = sorted(_query_folder(ledger, query).glob("*"))
+    return next((folder.name for folder in folders if _digest(folder) == folder.name), None)
+
+
+def _publish(ledger: Ledger, held: Held, outputs: Mapping[str, Path]) -> None:
+    """Copy the release to where it is wanted. Each file appears whole, in place of whatever was there."""
+    folder = _query_folder(ledger, str(held.query)) / str(held.output)
+    if not folder.is_dir() or _digest(folder) != held.output:
+        raise Refused(
+            f"the release kept in {folder} is missing or damaged, and what is DONE is never computed twice. Restore the "
+            "folder from a backup, or pay for a new release with respend: true."
+        )
+    for name, path in outputs.items():
+        if not (folder / name).is_file():
+            raise Refused(
+                f"{ledgers.name(held.job)} released no {name}. Ask for what it released, or change the query."
+            )
+        with _writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace(path, (folder / name).read_bytes(), mode=0o666)  # public: the umask decides
+
+
+def _sweep(ledger: Ledger, finished: Held) -> None:
+    """Remove what other attempts at a finished query left behind."""
+    left = [
+        folder
+        for folder in _query_folder(ledger, str(finished.query)).glob("*")
+        if folder.name != finished.output
+    ]
+    for folder in (*left, *ledger.home.staging.glob(f"{finished.token}.*")):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _query_folder(ledger: Ledger, query: str) -> Path:
+    return ledger.home.releases / ledger.lineage / query
+
+
+def _digest(folder: Path) -> str:
+    files = {}
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            files[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return hashlib.sha256(encode(files)).hexdigest()
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Refused(
+            f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or mount the disk for writing, and "
+            "run again."
+        ) from None

@@ -1,0 +1,228 @@
+"""The statement: what a finished DAG guarantees, composed from every rule's record and held against the ledger.
+
+It carries its own evidence: each spend, a digest of each record, and where each ledger stood. `check` recomputes all of
+it from the files alone, so a privacy officer needs neither the data nor the machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dpladder.errors import Refused
+from dpladder.privacy.accounting.composition import compose, entry_of
+from dpladder.privacy.accounting.events import Job, Spend, counts_for, from_json, to_json
+from dpladder.privacy.ledger.book import Anchor, Held, State, ever, name
+from dpladder.privacy.statement.documents import (
+    Cost,
+    Costs,
+    Outside,
+    PlanDocument,
+    Promise,
+    Stated,
+    StatedModel,
+    StatedSpend,
+    Statement,
+)
+from dpladder.privacy.statement.records import Document, job_of, spends_of
+
+Lines = Sequence[StatedSpend]
+
+
+def build(
+    plan: PlanDocument,
+    records: Mapping[str, Document],
+    digests: Mapping[str, str],
+    states: Mapping[str, State],
+    anchors: Iterable[Anchor],
+    versions: Mapping[str, str],
+) -> Statement:
+    """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell one story."""
+    recorded = {job_of(record): spends_of(record) for record in records.values() if "spends" in record}
+    return Statement(
+        mode=plan.mode,
+        relation=plan.relation,
+        delta=plan.delta,
+        target_epsilon=plan.target_epsilon,
+        datasets={
+            anchor.lineage: _stated(plan, anchor, states[anchor.lineage], recorded) for anchor in anchors
+        },
+        records=dict(sorted(digests.items())),
+        versions=dict(versions),
+    )
+
+
+def seal(statement: Mapping[str, Any], key: bytes) -> Document:
+    """The statement's document with its digest, which shows any slip, and a MAC, which shows any forgery to who has the
+    key."""
+    text = _canonical(statement)
+    return {
+        **statement,
+        "id": hashlib.sha256(text).hexdigest(),
+        "seal": hmac.digest(key, text, "sha256").hex(),
+    }
+
+
+def _canonical(statement: Mapping[str, Any]) -> bytes:
+    content = {key: value for key, value in statement.items() if key not in ("id", "seal")}
+    return json.dumps(content, sort_keys=True, allow_nan=False).encode()
+
+
+def _stated(
+    plan: PlanDocument, anchor: Anchor, state: State, recorded: Mapping[Job, tuple[Spend, ...]]
+) -> Stated:
+    terms, lineage = state.terms, anchor.lineage
+    assert terms is not None, "a lineage with finished jobs has an opened ledger"
+    experiments = {artifact.experiment for artifact in plan.artifacts}
+    charged = [held for held in state.items.values() if held.status != "REFUNDED"]
+    inside = [held for held in charged if held.job.experiment in experiments]
+    current = {held.job: held for held in inside if held.status == "DONE" and held.job in recorded}
+    _agree(recorded, current, lineage)
+    outside = [held for held in charged if held.job.experiment not in experiments]
+    lines = [_line(spend, held, current, terms.delta) for held in inside for spend in held.spends]
+    beside = [_line(spend, held, {held.job: held}, terms.delta) for held in outside for spend in held.spends]
+    promises = [artifact for artifact in plan.artifacts if artifact.lineage == lineage]
+    return Stated(
+        **vars(figures_of(lines, terms.delta)),
+        unit=terms.unit,
+        cap=terms.cap,
+        confirmed=state.confirmed,
+        lifetime_epsilon=terms.lifetime_epsilon,
+        lifetime_spent=ever(terms, state.charged()).epsilon,
+        planned=not released_before(lines, [*lines, *beside]),
+        artifacts=models_of(promises, lines, beside, terms.delta),
+        outside_this_dag=Outside(
+            **vars(figure_of(beside, terms.delta)), jobs=len(outside), spends=tuple(beside)
+        ),
+        spends=tuple(lines),
+        ledger=anchor,
+    )
+
+
+def _agree(recorded: Mapping[Job, tuple[Spend, ...]], current: Mapping[Job, Held], lineage: str) -> None:
+    for job, spends in recorded.items():
+        if spends and spends[0].lineage != lineage:
+            continue
+        held = current.get(job)
+        if held is None:
+            raise Refused(
+                f"{name(job)} has a privacy record, and the ledger of lineage {lineage} does not hold it as done. What the "
+                "ledger lacks was spent all the same, and would be charged and answered anew: set DPLADDER_HOME to the home "
+                "that these results were made under, as it was last."
+            )
+        if [replace(spend, query=None) for spend in held.spends] != list(spends):
+            raise Refused(
+                f"the privacy record of {name(job)} disagrees with the ledger of lineage {lineage}. Delete its outputs "
+                "and run again: what was released is restored, free."
+            )
+
+
+def _line(spend: Spend, held: Held, current: Mapping[Job, Held], delta: float) -> StatedSpend:
+    return StatedSpend(
+        rule=held.job.rule,
+        experiment=held.job.experiment,
+        wildcards=dict(held.job.wildcards),
+        label=spend.label,
+        partition=",".join(spend.partition.parts) or "all",
+        mu=mu_of_spend(spend),
+        epsilon=compose([spend], delta).epsilon,
+        count=spend.count,
+        superseded=current.get(held.job) is not held,
+        reserved=held.reserved,
+        released=held.released,
+        spend=to_json(replace(spend, query=None)),
+    )
+
+
+def figure_of(lines: Iterable[StatedSpend], delta: float) -> Cost:
+    whole = compose(_spends(lines), delta)
+    return Cost(whole.epsilon, whole.mu)
+
+
+def figures_of(lines: Iterable[StatedSpend], delta: float) -> Costs:
+    """The DAG's composed figures from its spends."""
+    whole = compose(_spends(lines), delta)
+    exact = whole.mu is not None and not whole.entry.delta0
+    return Costs(
+        epsilon=whole.epsilon,
+        mu=whole.mu,
+        accountant="exact" if exact else "booked",
+        partitions={part: Cost(found.epsilon, found.mu) for (_, part), found in whole.parts.items()},
+    )
+
+
+def released_before(lines: Iterable[StatedSpend], among: Iterable[StatedSpend]) -> list[StatedSpend]:
+    """What was released before the last of these jobs was reserved, and so may have been a reason for it."""
+    last = max((line.reserved for line in lines), default=0)
+    return [line for line in among if line.released is not None and line.released < last]
+
+
+def models_of(
+    promises: Iterable[Promise], lines: Lines, beside: Lines, delta: float
+) -> dict[str, StatedModel]:
+    """The final models of one lineage by their paths."""
+    return {promise.path: _model_of(promise, lines, beside, delta) for promise in promises}
+
+
+def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float) -> StatedModel:
+    borne = borne_by(promise, lines)
+    spends = _spends(borne)
+    cost = compose(spends, delta)
+    if cost.epsilon > promise.target_epsilon:
+        raise Refused(
+            f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of {promise.target_epsilon:g}. "
+            "The statement is not written; `dpladder ledger show` lists what was spent."
+        )
+    search = [spend for spend in spends if spend.job.rule not in ("train_final", "evaluate")]
+    return StatedModel(
+        epsilon=cost.epsilon,
+        mu=cost.mu,
+        experiment=promise.experiment,
+        target_epsilon=promise.target_epsilon,
+        with_earlier=_with_earlier(borne, [*lines, *beside], delta),
+        search_share=_share(search, spends),
+        jobs=promise.jobs,
+    )
+
+
+def _with_earlier(borne: Lines, lines: Lines, delta: float) -> Cost | None:
+    """What an artifact costs together with all that was released before it was planned, and may have steered its config.
+    None where there was nothing."""
+    earlier = released_before(borne, lines)
+    if not earlier:
+        return None
+    return figure_of([*borne, *(line for line in earlier if line not in borne)], delta)
+
+
+def _spends(lines: Iterable[StatedSpend]) -> list[Spend]:
+    return [from_json(line.spend) for line in lines]
+
+
+def mu_of_spend(spend: Spend) -> float | None:
+    entry = entry_of(spend)
+    return entry.mu if entry.plain else None
+
+
+def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> list[StatedSpend]:
+    """The lines of a statement that a final model's figure composes."""
+    jobs = {named.job for named in promise.jobs}
+    counts = counts_for(promise.experiment, jobs)
+    return [line for line in lines if line.job in jobs or (line.superseded and counts(line.job))]
+
+
+def _share(some: Iterable[Spend], of: Sequence[Spend]) -> float | None:
+    """Share of mu squared among the spends that read the training part; none of a private search, whose training and
+    search are one."""
+    if any(spend.job.rule == "private_search" for spend in of):
+        return None
+
+    def squares(spends: Iterable[Spend]) -> float:
+        return math.fsum((mu_of_spend(s) or 0.0) ** 2 for s in spends if s.partition.parts != ("test",))
+
+    total = squares(of)
+    return squares(some) / total if total else 0.0

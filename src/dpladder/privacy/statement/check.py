@@ -1,0 +1,183 @@
+"""Holding a statement against the records beside it: from the files alone, without the data, the ledger or the machine."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+from dpladder.config.section import restored
+from dpladder.errors import BadInput, DpladderError, Refused
+from dpladder.privacy.accounting.composition import compose
+from dpladder.privacy.accounting.events import Spend, from_json
+from dpladder.privacy.ledger.anchors import read as read_anchors
+from dpladder.privacy.ledger.book import Anchor, name
+from dpladder.privacy.statement.build import (
+    figure_of,
+    figures_of,
+    models_of,
+    mu_of_spend,
+    released_before,
+    seal,
+)
+from dpladder.privacy.statement.documents import Cost, Promise, SealedStatement, Stated
+from dpladder.privacy.statement.records import Document, file_digest, spends_of
+
+_UNREADABLE = (
+    DpladderError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+)  # whatever an edited file may cause
+ROUNDING = 1e-9  # relative: what two machines' arithmetic may differ by when a statement is recomputed
+
+
+def check(statement: Document, results: Path, key: bytes | None = None) -> list[str]:
+    """Every disagreement between a statement and the records beside it, each naming its file."""
+    problems = _check_records(statement, results)
+    fresh = seal(statement, key or b"")
+    if fresh["id"] != statement["id"] or (key is not None and fresh["seal"] != statement["seal"]):
+        problems.append("privacy.json: changed since it was written")
+    recorded, unread = _recorded(statement, results)
+    problems += unread
+    try:
+        stated: SealedStatement = restored(SealedStatement, statement)
+    except _UNREADABLE as error:
+        return [*problems, f"privacy.json: cannot be recomputed ({error})"]
+    for lineage, dataset in stated.datasets.items():
+        try:
+            problems += _check_dataset(stated.delta, lineage, dataset, recorded)
+        except _UNREADABLE as error:
+            problems.append(f"privacy.json: dataset {lineage} cannot be recomputed ({error})")
+    return problems
+
+
+def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
+    problems = []
+    for path, digest in statement["records"].items():
+        file = results.parent / path
+        if not file.is_file():
+            problems.append(f"{path}: missing, the statement counts on it")
+        elif file_digest(file) != digest:
+            problems.append(f"{path}: changed since the statement was written")
+    known = {results.parent / path for path in statement["records"]}
+    for file in sorted(results.rglob("*privacy.json")):
+        if (
+            file not in known
+            and file != results / "privacy.json"
+            and "free" not in json.loads(file.read_text("utf-8"))
+        ):
+            problems.append(
+                f"{file.relative_to(results.parent)}: a cost that the statement does not count. If a run under another "
+                "config left it, move or delete what lies beside it; the ledger keeps its charge"
+            )
+    return problems
+
+
+def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend], list[str]]:
+    """The spends of all records, and the records that cannot be read."""
+    spends: list[Spend] = []
+    problems = []
+    for path in statement["records"]:
+        file = results.parent / path
+        if file.is_file():
+            try:
+                record = json.loads(file.read_text("utf-8"))
+                spends += spends_of(record) if "spends" in record else ()
+            except _UNREADABLE as error:
+                problems.append(f"{path}: cannot be read as a privacy record ({error})")
+    return spends, problems
+
+
+def _check_dataset(delta: float, lineage: str, dataset: Stated, recorded: Sequence[Spend]) -> list[str]:
+    where, lines, outside = f"privacy.json: dataset {lineage}", dataset.spends, dataset.outside_this_dag
+    own = [spend for spend in recorded if spend.lineage == lineage]
+    counted = [from_json(line.spend) for line in lines if not line.superseded]
+    problems = []
+    if sorted(map(repr, own)) != sorted(map(repr, counted)):
+        problems.append(f"{where}: its spends are not those of the records")
+    problems += [
+        f"{where}: {key} is {getattr(dataset, key)}, but its spends compose to {fresh}"
+        for key, fresh in vars(figures_of(lines, delta)).items()
+        if not _same(fresh, getattr(dataset, key))
+    ]
+    if not _same(figure_of(outside.spends, delta), Cost(outside.epsilon, outside.mu)):
+        problems.append(f"{where}: what is outside this DAG does not compose to its figure")
+    if dataset.planned != (not released_before(lines, [*lines, *outside.spends])):
+        problems.append(f"{where}: whether all was planned beforehand does not follow from its spends")
+    problems += [
+        f"{where}: the figures of {name(spend.job)} are not those of its event"
+        for line in (*lines, *outside.spends)
+        for spend in [from_json(line.spend)]
+        if not _same(line.mu, mu_of_spend(spend)) or not _same(line.epsilon, compose([spend], delta).epsilon)
+    ]
+    return problems + _check_models(where, lineage, dataset, delta)
+
+
+def _check_models(where: str, lineage: str, dataset: Stated, delta: float) -> list[str]:
+    promises = [
+        Promise(path, model.experiment, lineage, model.target_epsilon, model.jobs)
+        for path, model in dataset.artifacts.items()
+    ]
+    try:
+        fresh = models_of(promises, dataset.spends, dataset.outside_this_dag.spends, delta)
+    except Refused as refused:
+        return [f"{where}: {refused}"]
+    return [
+        f"{where}: {path} is stated at {stated.epsilon}, but composes to {fresh[path].epsilon}"
+        for path, stated in dataset.artifacts.items()
+        if not _same(fresh[path], stated)
+    ]
+
+
+def _same(a: Any, b: Any) -> bool:
+    if is_dataclass(a) and is_dataclass(b):
+        return _same(vars(a), vars(b))
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, float) and isinstance(b, float | int):
+        return math.isclose(a, b, rel_tol=ROUNDING)
+    return bool(a == b)
+
+
+def read_statement(results: Path) -> Document:
+    """The statement of a results folder."""
+    path = results / "privacy.json"
+    try:
+        statement = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{path}: not found; give the results folder of a finished run") from None
+    except (OSError, ValueError):
+        raise BadInput(
+            f"{path}: cannot be read as JSON; restore it, or delete it and run the workflow again"
+        ) from None
+    if (
+        not isinstance(statement, dict)
+        or not {"datasets", "records", "delta", "id", "seal"} <= statement.keys()
+    ):
+        raise BadInput(f"{path}: not a privacy statement; give the results folder of a finished run")
+    return statement
+
+
+def anchors_of(statement: Mapping[str, Any]) -> list[Anchor]:
+    try:
+        return [Anchor(**dataset["ledger"]) for dataset in statement["datasets"].values()]
+    except _UNREADABLE:
+        raise BadInput(
+            "privacy.json does not say where its ledgers stood: it was edited; restore it, or delete it and run the "
+            "workflow again"
+        ) from None
+
+
+def stated_anchors(results: Path) -> list[Anchor]:
+    """Where the ledgers stood when the statement of a results folder was composed, if there is one."""
+    return anchors_of(read_statement(results)) if (results / "privacy.json").exists() else []
+
+
+def anchors_in(results: Path) -> list[Anchor]:
+    """Every anchor of a results folder: its statement's, and those of the runs since."""
+    return [*stated_anchors(results), *read_anchors(results)]

@@ -1,0 +1,181 @@
+"""The plan and the statement as others read them: their keys are these fields, and their JSON schemas follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.ledger.book import Anchor
+
+Mode = Literal["release", "research"]
+Relation = Literal["add_remove", "replace_one"]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What composes to what. `mu` is null where no Gaussian says it exactly."""
+
+    epsilon: float
+    mu: float | None
+
+
+@dataclass(frozen=True)
+class NamedJob:
+    rule: str
+    experiment: str
+    wildcards: dict[str, str]
+
+    @property
+    def job(self) -> Job:
+        return Job(self.experiment, self.rule, tuple(sorted(self.wildcards.items())))
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A final model, the total it was promised at, and all jobs that its figure composes."""
+
+    path: str
+    experiment: str
+    lineage: str
+    target_epsilon: float
+    jobs: tuple[NamedJob, ...]
+
+
+# --- the plan: dpladder plan --json, results/plan.json ---
+
+
+@dataclass(frozen=True)
+class PlannedModel(Promise, Cost):
+    pass
+
+
+@dataclass(frozen=True)
+class PlannedLineage(Cost):
+    lifetime_epsilon: float | None
+
+
+@dataclass(frozen=True)
+class PlannedSpend(NamedJob):
+    label: str
+    dataset: str
+    partition: str
+    relation: Relation
+    event: dict[str, Any]
+    count: int
+    mu: float | None
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class PlannedLifetime:
+    """All that was ever spent on a lineage, by its ledger: before this plan, and once it is carried out."""
+
+    epsilon_spent: float
+    epsilon_after: float
+
+
+@dataclass(frozen=True)
+class PlanDocument:
+    """What a config will spend. The figures on top are the first lineage's. What hangs on the ledger, `feasible`, `problems`
+    and `lifetimes`, is left at its default in results/plan.json, because it changes while the plan is carried out."""
+
+    mode: Mode
+    relation: Relation
+    delta: float
+    epsilon: float
+    mu: float | None
+    target_epsilon: float
+    lifetime_epsilon: float | None
+    choices: dict[str, str]
+    artifacts: tuple[PlannedModel, ...]
+    datasets: dict[str, PlannedLineage]
+    spends: tuple[PlannedSpend, ...]
+    feasible: bool = True
+    problems: tuple[str, ...] = ()
+    lifetimes: dict[str, PlannedLifetime] = field(default_factory=dict)
+
+
+# --- the statement: results/privacy.json ---
+
+
+@dataclass(frozen=True)
+class StatedSpend(NamedJob):
+    """`mu`, `epsilon`: of this spend alone. `superseded`: of an earlier version of its job. `reserved`, `released`: entries
+    of the ledger."""
+
+    label: str
+    partition: str
+    mu: float | None
+    epsilon: float
+    count: int
+    superseded: bool
+    reserved: int
+    released: int | None
+    spend: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StatedModel(Cost):
+    """`with_earlier`: together with what was released before it was planned, null where there was nothing. `search_share`:
+    of mu squared; null of a private search, whose training and search are one."""
+
+    experiment: str
+    target_epsilon: float
+    with_earlier: Cost | None
+    search_share: float | None
+    jobs: tuple[NamedJob, ...]
+
+
+@dataclass(frozen=True)
+class Outside(Cost):
+    """What other DAGs spent on the lineage."""
+
+    jobs: int
+    spends: tuple[StatedSpend, ...]
+
+
+@dataclass(frozen=True)
+class Costs(Cost):
+    """Of all spends of this DAG on a lineage, and of those that read each part."""
+
+    accountant: Literal["exact", "booked"]
+    partitions: dict[str, Cost]
+
+
+@dataclass(frozen=True)
+class Stated(Costs):
+    """One lineage. `planned`: whether all of it was planned before its first release. `confirmed`: whether the operator said
+    that it is about other people than the lineages before it."""
+
+    unit: str
+    cap: int
+    confirmed: bool
+    lifetime_epsilon: float | None
+    lifetime_spent: float
+    planned: bool
+    artifacts: dict[str, StatedModel]
+    outside_this_dag: Outside
+    spends: tuple[StatedSpend, ...]
+    ledger: Anchor
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a finished DAG guarantees. `records`: each rule's privacy record by its digest."""
+
+    mode: Mode
+    relation: Relation
+    delta: float
+    target_epsilon: float
+    datasets: dict[str, Stated]
+    records: dict[str, str]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class SealedStatement(Statement):
+    """With its digest, which shows any slip, and a MAC, which shows any forgery to who has the key."""
+
+    id: str
+    seal: str

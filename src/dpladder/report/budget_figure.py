@@ -1,0 +1,152 @@
+"""Where the budget goes: what each step takes of what a final model may cost in all."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.patches import Patch
+
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.statement.build import borne_by
+from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement
+from dpladder.report.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    canvas,
+    percent,
+    percent_axis,
+)
+
+EVERY_PART = "all"
+SEARCH = ("rung", "trial")  # how the names of what the search costs begin
+COLOURS = {
+    "feature mean": SKY,
+    "feature covariance": BLUE,
+    "feature statistics": BLUE,
+    "trial scores": GREEN,
+    "final training": ORANGE,
+    "private search": VERMILLION,
+    "test count": PURPLE,
+    "earlier versions": GREY,
+    "this workflow": INK,
+    "outside this workflow": GREY,
+}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What one unit bears, as shares of what it may bear. The shares are of mu^2: that adds up, epsilon does not."""
+
+    label: str
+    shares: dict[str, float]
+
+
+def plot_budget(statement: Statement, path: Path) -> None:
+    """One bar for each final model and part of the data, and one for the life of each lineage that has a limit."""
+    bars = [bar for lineage in statement.datasets for bar in _bars(statement, lineage)]
+    names = sorted({name for bar in bars for name, share in bar.shares.items() if share}, key=_order)
+    colours = _colours(names)
+    with canvas(path, height=1.4 + 0.42 * len(bars)) as figure:
+        axes = figure.subplots()
+        for place, bar in enumerate(bars):
+            _draw(axes, place, bar, colours)
+        axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
+        axes.set_ylim(len(bars) - 0.4, -0.6)
+        axes.set_xlim(0, max(1.0, *(sum(bar.shares.values()) for bar in bars)))
+        axes.set_xlabel("share of the budget, in μ²")
+        axes.tick_params(left=False)
+        axes.spines["left"].set_visible(False)
+        percent_axis(axes.xaxis)
+        handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
+        figure.legend(handles=handles, loc="outside upper center", ncols=4)
+
+
+def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
+    dataset, delta = statement.datasets[lineage], statement.delta
+    for artifact in dataset.artifacts.values():
+        lines = borne_by(artifact, dataset.spends)
+        budget = gdp.mu(artifact.target_epsilon, delta) ** 2
+        for parts in _borne_together(lines, statement.relation):
+            shares: dict[str, float] = defaultdict(float)
+            for line in lines:
+                if {EVERY_PART, *parts} & set(line.partition.split(",")):
+                    shares[_name(line)] += _mu(line, delta) ** 2 / budget
+            whose = f"{artifact.experiment}, ε = {artifact.target_epsilon:g}"
+            yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
+    if dataset.lifetime_epsilon is not None:
+        limit = gdp.mu(dataset.lifetime_epsilon, delta) ** 2
+        spent: dict[str, Cost] = {
+            "this workflow": dataset,
+            "outside this workflow": dataset.outside_this_dag,
+        }
+        of_life = {name: _mu(figures, delta) ** 2 / limit for name, figures in spent.items()}
+        yield Bar(f"{lineage} for life, ε = {dataset.lifetime_epsilon:g}", of_life)
+
+
+def _borne_together(lines: Sequence[StatedSpend], relation: str) -> Iterator[tuple[str, ...]]:
+    """The parts whose spends one unit bears: its own; replaced, those of its old and of its new version."""
+    parts = {part for line in lines for part in line.partition.split(",")} - {EVERY_PART}
+    trained_first = sorted(parts, key=lambda part: (part != "train", part))
+    return combinations(trained_first, min(2 if relation == "replace_one" else 1, len(parts)))
+
+
+def _mu(figures: Cost | StatedSpend, delta: float) -> float:
+    """mu; where the spends are not Gaussian, the Gaussian mu of the same epsilon, near enough for a picture."""
+    return gdp.mu(figures.epsilon, delta) if figures.mu is None else figures.mu
+
+
+def _name(line: StatedSpend) -> str:
+    if line.superseded:
+        return "earlier versions"
+    if line.rule == "run_trial":
+        return "trial scores" if line.label == "score" else f"rung {int(line.wildcards['rung']) + 1}"
+    return {
+        "estimate_mean": "feature mean",
+        "estimate_covariance": "feature covariance",
+        "estimate_statistics": "feature statistics",
+        "train_final": "final training",
+        "private_search": "private search",
+        "evaluate": "test count",
+    }[line.rule]
+
+
+def _order(name: str) -> tuple[int, int]:
+    """The features' mean, covariance and statistics first, then the rungs as they are climbed, then the rest as COLOURS has it."""
+    if name not in COLOURS:
+        return 1, int(name.removeprefix("rung "))
+    place = list(COLOURS).index(name)
+    return (0 if name.startswith("feature") else 2), place
+
+
+def _colours(names: Sequence[str]) -> dict[str, str]:
+    """Rungs from light to dark blue."""
+    rungs = [name for name in names if name not in COLOURS]
+    blues = {name: colormaps["Blues"](0.4 + 0.5 * (k + 1) / len(rungs)) for k, name in enumerate(rungs)}
+    return {name: COLOURS.get(name) or to_hex(blues[name]) for name in names}
+
+
+def _draw(axes: Axes, place: int, bar: Bar, colours: Mapping[str, str]) -> None:
+    axes.barh(place, 1.0, height=0.7, color=PALE)
+    left = 0.0
+    for name, colour in colours.items():
+        width = bar.shares.get(name, 0.0)
+        if width:
+            axes.barh(place, width, left=left, height=0.7, color=colour, ec="white", lw=0.5)
+            left += width
+    search = sum(width for name, width in bar.shares.items() if name.startswith(SEARCH))
+    note = f"{percent(left)}{f', search {percent(search)}' if search else ''}"
+    axes.annotate(note, (max(left, 1.0), place), (4, 0), textcoords="offset points", va="center", fontsize=9)

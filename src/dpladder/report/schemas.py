@@ -1,0 +1,33 @@
+"""JSON schemas of the documents that people script against, from their dataclasses.
+
+`python -m dpladder.report.schemas` writes them; with `--check` it only says which one is out of step.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from dpladder.config.docs import DIALECT, write
+from dpladder.privacy.statement.documents import PlanDocument, SealedStatement
+from dpladder.report.summary import Summary
+
+DOCUMENTS: dict[str, Any] = {"plan": PlanDocument, "privacy": SealedStatement, "summary": Summary}
+
+
+def generated() -> dict[str, str]:
+    return {f"workflow/schemas/{name}.schema.json": schema(kind) for name, kind in DOCUMENTS.items()}
+
+
+def schema(kind: Any) -> str:
+    return (
+        json.dumps({"$schema": DIALECT, **TypeAdapter(kind).json_schema(mode="serialization")}, indent=2)
+        + "\n"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(write(generated(), sys.argv[1:]))

@@ -1,0 +1,55 @@
+"""What each rung's trials scored, with the noise that was paid to look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.axes import Axes
+
+from dpladder.report.style import (
+    BLUE,
+    GREY,
+    VERMILLION,
+    Document,
+    dots,
+    log_axis,
+    log_limits,
+    noised,
+    panels,
+    percent_axis,
+    plain,
+    r_label,
+    share,
+)
+
+
+def plot_scores(summary: Document, path: Path) -> None:
+    """Score against r, one panel for each rung, with one standard deviation of the selection noise."""
+    rungs = summary["rungs"]
+    with panels(path, len(rungs), most_columns=4) as (figure, grid):
+        grid[0].set_xlim(log_limits(summary["r_range"]))
+        log_axis(grid[0], "x")
+        percent_axis(grid[0].yaxis)
+        for number, (axes, rung) in enumerate(zip(grid, rungs, strict=True)):
+            _draw_rung(axes, rung, number)
+        figure.supxlabel(r_label(summary), fontsize="medium")
+        figure.supylabel(
+            f"score: correct predictions{', noised (± 1 sd)' if noised(summary) else ''}", fontsize="medium"
+        )
+        figure.suptitle(
+            f"{summary['experiment']}, each rung's best in orange", fontsize="medium", x=0.02, ha="left"
+        )
+
+
+def _draw_rung(axes: Axes, rung: Document, number: int) -> None:
+    best = rung["best"]
+    axes.set_title(f"rung {number}, trained at ε = {plain(rung['epsilon'])}")
+    axes.axvline(best["r"], color=VERMILLION, lw=1, alpha=0.4)
+    scored = [(trial, share(trial)) for trial in rung["trials"]]
+    for trial, score in scored:
+        axes.errorbar(trial["r"], score, yerr=trial["score_sd"] / trial["counted"], ecolor=GREY)
+        if trial["trial"] == best["trial"]:
+            axes.plot(trial["r"], score, "o", color=VERMILLION, ms=8, zorder=4)
+            axes.annotate(f"r = {plain(best['r'])}", (best["r"], score), (7, 5), textcoords="offset points")
+    points = [(trial["r"], score) for trial, score in scored]
+    dots(axes, points, "o", color=BLUE, ms=5, gid=f"rung-{number}", zorder=3)

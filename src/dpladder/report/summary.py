@@ -1,0 +1,96 @@
+"""results/<experiment>/summary.json: what one experiment found. Its keys are these fields, and its JSON schema follows from
+them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A training in its learner's own words: its rate, or ridge and alpha, and its steps."""
+
+    eta: float | None = None
+    ridge: float | None = None
+    alpha: float | None = None
+    steps: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialFound(Choice):
+    """`score`: correct predictions, noised by `score_sd`, of the `counted` units of the part by declaration."""
+
+    trial: int
+    kappa: float
+    r: float
+    score: float
+    score_sd: float
+    counted: int
+
+
+@dataclass(frozen=True)
+class Best:
+    trial: int
+    r: float
+
+
+@dataclass(frozen=True)
+class RungFound:
+    epsilon: float
+    mu: float
+    trials: tuple[TrialFound, ...]
+    best: Best
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The final model on the test part: noised counts, or exact ones of a source declared public."""
+
+    accuracy: float
+    accuracy_sd: float
+    correct: float
+    total: float
+    sd: float
+    noised: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinalFound(Choice):
+    """One final model. `epsilon` and `mu` with its search, `epsilon_final` and `mu_final` of its own training. `fit`: how r
+    was carried to this total, null where there is nothing to search. `suspect`: what to ask where a score is better than mu
+    allows."""
+
+    target_epsilon: float
+    epsilon: float
+    mu: float | None
+    mu_final: float
+    epsilon_final: float
+    fit: dict[str, Any] | None
+    r_star: float | None
+    kappa_star: float | None
+    sigma: float | None
+    test: Tested
+    suspect: str | None
+    search_share: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """`searches`: what r stands for. `sampling_rate`: of units at
+    each step, 1 for the full batch. `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was
+    searched."""
+
+    experiment: str
+    mode: Literal["release", "research"]
+    lineage: str
+    relation: Literal["add_remove", "replace_one"]
+    delta: float
+    nominal_size: int
+    learner: str
+    searches: Literal["rate", "ridge"] | None
+    sampling_rate: float
+    unit: Literal["kappa", "r"]
+    rungs: tuple[RungFound, ...]
+    targets: tuple[FinalFound, ...]
+    r_range: tuple[float, float]

@@ -1,0 +1,155 @@
+"""What every way to search hyperparameters under a total budget has in common.
+
+A method is a frozen dataclass of public parameters. It declares what the whole search costs, its final weights
+included, and every draw that it will make; then it runs as a generator that asks for trainings and is sent their
+answers. Whoever drives it may so train many searches' askings together. Trainings draw their noise from meters of
+their own; whatever else is random about a search is drawn from the method's meter, because privacy rests on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.learner_sections import Descent, Learner
+from dpladder.config.model import Search
+from dpladder.config.search_sections import PrivateSearch
+from dpladder.learn import score
+from dpladder.learn.interface import Constants, Declaration, Weights
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Counted, Event, mu
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.search.prices import price
+from dpladder.search.space import Space
+
+Mask = NDArray[np.bool_]
+Units = NDArray[np.uint8]
+
+SCORE_SHARE = 0.05  # of a run's mu^2
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a method is told. All of it is public."""
+
+    epsilon: float  # the total, at the constants' delta
+    search: Search
+    constants: Constants
+    share: float = SCORE_SHARE  # of a run's mu^2, for its score
+    # The events that a ledger holds for the search; none: those that the total allows.
+    reserved: tuple[Counted, ...] = ()
+    learner: Learner = field(default_factory=Descent)
+    centred: bool = True  # the features
+
+    @property
+    def space(self) -> Space:
+        """What r is told in."""
+        return Space(self.search, self.learner, self.constants)
+
+    def space_of(self, **changed: str) -> Space:
+        """The same with some keys of the search changed."""
+        return replace(self.space, search=self.search.model_copy(update=changed))
+
+    @property
+    def strength(self) -> float:
+        """n0 mu: the signal of all records beside the noise that hides one of them, whatever the clip."""
+        return self.mu * self.constants.n0 * self.constants.cap / self.constants.moves(1.0)
+
+    @property
+    def delta(self) -> float:
+        return self.constants.delta
+
+    @property
+    def mu(self) -> float:
+        """What the total allows to a single Gaussian release."""
+        return gdp.mu(self.epsilon, self.delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """A training: on which records, and whose correct predictions to count. No mask means all records."""
+
+    r: float
+    mu: float
+    trained: Mask | None = None
+    counted: Mask | None = None
+    share: float = 1.0  # of the nominal size, that is expected in `trained`
+    within: str = "trainings"  # the declared draw whose streams its noise comes from
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Private, both: `correct` always, the weights unless the method's theorem lets them go."""
+
+    weights: Weights
+    correct: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a method puts out, and nothing else. No weights: it made no run."""
+
+    r: float
+    mu: float  # of the training behind the weights
+    weights: Weights | None
+
+
+Asking = Generator[list[Ask], list[Answer], Found]
+
+
+class Method(Protocol):
+    def declare(self, setting: Setting) -> Declaration: ...
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking: ...
+
+
+def alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> Found:
+    """Drives one search to its end."""
+    try:
+        asks = next(asking)
+        while True:
+            asks = asking.send(answer(asks))
+    except StopIteration as done:
+        found: Found = done.value
+        return found
+
+
+def events_of(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
+    """The events that a search may spend."""
+    return setting.reserved or price(section, setting.epsilon, setting.delta, setting.constants.relation)
+
+
+def mu_of(event: Event) -> float:
+    """mu of an event that is Gaussian."""
+    found = mu(event)
+    assert found is not None, "a search's runs are Gaussian"
+    return found
+
+
+def trainings(mu: float, number: int = 1, name: str = "trainings", under: str = "") -> Draw:
+    """Streams for so many trainings of this mu each; under a secret number of runs, those of one run."""
+    shape = () if under else (number,)
+    return Draw(name, "within", shape=shape, sensitivity=mu * math.sqrt(number), under=under)
+
+
+def scores(mu: float, number: int, constants: Constants, name: str = "score") -> Draw:
+    """Noise for so many counts, each of which costs this mu."""
+    moves = constants.moves_count() * math.sqrt(number)
+    return Draw(name, "gaussian", score.noise_scale(mu, constants), (number,), sensitivity=moves)
+
+
+def split(mu: float, share: float) -> tuple[float, float]:
+    """A run's mu for its weights and for its score, which gets this share of mu^2."""
+    score = math.sqrt(share) * mu
+    return gdp.remaining(mu, [score]), score
+
+
+def spread(uniform: float, space: Space, mu: float) -> float:
+    """The r at this place of the range, evenly in its logarithm."""
+    low, high = space.range()
+    return space.r(low * (high / low) ** float(uniform), mu)

@@ -1,0 +1,130 @@
+"""The trainings that searches ask for: many over one pass of the features, each with the noise that it declares."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.learner_sections import Learner
+from dpladder.config.model import Resources, Search
+from dpladder.learn import score
+from dpladder.learn.interface import Constants, Data, Hyper, Weights, plain
+from dpladder.learn.registry import method
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.search.asking import Answer, Ask, Mask
+from dpladder.search.space import hyper_of
+
+WIDE = 32  # trainings that share a pass
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What a search asks for, under a name that no other training of its bench has."""
+
+    name: str
+    ask: Ask
+    learner: Learner
+    search: Search
+
+    @property
+    def hyper(self) -> Hyper:
+        r = None if self.learner.searches is None else self.ask.r
+        return hyper_of(self.learner, self.search, r, self.ask.mu)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all trainings share. `meter` gives each a meter of its own for the draws that it declares."""
+
+    data: Data
+    constants: Constants
+    resources: Resources
+    meter: Callable[[Training, Sequence[Draw]], Meter]
+
+
+def answers(bench: Bench, trainings: Sequence[Training]) -> tuple[list[Answer], Floats]:
+    """Each one's weights and score, and its share of the time. Every core has a batch of its own."""
+    batches = [*_batches(trainings, bench.resources.threads)]
+    found: dict[int, Answer] = {}
+    seconds = np.empty(len(trainings))
+    with ThreadPoolExecutor(bench.resources.threads) as pool:
+        together = pool.map(partial(_together, bench), ([trainings[i] for i in batch] for batch in batches))
+        for batch, (own, spent) in zip(batches, together, strict=True):
+            found |= zip(batch, own, strict=True)
+            steps = np.array([trainings[i].hyper.steps for i in batch])
+            seconds[batch] = spent * steps / steps.sum()
+    return [found[i] for i in range(len(trainings))], seconds
+
+
+def correct(heads: Sequence[Weights], data: Data) -> NDArray[np.int64]:
+    """How many predictions of each head are right. Linear ones are told in one pass."""
+    features, labels = data.features, data.labels
+    if any(len(head) > 1 for head in heads):
+        return np.array([score.correct_count(head, features, labels) for head in heads])
+    found = np.zeros(len(heads), np.int64)
+    for place in range(0, len(heads), WIDE):
+        layers = [layer for (layer,) in heads[place : place + WIDE]]
+        for start in range(0, len(labels), score.CHUNK):
+            part = slice(start, start + score.CHUNK)
+            logits = score.logits((np.concatenate(layers),), plain(features, part))
+            chosen = logits.reshape(len(logits), len(layers), -1).argmax(axis=2)
+            found[place : place + WIDE] += (chosen == labels[part, None]).sum(axis=0)
+    return found
+
+
+def _batches(trainings: Sequence[Training], cores: int) -> Iterator[list[int]]:
+    """Places of those that read the same records. A batch is as long as its longest, so like lengths go together; the
+    longest first, so that cores end together."""
+    wide = min(WIDE, math.ceil(len(trainings) / cores))
+    groups: dict[Hashable, list[int]] = {}
+    for place, training in enumerate(trainings):
+        ask = training.ask
+        groups.setdefault((id(ask.trained), id(ask.counted), ask.share, training.learner), []).append(place)
+    for group in groups.values():
+        group.sort(key=lambda place: -trainings[place].hyper.steps)
+        yield from (group[start : start + wide] for start in range(0, len(group), wide))
+
+
+def _together(bench: Bench, trainings: Sequence[Training]) -> tuple[list[Answer], float]:
+    """Trained as a release would be, each with the noise that it declares, and on one core."""
+    began = time.perf_counter()
+    ask, learner = trainings[0].ask, trainings[0].learner
+    module, hypers = method(learner.name), [training.hyper for training in trainings]
+    constants = replace(bench.constants, n0=max(1, round(ask.share * bench.constants.n0)))
+    data = _some(bench.data, ask.trained)
+    share = {"threads": 1, "mem_mb": max(1, bench.resources.mem_mb // bench.resources.threads)}
+    resources = bench.resources.model_copy(update=share)
+    meters = [
+        bench.meter(training, module.declare(learner, hyper, constants).draws)
+        for hyper, training in zip(hypers, trainings, strict=True)
+    ]
+    heads: list[Weights]
+    together = module.train_many
+    if together is not None:
+        many = together(data, hypers, learner, constants, meters, resources)
+        heads = [(head.copy(),) for head in many]  # whoever keeps one must not keep all
+    else:
+        heads = [
+            module.train(data, hyper, learner, constants, meter, resources)
+            for hyper, meter in zip(hypers, meters, strict=True)
+        ]
+    for meter in meters:
+        meter.close()
+    counts = correct(heads, _some(bench.data, ask.counted))
+    found = [Answer(head, int(count)) for head, count in zip(heads, counts, strict=True)]
+    return found, time.perf_counter() - began
+
+
+def _some(data: Data, mask: Mask | None) -> Data:
+    if mask is None:
+        return data
+    units = None if data.units is None else data.units[mask]
+    return replace(data, features=data.features[mask], labels=data.labels[mask], units=units)

@@ -1,0 +1,1 @@
+"""Private selection whose runs look where earlier ones did well (Wang et al. 2023)."""

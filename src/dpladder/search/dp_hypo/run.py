@@ -1,0 +1,81 @@
+"""DP-HyPO (Wang et al. 2023, Algorithms 1 and 2): private selection whose runs look where earlier runs did well.
+
+A Gaussian process proposes the next r. Its density over the uniform prior is kept within public bounds, which is what
+bounds the cost: (2 + shape) log(high/low) of epsilon for runs of pure DP. Assumes what private selection assumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpladder.config.search_sections import DpHypo
+from dpladder.learn.interface import Declaration
+from dpladder.privacy.accounting.events import Counted
+from dpladder.privacy.accounting.selection import Lean
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.meter import Meter
+from dpladder.search.asking import Answer, Ask, Asking, Setting, Units, spread
+from dpladder.search.secret_runs import Chance, best, budget, draws, selected, toss
+
+CELLS = 48  # places in log r between which a proposal chooses
+LENGTH = 0.15  # over which scores are alike, as a share of the range
+SHARPNESS = (
+    3.0  # of the wish to look where the process believes scores to be high, in their standard deviations
+)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A small total hardly lets a proposal lean at all."""
+
+    section: DpHypo
+
+    def declare(self, setting: Setting) -> Declaration:
+        event = selected(self.section, setting)
+        return Declaration((Counted(event),), draws(budget(event, setting)))
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        event = selected(self.section, setting)
+        plan, lean = budget(event, setting), Lean(event.low, event.high)
+        chance = toss(event, plan, self.section.padded, meter)
+        cells: list[int] = []
+        asks: list[Ask] = []
+        answers: list[Answer] = []
+        for place in chance.places:
+            density = proposal(beliefs(cells, answers, chance, plan.scale), lean)
+            cells.append(int(np.searchsorted(np.cumsum(density) / density.sum(), place * (1 - 1e-12))))
+            r = spread((cells[-1] + 0.5) / CELLS, setting.space, plan.weights)
+            asks.append(Ask(r, plan.weights))
+            answers += yield asks[-1:]
+        return best(asks, answers, chance, setting)
+
+
+def beliefs(cells: Sequence[int], answers: Sequence[Answer], chance: Chance, scale: float) -> Floats:
+    """Upper confidence bounds of the scores in each cell, in standard deviations of those seen."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF
+
+    if len(answers) < 2:
+        return np.zeros(CELLS)
+    scores = chance.scores(answers)
+    sd = float(scores.std()) or scale  # two noised counts may be equal on their grid
+    process = GaussianProcessRegressor(RBF(LENGTH), alpha=(scale / sd) ** 2 + 1e-6, optimizer=None)
+    process.fit(np.divide(cells, CELLS)[:, None], (scores - scores.mean()) / sd)
+    mean, spread_out = process.predict(np.arange(CELLS)[:, None] / CELLS, return_std=True)
+    bounds: Floats = mean + spread_out
+    return bounds
+
+
+def proposal(wished: Floats, lean: Lean) -> Floats:
+    """Densities over the uniform prior, of mean 1 and within the bounds, higher where more is wished for."""
+    weights = np.exp(SHARPNESS * (wished - wished.max()))
+    low, high = lean.low - weights.max(), lean.high
+    while True:  # the shift at which the clipped densities have mean 1
+        shift = (low + high) / 2
+        densities: Floats = np.clip(weights + shift, lean.low, lean.high)
+        if not low < shift < high or abs(densities.mean() - 1) < 1e-12:
+            return densities
+        low, high = (low, shift) if densities.mean() > 1 else (shift, high)

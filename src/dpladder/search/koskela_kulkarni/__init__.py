@@ -1,0 +1,1 @@
+"""Private selection on a secret subset (Koskela & Kulkarni 2023)."""

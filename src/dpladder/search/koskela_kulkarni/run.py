@@ -1,0 +1,56 @@
+"""Private selection on a random subset, the final training on the rest or on everything (Koskela & Kulkarni 2023).
+
+Assumes add_remove, that the subset stays secret, and what private selection assumes. The best r grows in proportion to
+the number of records, as a sum's signal does beside its noise, so the winner's r is scaled by the ratio of sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dpladder.config.search_sections import KoskelaKulkarni
+from dpladder.learn.interface import Declaration
+from dpladder.privacy.accounting.events import Counted, SubsetSelect
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.search.asking import Ask, Asking, Found, Setting, Units, events_of, mu_of, spread, trainings
+from dpladder.search.secret_runs import best, budget, draws, toss
+
+
+@dataclass(frozen=True)
+class Way:
+    """`apart`: the final training sees the rest alone (variant 1), else everything (variant 2)."""
+
+    section: KoskelaKulkarni
+
+    def declare(self, setting: Setting) -> Declaration:
+        events = events_of(self.section, setting)
+        selected = _selected(events)
+        plan = budget(selected.tuning, setting)
+        return Declaration(
+            events,
+            (
+                Draw("subset", "mask", self.section.share),
+                *draws(plan),
+                trainings(mu_of(selected.final), name="final"),
+            ),
+        )
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        selected = _selected(self.declare(setting).events)
+        plan, mu, share = budget(selected.tuning, setting), mu_of(selected.final), selected.probability
+        subset = meter.mask("subset", units)
+        chance = toss(selected.tuning, plan, self.section.padded, meter)
+        rest = 1 - share if selected.apart else 1.0
+        finals = [spread(place, setting.space, mu) for place in chance.places]
+        smaller = [setting.space.clamp(r * share / rest) for r in finals]
+        asks = [Ask(r, plan.weights, subset, subset, share) for r in smaller]
+        answers = (yield asks) if asks else []
+        won = best([replace(ask, r=r) for ask, r in zip(asks, finals, strict=True)], answers, chance, setting)
+        [answer] = yield [Ask(won.r, mu, ~subset if selected.apart else None, None, rest, "final")]
+        return Found(won.r, mu, answer.weights)
+
+
+def _selected(events: tuple[Counted, ...]) -> SubsetSelect:
+    [selected] = events
+    assert isinstance(selected.event, SubsetSelect)
+    return selected.event

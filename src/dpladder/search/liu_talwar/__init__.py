@@ -1,0 +1,1 @@
+"""Runs until a coin says stop (Liu & Talwar 2019)."""

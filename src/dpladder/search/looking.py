@@ -1,0 +1,74 @@
+"""The price of looking: which trials a total should buy, if any.
+
+Trials cost the final training some of its budget, and their noised scores say the more about the best step the stronger
+the signal is: the strength, n0 times mu, of all records beside the noise that hides one of them. What a sweep gains on
+public data of each strength is simulated beforehand (`python tests/benchmarks/price_looks.py`, which writes the table
+here), noise of the scores included. Nothing private is asked.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+TABLE = "looks.csv"
+
+
+@dataclass(frozen=True)
+class Look:
+    """A rung: trials that each take this part of the total's mu^2, their scores included."""
+
+    trials: int
+    part: float
+
+
+@dataclass(frozen=True)
+class Bought:
+    """What pays at a strength, and test accuracy with and without it on public data, on average over them."""
+
+    centred: bool
+    strength: float
+    rungs: tuple[Look, ...]
+    share: float  # of a trial's mu^2, for its score
+    blind: float
+    gained: float
+
+    @property
+    def spent(self) -> float:
+        """Share of mu^2."""
+        return math.fsum(rung.trials * rung.part for rung in self.rungs)
+
+
+def bought(strength: float, centred: bool) -> Bought:
+    """The line of the table that is nearest, by ratio. Less is known of features that were not centred (prior.py)."""
+    own = [line for line in table() if line.centred == centred]
+    return min(own, key=lambda line: abs(math.log(line.strength / strength)))
+
+
+@cache
+def table() -> tuple[Bought, ...]:
+    with resources.files("dpladder.search").joinpath(TABLE).open(encoding="utf-8") as file:
+        return tuple(
+            Bought(
+                centred=line["centred"] == "yes",
+                strength=float(line["strength"]),
+                rungs=rungs(line["rungs"]),
+                share=float(line["share"]),
+                blind=float(line["blind"]),
+                gained=float(line["gained"]),
+            )
+            for line in csv.DictReader(file)
+        )
+
+
+def rungs(text: str) -> tuple[Look, ...]:
+    """From `3 x 0.01 + 3 x 0.02`."""
+    parts = [part.split(" x ") for part in text.split(" + ")] if text else []
+    return tuple(Look(int(trials), float(part)) for trials, part in parts)
+
+
+def written(rungs: tuple[Look, ...]) -> str:
+    return " + ".join(f"{rung.trials} x {rung.part:g}" for rung in rungs)

@@ -1,0 +1,1 @@
+"""The best of trainings of equal budgets."""

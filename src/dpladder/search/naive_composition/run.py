@@ -1,0 +1,47 @@
+"""Trainings of equal budgets, of which the best is put out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpladder.config import search_sections
+from dpladder.learn.interface import Declaration
+from dpladder.privacy.release.meter import Meter
+from dpladder.search.asking import (
+    Ask,
+    Asking,
+    Found,
+    Setting,
+    Units,
+    events_of,
+    mu_of,
+    scores,
+    split,
+    trainings,
+)
+from dpladder.search.space import draw
+
+
+@dataclass(frozen=True)
+class Way:
+    """Trainings at mu / sqrt(runs) each, spread over the range; all could be published, the best one is."""
+
+    section: search_sections.NaiveComposition
+
+    def declare(self, setting: Setting) -> Declaration:
+        [training] = events = events_of(self.section, setting)
+        trained, scored = split(mu_of(training.event), setting.share)
+        runs = self.section.runs
+        return Declaration(events, (scores(scored, runs, setting.constants), trainings(trained, runs)))
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        [training] = self.declare(setting).events
+        space = setting.space_of(draw="stratified", prior="none")
+        mu, _ = split(mu_of(training.event), setting.share)
+        places = [draw(space, mu, setting.epsilon, 0, run) for run in range(self.section.runs)]
+        asks = [Ask(r, mu) for _, r in places]
+        answers = yield asks
+        best = int(np.argmax(meter.publish("score", [answer.correct for answer in answers])))
+        return Found(asks[best].r, mu, answers[best].weights)

@@ -1,0 +1,1 @@
+"""The best of a secret, random number of runs (Papernot & Steinke 2022)."""

@@ -1,0 +1,69 @@
+"""Where the best kappa lies before any score is seen: log-normal, by learner, as public data have it. dp_gd's is fitted to
+five data sets, those of learners that precondition to two (digits, mixture); all others take dp_gd's.
+
+It hangs on whether features were centred: with their mean still in them, less of a record's length tells classes apart, and
+about twice the noise is worth its larger steps. The figures are fitted by `python tests/benchmarks/fit_prior.py`, which writes them here.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from statistics import NormalDist
+
+from dpladder.config.learner_sections import Learner
+from dpladder.config.model import Search
+
+TABLE = "priors.csv"
+DEFAULT = "dp_gd"
+REACH = (
+    4.0  # the range goes so far beyond the median, at least: learners that precondition have theirs far below
+)
+
+
+@dataclass(frozen=True)
+class Belief:
+    """log kappa is Gaussian around log `median`; `factor` is one deviation."""
+
+    median: float
+    factor: float
+
+    def at(self, share: float, wider: float = 1.0) -> float:
+        """The kappa below which this share of the prior lies, of one so much wider."""
+        return self.median * self.factor ** (wider * NormalDist().inv_cdf(share))
+
+    def log_density(self, kappa: float) -> float:
+        """Up to a constant."""
+        return -0.5 * (math.log(kappa / self.median) / math.log(self.factor)) ** 2
+
+
+def belief(learner: str, search: Search) -> Belief:
+    """The prior that the config names. Where nothing was settled (plan/settle.py), that of centred features."""
+    return Belief(*search.expected) if search.expected else of_learner(learner, centred=True)
+
+
+def expecting(search: Search, learner: Learner, centred: bool) -> Search:
+    """The search with the prior filled in that its learner has on such features, where it was left to them."""
+    if search.expected or search.prior != "lognormal" or search.unit != "kappa" or learner.searches is None:
+        return search
+    held, (low, high) = of_learner(learner.name, centred), search.kappa
+    reach = (min(low, held.median / REACH), max(high, held.median * REACH))
+    return search.model_copy(update={"expected": (held.median, held.factor), "kappa": reach})
+
+
+def of_learner(learner: str, centred: bool) -> Belief:
+    known = fitted()
+    return known.get((learner, centred), known[DEFAULT, centred])
+
+
+@cache
+def fitted() -> Mapping[tuple[str, bool], Belief]:
+    with resources.files("dpladder.search").joinpath(TABLE).open(encoding="utf-8") as file:
+        return {
+            (line["learner"], line["centred"] == "yes"): Belief(float(line["median"]), float(line["factor"]))
+            for line in csv.DictReader(file)
+        }

@@ -1,0 +1,1 @@
+"""Candidates tested on models of disjoint parts (Ding & Wu 2022)."""

@@ -1,0 +1,114 @@
+"""Propose, test, and double the step (Ding & Wu 2022): AboveThreshold over models of disjoint parts of the data.
+
+Every candidate trains on each of `parts` random parts, and its utility is the mean accuracy over parts on records set
+aside. One record moves one part's model, or one record of those set aside: the utility moves by 1/parts. A round asks by
+AboveThreshold (Dwork & Roth 2014, Algorithm 1) for a candidate that beats the level by the step. A hit raises the level
+and doubles the step, a miss resets the step, a miss of the smallest step ends. The published bound counts the rounds
+that were used, which depends on the data; here the most that can be is charged, and a cap enforces it.
+
+A round's noise on the mean is about 4 / (parts * epsilon0): unless parts * epsilon0 is some 100, it drowns the utilities
+and the choice is a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpladder.config.search_sections import ProposeTest
+from dpladder.learn.interface import Declaration
+from dpladder.privacy.accounting.events import Booked, Counted, Exponential
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.search.asking import Ask, Asking, Found, Mask, Setting, Units, events_of, mu_of, trainings
+from dpladder.search.space import draw
+
+
+@dataclass(frozen=True)
+class Way:
+    """Candidates that are tested on parts, and the final training at the last one that passed."""
+
+    section: ProposeTest
+
+    def declare(self, setting: Setting) -> Declaration:
+        training, tests = events_of(self.section, setting)
+        rounds = rounds_in(tests)
+        section, moves, epsilon0 = self.section, self._sensitivity(setting), rounds.epsilon
+        shares = [section.aside, *(1 / (section.parts - part) for part in range(section.parts - 1))]
+        masks = tuple(Draw(f"part {index}", "mask", share) for index, share in enumerate(shares))
+        # Dwork & Roth 2014, Theorem 3.23: half of a round's epsilon for its level, and half for all of its utilities, of
+        # which two neighbours' comparisons with the level differ by twice what one of them moves.
+        level = Draw("level", "laplace", 2 * moves / epsilon0, (rounds.count,), 1, moves, under="rounds")
+        shape = (rounds.count, section.candidates)
+        utility = Draw("utility", "laplace", 4 * moves / epsilon0, shape, 1, 2 * moves, under="rounds")
+        # The parts' models are seen through the utilities alone, so what they draw costs nothing by itself.
+        parts, final = Draw("parts", "within"), trainings(mu_of(training.event), name="final")
+        return Declaration((training, tests), (*masks, level, utility, parts, final))
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        declared, section = self.declare(setting), self.section
+        masks = [draw for draw in declared.draws if draw.distribution == "mask"]
+        mu = mu_of(declared.events[0].event)
+        aside, *parts = _deal([meter.mask(mask.name, units) for mask in masks])
+        space = setting.space_of(draw="stratified", prior="none")
+        candidates = [draw(space, mu, setting.epsilon, 0, number)[1] for number in range(section.candidates)]
+        share = (1 - section.aside) / section.parts
+        # A part's sums are as noisy, for their size, as those of the final training will be.
+        asks = [Ask(r, mu / share, part, aside, share, "parts") for part in parts for r in candidates]
+        answers = yield asks
+        correct = np.reshape([answer.correct for answer in answers], (section.parts, section.candidates))
+        utilities = np.minimum(correct / (section.aside * setting.constants.n0), 1.0).mean(axis=0)
+        count = rounds_in(declared.events[1]).count
+        tried = (count, section.candidates)
+        levels = meter.publish("level", np.zeros(count))
+        noised = meter.publish("utility", np.broadcast_to(utilities, tried))
+        r = candidates[climb(noised, levels, 1 / setting.constants.classes, section.step)]
+        [answer] = yield [Ask(r, mu, within="final")]
+        return Found(r, mu, answer.weights)
+
+    def _sensitivity(self, setting: Setting) -> float:
+        """One unit: its part's model, or its records among those set aside, whichever moves the mean more."""
+        constants, section = setting.constants, self.section
+        return constants.moves(max(1 / (section.parts * constants.cap), 1 / (section.aside * constants.n0)))
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Rounds of tests that are each epsilon-DP."""
+
+    epsilon: float
+    count: int
+
+
+def rounds_in(tests: Counted) -> Rounds:
+    """The rounds that a search may spend on."""
+    assert isinstance(tests.event, Booked)
+    [rounds] = tests.event.events
+    assert isinstance(rounds.event, Exponential)
+    return Rounds(rounds.event.epsilon, rounds.count)
+
+
+def climb(noised: Floats, levels: Floats, start: float, step: float) -> int:
+    """The last candidate that beat its threshold; the first one if none did."""
+    chosen, level, ahead = 0, start, step
+    for utilities, noise in zip(noised, levels, strict=True):
+        above = np.flatnonzero(utilities > level + ahead + noise)
+        if len(above):
+            chosen, level, ahead = int(above[0]), level + ahead, 2 * ahead
+        elif ahead > step:
+            ahead = step
+        else:
+            break
+    return chosen
+
+
+def _deal(masks: Sequence[Mask]) -> list[Mask]:
+    """Disjoint parts: each mask takes from what those before it left, and the last part is what is left over."""
+    left = np.ones_like(masks[0])
+    dealt = []
+    for mask in masks:
+        dealt.append(left & mask)
+        left = left & ~mask
+    return [*dealt, left]

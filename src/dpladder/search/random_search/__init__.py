@@ -1,0 +1,1 @@
+"""One training at a random r."""

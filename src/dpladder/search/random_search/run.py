@@ -1,0 +1,29 @@
+"""A single training at a random r, with the whole budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpladder.config import search_sections
+from dpladder.learn.interface import Declaration
+from dpladder.privacy.release.meter import Meter
+from dpladder.search.asking import Ask, Asking, Found, Setting, Units, events_of, mu_of, trainings
+from dpladder.search.space import draw
+
+
+@dataclass(frozen=True)
+class Way:
+    """One training at a random r. It looks at nothing, so its draw of r is public."""
+
+    section: search_sections.RandomSearch
+
+    def declare(self, setting: Setting) -> Declaration:
+        [training] = events = events_of(self.section, setting)
+        return Declaration(events, (trainings(mu_of(training.event)),))
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        [training] = self.declare(setting).events
+        space, mu = setting.space_of(draw=self.section.law), mu_of(training.event)
+        _, r = draw(space, mu, setting.epsilon, 0, 0)
+        [answer] = yield [Ask(r, mu)]
+        return Found(r, mu, answer.weights)

@@ -1,0 +1,124 @@
+"""Private selection: the best of a secret number of runs (Liu & Talwar 2019; Papernot & Steinke 2022, Algorithm 1).
+
+Assumes that nobody learns the number of runs, the losers, their scores, or how long they took: all runs belong in one
+job with one output. Each run draws its r for itself, in secret. Public draws in public order would tell which run won.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpladder.config.search_sections import SecretRuns
+from dpladder.learn import score
+from dpladder.learn.interface import Declaration
+from dpladder.privacy.accounting import selection
+from dpladder.privacy.accounting.draws import Draw
+from dpladder.privacy.accounting.events import Counted, RepeatAndSelect
+from dpladder.privacy.accounting.selection import Runs
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.publish import Noise
+from dpladder.search.asking import (
+    Answer,
+    Ask,
+    Asking,
+    Found,
+    Setting,
+    Units,
+    events_of,
+    mu_of,
+    split,
+    spread,
+    trainings,
+)
+
+
+@dataclass(frozen=True)
+class RandomRuns:
+    """By the law of the section: logarithmic, geometric (Liu & Talwar's stopping by a coin), or Poisson."""
+
+    section: SecretRuns
+
+    def declare(self, setting: Setting) -> Declaration:
+        event = selected(self.section, setting)
+        return Declaration((Counted(event),), draws(budget(event, setting)))
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        event = selected(self.section, setting)
+        plan = budget(event, setting)
+        chance = toss(event, plan, self.section.padded, meter)
+        asks = [Ask(spread(place, setting.space, plan.weights), plan.weights) for place in chance.places]
+        answers = (yield asks) if asks else []
+        return best(asks, answers, chance, setting)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What each run may spend on its weights, the noise of its score and what a unit moves that by, and where the number
+    of runs is cut off."""
+
+    weights: float
+    scale: float
+    moves: float
+    limit: int
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """A selection's own randomness, drawn before its first run. `places` are those where it trains, of which the first
+    `number` count: the secret number. Padded, it trains at all there may ever be."""
+
+    number: int
+    places: Floats
+    noise: Noise
+    ties: Floats
+
+    def scores(self, answers: Sequence[Answer]) -> Floats:
+        """The noised counts of the runs so far."""
+        counts = np.array([answer.correct for answer in answers], np.float64)
+        found: Floats = self.noise.onto(counts, self.noise.values[: len(counts)])
+        return found
+
+
+def selected(section: SecretRuns, setting: Setting) -> RepeatAndSelect:
+    """The one event of the whole selection."""
+    [counted] = events_of(section, setting)
+    assert isinstance(counted.event, RepeatAndSelect)
+    return counted.event
+
+
+def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
+    weights, counted = split(mu_of(event.event), setting.share)
+    assert event.limit is not None, "a search declares where it cuts its runs off"
+    constants = setting.constants
+    return Budget(weights, score.noise_scale(counted, constants), constants.moves_count(), event.limit)
+
+
+def draws(plan: Budget) -> tuple[Draw, ...]:
+    """Enough for the longest selection, always: how many are used must not show."""
+    return (
+        Draw("runs", "uniform"),
+        Draw("place", "uniform", shape=(plan.limit,)),
+        Draw("score", "gaussian", plan.scale, (plan.limit,), sensitivity=plan.moves, under="runs"),
+        Draw("tie", "uniform", shape=(plan.limit,)),
+        trainings(plan.weights, under="runs"),
+    )
+
+
+def toss(event: RepeatAndSelect, plan: Budget, padded: bool, meter: Meter) -> Chance:
+    runs = Runs(event.mean, event.shape)
+    number = selection.number(float(meter.uniform("runs")), runs, plan.limit)
+    places, noise = meter.uniform("place"), meter.noise("score", (plan.limit,))
+    return Chance(number, places if padded else places[:number], noise, meter.uniform("tie"))
+
+
+def best(asks: Sequence[Ask], answers: Sequence[Answer], chance: Chance, setting: Setting) -> Found:
+    """The run with the highest noised count. Equal ones are ranked at random: the theorems assume no ties."""
+    if not chance.number:
+        return Found(spread(0.5, setting.space, setting.mu), 0.0, None)
+    scores = chance.scores(answers[: chance.number])
+    won = int(np.lexsort((chance.ties[: chance.number], scores))[-1])
+    return Found(asks[won].r, asks[won].mu, answers[won].weights)

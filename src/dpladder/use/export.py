@@ -1,0 +1,73 @@
+"""A model as a folder that needs no dpladder: tensors, a plain torch module, and a model card."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+from dpladder.errors import BadInput
+from dpladder.network.public import BUNDLED, model_of
+from dpladder.use import standalone
+from dpladder.use.card import card
+from dpladder.use.model import Model
+
+Form = Literal["torch", "huggingface"]
+
+
+def export(model: Model, folder: Path, form: Form) -> None:
+    """For Hugging Face the same folder, whose card begins with what its site reads."""
+    from safetensors.torch import save_file
+
+    if model.features.layers:
+        raise BadInput(
+            "features.layers taps the network at several blocks, which a plain module cannot: use dpladder predict."
+        )
+    if model.features.until:
+        raise BadInput(
+            "a model that was trained above features.until goes on from activations, which a plain module cannot yet: use "
+            "dpladder predict."
+        )
+    if model.features.takes == "texts":
+        raise BadInput("a model of texts cannot be exported as a plain module yet: use dpladder predict.")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise BadInput(f"{folder} is there already. Name a new folder.")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(_config(model), indent=2) + "\n", "utf-8")
+    save_file(_state(model), folder / "model.safetensors")
+    shutil.copyfile(standalone.__file__, folder / "model.py")
+    (folder / "README.md").write_text(card(model, form == "huggingface"), "utf-8")
+
+
+def _config(model: Model) -> dict[str, Any]:
+    features, network = model.features, model.network
+    name = None if features.model == "none" else BUNDLED.get(features.model, features.model)
+    return {
+        "architecture": name,
+        "image_size": features.image_size,
+        "classes": list(model.classes),
+        "width": network["width"],
+        "normalize": features.normalize,
+        "dtype": features.dtype,
+        "centred": model.map.mean is not None,
+        "radius": model.map.radius,
+        "length": model.map.length,
+        "constant": model.map.constant,
+        "exact": model.map.exact,
+    }
+
+
+def _state(model: Model) -> dict[str, Any]:
+    import torch
+
+    mean = torch.zeros(model.network["width"], dtype=torch.float64)
+    if model.map.mean is not None:
+        mean = torch.from_numpy(model.map.mean.copy())
+    head = {f"head.{place}": torch.from_numpy(layer.copy()) for place, layer in enumerate(model.weights)}
+    network = {} if model.features.model == "none" else model_of(model.features).state_dict()
+    return {
+        "mean": mean,
+        **head,
+        **{f"network.{name}": tensor.contiguous() for name, tensor in network.items()},
+    }

@@ -1,0 +1,245 @@
+"""A final model with all that its predictions take: three lines in a notebook.
+
+    import dpladder
+    model = dpladder.load("results/main/final/1/weights.safetensors")
+    model.predict(["cat.jpg", "dog.jpg"]).labels
+
+Records go the way that they went in the workflow, through the same functions: so predictions are those that `evaluate`
+counts, to the last bit on the same kind of processor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.learner_sections import learner_of
+from dpladder.config.model import Features
+from dpladder.config.section import restored
+from dpladder.data.backbones import encoder
+from dpladder.data.cache import network_behind
+from dpladder.data.centre import Map
+from dpladder.data.encoders import Encoder
+from dpladder.data.extract import WORDS, Check, encode, load_content
+from dpladder.data.inputs import open_inputs
+from dpladder.data.parallel import cores
+from dpladder.data.progress import progress
+from dpladder.data.sources import Files, Source, bytes_of, text_bytes
+from dpladder.errors import BadInput
+from dpladder.learn import score
+from dpladder.learn import weights as files
+from dpladder.learn.interface import Constants, Weights
+from dpladder.learn.registry import method
+from dpladder.privacy.statement.documents import Statement
+from dpladder.privacy.statement.page import first_line
+
+Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix of features
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """`probabilities`: a row per record, a column per class; nan where a record cannot be read, and `problems` says why."""
+
+    classes: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    problems: tuple[str | None, ...]
+
+    @property
+    def labels(self) -> list[str | None]:
+        best = np.nan_to_num(self.probabilities).argmax(axis=1)
+        found = zip(best, self.problems, strict=True)
+        return [None if problem else self.classes[place] for place, problem in found]
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """`facts`: all that the file says of itself; `privacy`: what the statement beside it says, where there is one."""
+
+    path: Path
+    weights: Weights
+    map: Map
+    features: Features
+    classes: tuple[str, ...]
+    facts: Mapping[str, Any]
+    privacy: Mapping[str, Any] | None
+    threads: int
+
+    @property
+    def network(self) -> Mapping[str, Any]:
+        """The public network, by the facts that its outputs follow from."""
+        found: Mapping[str, Any] = self.facts["inference"]["network"]
+        return found
+
+    def predict(self, inputs: Inputs) -> Predictions:
+        """The probability of each class, for each record."""
+        rows, problems = self._rows(self._source(inputs))
+        logits = self.logits(rows)
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        odds /= odds.sum(axis=1, keepdims=True)
+        odds[[place for place, problem in enumerate(problems) if problem]] = np.nan
+        return Predictions(self.classes, odds, tuple(problems))
+
+    def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        """Of features as they are stored."""
+        cut = network_behind(self.network, self.features.weights)
+        if cut is None:
+            return score.logits(self.weights, self.map(rows))
+        learner = learner_of(self.facts["config"]["learner"])
+        constants = Constants(1, len(self.classes), self.network["width"], network=cut)
+        own = method(learner.name).logits(learner, constants)
+        return (own or score.logits)(self.weights, self.map(rows))
+
+    def preprocess(self, inputs: Inputs) -> NDArray[np.float32]:
+        """Records as the head sees them: features, less the mean, at the public length."""
+        return self.map(self._rows(self._source(inputs))[0])
+
+    def predict_file(self, path: Path) -> tuple[Source, Predictions]:
+        """The same for a file or folder, with the source that names its records."""
+        source = self._source(path)
+        return source, self.predict(source)
+
+    def _rows(self, source: Source) -> tuple[NDArray[Any], list[str | None]]:
+        """Stored rows, and what is wrong with each."""
+        network = self._encoder(source)
+        count, size = len(source.labels), network.batch
+        batches = [np.arange(start, min(start + size, count)) for start in range(0, count, size)]
+        rows, checks = [np.empty((0, network.width), self.features.stored)], [np.empty(0, np.uint8)]
+
+        def load(index: int) -> tuple[NDArray[Any], Check]:
+            return load_content(source.read(index), network)
+
+        encoded = encode(network, self.features, load, batches, self.threads)
+        with progress("predicting", count) as advance:
+            for batch, (found, check) in zip(batches, encoded, strict=True):
+                rows.append(found[: len(batch)])
+                checks.append(check[: len(batch)])
+                advance(len(batch))
+        return np.concatenate(rows), [WORDS.get(Check(check)) for check in np.concatenate(checks)]
+
+    def _encoder(self, source: Source) -> Encoder:
+        if self.features.model != "none":
+            held = source.kind if source.kind in ("features", "texts") else "images"
+            if held != self.features.takes:
+                raise BadInput(
+                    f"this model takes {self.features.takes}, which {self.features.model} reads; given were {held}."
+                )
+            return self._network
+        wanted = self.network["transform"], self.network["width"]
+        if (source.kind, source.width) != wanted:
+            loose = {"files": "image files", "texts": "texts"}
+            given = loose.get(source.kind, f"{source.kind} of {source.width}")
+            raise BadInput(
+                f"this model takes {wanted[0]} of {wanted[1]} numbers for each record; given were {given}."
+            )
+        return encoder(self.features, source, self.threads)
+
+    @cached_property
+    def _network(self) -> Encoder:
+        kind: Files = "texts" if self.features.takes == "texts" else "files"
+        found = encoder(self.features, Source(kind, bytes, ()), self.threads)
+        for what in ("weights", "tokenizer"):
+            if found.facts.get(f"{what}_sha256") != self.network.get(f"{what}_sha256"):
+                raise BadInput(
+                    f"the {what} of {self.features.model} at hand are not those that this model was trained with. Give the "
+                    "checkpoint that the config named as features.weights, or the model's own version."
+                )
+        return found
+
+    def _source(self, inputs: Inputs) -> Source:
+        if isinstance(inputs, Source):
+            return inputs
+        if isinstance(inputs, str | Path):
+            columns = self.facts["inference"].get("columns", ())
+            return open_inputs(Path(inputs), columns, self.features.takes == "texts")
+        if isinstance(inputs, np.ndarray) and inputs.ndim == 2 and self.features.model == "none":
+            return Source(
+                "features", lambda index: inputs[index], [None] * len(inputs), width=inputs.shape[1]
+            )
+        if isinstance(inputs, Sequence | np.ndarray):
+            if self.features.takes == "texts":
+                return Source("texts", lambda index: _text(inputs[index]), [None] * len(inputs))
+            return Source("files", lambda index: _content(inputs[index]), [None] * len(inputs))
+        raise BadInput(
+            "give paths, a sequence of images or texts, or for a model without a network a matrix of features."
+        )
+
+
+def _content(image: Any) -> Any:
+    """A path's bytes; bytes, arrays of pixels and what Pillow opened as they are."""
+    return bytes_of(Path(image)) if isinstance(image, str | Path) else image
+
+
+def _text(given: Any) -> Any:
+    """A text itself, or a file's by its `Path`."""
+    return bytes_of(given) if isinstance(given, Path) else text_bytes(given)
+
+
+def load(path: str | Path, network: str | Path | None = None, threads: int | None = None) -> Model:
+    """A final model by its file. `network`: the checkpoint of the public network, where the config named a file."""
+    file = Path(path)
+    weights, mean, facts = files.load_with_mean(file)
+    if "inference" not in facts:
+        raise BadInput(
+            f"{file} is no final model: give results/<experiment>/final/<epsilon>/weights.safetensors."
+        )
+    told, mapped = facts["inference"]["network"], facts["inference"]["map"]
+    if told["weights"] == "local" and network is None:
+        raise BadInput(
+            f"{file} was trained on {told['model']} with a checkpoint of your own: give its path as the network."
+        )
+    known = {name: told[name] for name in ("model", "normalize", "dtype", "batch_size", "layers")} | {
+        "until": told.get("until") or None
+    }
+    features = Features.model_validate_json(
+        json.dumps(
+            known
+            | {
+                "weights": str(network) if network is not None else told["weights"],
+                "normalize": bool(told["normalize"]),
+                "image_size": told["image_size"] or None,
+                **{name: told[name] for name in ("tokens", "pooling") if name in told},
+            }
+        )
+    )
+    return Model(
+        file,
+        weights,
+        Map(mean, mapped["radius"], mapped["length"], mapped["constant"], mapped["exact"]),
+        features,
+        tuple(facts["inference"]["classes"]),
+        facts,
+        _stated(file),
+        threads or cores(),
+    )
+
+
+def _stated(file: Path) -> Mapping[str, Any] | None:
+    """What the statement of the run says of this very file, where the file still lies in the run's results."""
+    for results in file.resolve().parents:
+        statement = results / "privacy.json"
+        if results.name == "results" and statement.is_file():
+            return next(
+                _models(restored(Statement, json.loads(statement.read_text("utf-8"))), results, file), None
+            )
+    return None
+
+
+def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping[str, Any]]:
+    for lineage, dataset in statement.datasets.items():
+        for place, model in dataset.artifacts.items():
+            if (results.parent / place).resolve() == file.resolve():
+                told = {
+                    "lineage": lineage,
+                    "mode": statement.mode,
+                    "delta": statement.delta,
+                    "statement": first_line(statement, lineage),
+                    "joint_epsilon": dataset.epsilon,
+                }
+                yield {**told, **asdict(model)}

@@ -1,0 +1,26 @@
+"""A stage for attacks on the rules, and audits short enough for a fast test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from dpladder.audits.scene import Stage, stage
+from dpladder.privacy.audit import attack
+
+KEY = b"a public key for audits in tests"
+
+
+@pytest.fixture
+def made() -> Iterator[Stage]:
+    with stage(KEY) as found:
+        yield found
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer runs widen every bound by as much; what makes no noise (sensitivity, refusals) is as sharp as ever."""
+    monkeypatch.setattr(attack, "ROUNDS", 120)
+    monkeypatch.setattr(attack, "RUNS", 1200)
+    monkeypatch.setattr(attack, "FEW_RUNS", 100)

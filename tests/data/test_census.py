@@ -1,0 +1,154 @@
+"""The census: it shows the owner what would be read, and stops a run only far from where one person decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dpladder.config.model import Dataset, Split, Unit
+from dpladder.data.census import (
+    LEAST,
+    Census,
+    cannot_be_meant,
+    census,
+    contact_sheet,
+    count_units,
+    looked_into,
+    report,
+)
+from dpladder.data.prepare import Keys, survey
+
+KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
+
+
+def units(count: int) -> np.ndarray:
+    return np.arange(count * 16, dtype=np.int64).astype(np.uint8).reshape(count, 16) ^ _numbers(count)
+
+
+def _numbers(count: int) -> np.ndarray:
+    return np.arange(count, dtype=">u8").repeat(2).view(np.uint8).reshape(count, 16)
+
+
+def stops(*labels: tuple[int, int], more: int = 0) -> bool:
+    """With so many units of each label, and more of which no row is kept."""
+    column = np.concatenate([np.full(count, label, np.int64) for label, count in labels])
+    return cannot_be_meant(units(len(column)), column, len(column) + more)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [(-1, 1000)],
+        [(-1, 501), (0, 250), (1, 250)],
+        [(0, 1000)],
+        [(0, 950), (1, 49)],
+        [(0, LEAST)],
+    ],
+)
+def test_what_is_mostly_lost_or_of_one_class_stops_a_run(labels: list[tuple[int, int]]) -> None:
+    assert stops(*labels)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [(0, 500), (1, 500)],
+        [(-1, 400), (0, 300), (1, 300)],
+        [(0, 950), (1, 50)],
+        [(0, 90), (1, 10)],
+        [(-1, LEAST - 1)],
+        [(0, LEAST - 1)],
+        [(0, 1)],
+    ],
+)
+def test_what_may_be_meant_and_what_is_small_stops_none(labels: list[tuple[int, int]]) -> None:
+    assert not stops(*labels)
+
+
+def test_rows_that_are_not_even_kept_count_as_lost() -> None:
+    assert stops((0, 100), (1, 100), more=800)
+
+
+@pytest.mark.parametrize("sound", [(0, 0), (20, 20), (300, 300), (5000, 5000)])
+@pytest.mark.parametrize("person", [-1, 0, 1])
+def test_one_person_decides_nothing_in_data_as_it_is_meant(sound: tuple[int, int], person: int) -> None:
+    pairs = [*enumerate(sound)]
+    assert stops(*pairs, (-1, 3)) == stops(*pairs, (-1, 3), (person, 1))
+
+
+def test_one_person_of_many_rows_is_one_unit() -> None:
+    assert count_units(np.repeat(units(3), 40, axis=0)) == 3
+    everyone = np.concatenate([np.repeat(units(1), 400, axis=0), units(101)[1:]])
+    labels = np.concatenate([np.full(400, -1), np.tile([0, 1], 50)])
+    assert not cannot_be_meant(everyone, labels, 101)
+
+
+def folders(root: Path, names: list[str], each: int, size: int = 24) -> Path:
+    rng = np.random.default_rng(0)
+    for name in names:
+        (root / name).mkdir(parents=True)
+        for place in range(each):
+            pixels = rng.integers(0, 256, (size, size + 8, 3), np.uint8)
+            Image.fromarray(pixels).save(root / name / f"{place}.png")
+    return root
+
+
+def counted(source: str, **dataset: Any) -> tuple[Census, Any]:
+    found = survey(Dataset(lineage="x", source=source, nominal_size=10, **dataset), KEYS)
+    return looked_into(census(found), found.source), found
+
+
+def test_folders_that_are_no_class_are_named_with_their_counts(tmp_path: Path) -> None:
+    found, _ = counted(f"folder:{folders(tmp_path, ['cat', 'dog'], 5)}", classes=("cat", "retina"))
+    assert found.labels == {"dog": 5}
+    assert sum(count for part in found.parts.values() for count in part.values()) == 5
+    assert len(found.problems["label is not in dataset.classes"]) == 5
+    assert "'dog' is not in dataset.classes: 5 rows" in report(found)
+
+
+def test_images_that_cannot_be_decoded_are_named_with_the_reason(tmp_path: Path) -> None:
+    root = folders(tmp_path, ["cat", "dog"], 3)
+    (root / "cat" / "0.png").write_text("<html>not found</html>")
+    found, _ = counted(f"folder:{root}", classes=("cat", "dog"))
+    assert found.problems == {
+        "image cannot be decoded: cannot identify image file": [str(root / "cat" / "0.png")]
+    }
+    assert "24, 24, 24" in found.sizes
+
+
+def test_paths_that_are_all_wrong_are_as_many_lost_records(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("path,label\n" + "".join(f"no/{i}.png,{i % 2}\n" for i in range(200)))
+    found, seen = counted(f"csv:{tmp_path / 'table.csv'}", classes=2)
+    assert (found.units, found.usable) == (200, 0)
+    assert len(found.problems["file is missing or empty"]) == 200
+    assert cannot_be_meant(np.empty((0, 16), np.uint8), np.empty(0, np.int64), len(seen.units))
+
+
+def test_a_part_that_is_misspelt_counts_among_what_is_lost(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "data.npz", features=np.eye(200), labels=np.arange(200) % 2, splits=["learning"] * 200
+    )
+    found, _ = counted(f"npz:{tmp_path / 'data.npz'}", classes=2, split=Split(rule="given"))
+    assert (found.rows, found.records, found.units, found.usable) == (200, 0, 200, 0)
+
+
+def test_lengths_of_features_and_the_units_of_users_are_told(tmp_path: Path) -> None:
+    features = np.eye(12) * np.arange(12)[:, None]
+    np.savez(tmp_path / "data.npz", features=features, labels=np.arange(12) % 3, users=np.arange(12) // 4)
+    found, _ = counted(f"npz:{tmp_path / 'data.npz'}", classes=3, unit=Unit(by="user", cap=2))
+    assert (found.rows, found.records, found.units) == (12, 6, 3)
+    assert "length of a feature vector, least, median, most: 1, 6, 11" in found.sizes
+    assert found.problems["features are all zero, or not finite"] == [0]
+    assert len(found.problems["over its unit's cap"]) == 6
+
+
+def test_a_contact_sheet_has_a_row_for_every_class_and_one_for_what_counts_as_nothing(tmp_path: Path) -> None:
+    _, found = counted(f"folder:{folders(tmp_path, ['cat', 'dog'], 4)}", classes=("cat", "retina"))
+    sheet = np.asarray(contact_sheet(found, side=32, each=4))
+    assert sheet.shape == (3 * 48, 4 * 32, 3)
+    drawn = [bool((sheet[48 * row + 16 : 48 * (row + 1)] < 255).any()) for row in range(3)]
+    assert drawn == [True, True, False]  # what is no class, cat, and nothing for retina

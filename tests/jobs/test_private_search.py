@@ -1,0 +1,88 @@
+"""The trainings of a private search: each with noise of its own, whatever shares a pass with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpladder.config.learner_sections import learner_of
+from dpladder.config.model import Resources, Search
+from dpladder.errors import Refused
+from dpladder.jobs.private_search import _head, _meters
+from dpladder.learn.interface import Constants, Data
+from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.noise import ResearchNoise
+from dpladder.search.asking import Ask, Found, trainings
+from dpladder.search.bench import Bench, Training, answers
+
+SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))
+CONSTANTS = Constants(n0=300, classes=3, dimension=5)
+NOTHING = Data(
+    np.zeros((300, 5), np.float32), np.zeros(300, np.int64)
+)  # features all zero: noise alone trains
+
+
+DRAWS = (trainings(0.5, under="runs"),)
+
+
+def outer(seed=0):
+    terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
+    return Meter(DRAWS, ResearchNoise(terms, Job("toy", "private_search"), seed))
+
+
+def trained(number, seed=0, threads=1, data=NOTHING, **ask):
+    bench = Bench(data, CONSTANTS, Resources(threads=threads), _meters(outer(seed), DRAWS))
+    asks = [
+        Training(str(place), Ask(8.0, 0.5, **ask), learner_of({"name": "dp_gd"}), SEARCH)
+        for place in range(number)
+    ]
+    return [answer.weights[0] for answer in answers(bench, asks)[0]]
+
+
+def test_every_training_draws_noise_of_its_own():
+    heads = np.stack([head.ravel() for head in trained(40)])
+    assert len(np.unique(heads, axis=0)) == 40
+    between = np.corrcoef(heads)[np.triu_indices(40, 1)]
+    assert abs(between.mean()) < 4 * between.std() / np.sqrt(len(between))
+
+
+def test_noise_hangs_on_the_secret_stream_and_on_nothing_else():
+    assert np.array_equal(trained(5), trained(5))
+    np.testing.assert_allclose(trained(5), trained(5, threads=2), rtol=1e-4, atol=1e-7)
+    assert not np.array_equal(trained(5), trained(5, seed=1))
+
+
+def test_a_training_may_draw_only_what_its_learner_declares():
+    training = Training("0", Ask(8.0, 0.5), learner_of({"name": "dp_gd"}), SEARCH)
+    meter = _meters(outer(), DRAWS)(training, [gaussian("noise", 2.0, 1.0, (3,))])
+    with pytest.raises(Refused, match="differs from the declared"):
+        meter.publish("noise", np.zeros(4))
+
+
+def test_a_training_for_more_than_its_search_declared_is_refused():
+    training = Training("0", Ask(8.0, 0.5), learner_of({"name": "dp_gd"}), SEARCH)
+    with pytest.raises(Refused, match="another mu"):
+        _meters(outer(), DRAWS)(training, [gaussian("noise", 1.0, 1.0, (3,))])
+
+
+def test_the_stream_of_all_trainings_is_taken_once():
+    meter = outer()
+    meter.within("trainings")
+    with pytest.raises(Refused, match="more often than the declared 1"):
+        meter.within("trainings")
+
+
+def test_a_part_without_any_record_trains_on_noise_alone():
+    """A random part may come out empty, and nobody may learn that from a crash."""
+    nobody = np.zeros(300, bool)
+    heads = trained(3, trained=nobody, counted=nobody, share=0.01)
+    assert all(np.isfinite(head).all() and head.any() for head in heads)
+
+
+def test_no_run_at_all_puts_out_a_head_that_knows_nothing():
+    (head,) = _head(Found(1.0, 0.0, None), CONSTANTS)
+    assert head.shape == (3, 5)
+    assert not head.any()

@@ -1,0 +1,199 @@
+"""The wrapper around every script: what it lets out, and what it keeps."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+from pydantic import ValidationError
+
+from dpladder.config.model import Resources
+from dpladder.jobs.task import Task
+from dpladder.plan import stages
+from dpladder.plan.stages import rule_code
+
+CANARY = "canary-4711"
+SCRIPT = """
+import sys
+from types import SimpleNamespace
+from dpladder.errors import Refused
+from dpladder.jobs.task import run
+
+class Named(dict):
+    pass
+
+def work(task):
+    print("said on stdout")
+    print("said on stderr", file=sys.stderr)
+    import os
+    os.write(2, b"said by C code\\n")
+    {body}
+
+run(SimpleNamespace(
+    rule="{rule}", wildcards=Named(experiment="main", part="test"),
+    params=SimpleNamespace(cfg={cfg}, code="{code}"),
+    input=Named(), output=Named(score="results/score.json"), log=["logs/trial.log"], threads=1, resources=Named({resources}),
+), work)
+"""
+
+
+PRIVATE, PUBLIC = "merge_features", "plot_ladder"  # rules that read private files, and that read none
+DIAGNOSTICS = "private/lineage/diagnostics"
+DETAILS = f"{DIAGNOSTICS}/{PRIVATE}-main-test.txt"
+CFG: dict[str, dict[str, object]] = {
+    PRIVATE: {
+        "places": {"diagnostics": DIAGNOSTICS, "features": {"test": "private/features"}, "cache": "private"},
+        "static": "s",
+        "public_parts": [],
+        "few_usable": False,
+    },
+    PUBLIC: {},
+}
+
+
+def job(
+    body: str, folder: Path, rule: str = PRIVATE, resources: str = "mem_mb=100", **other: object
+) -> subprocess.CompletedProcess[str]:
+    said = {"rule": rule, "cfg": CFG[rule], "code": rule_code(rule)} | other
+    return subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(body=body, resources=resources, **said)],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("resources", "gpus"), [("mem_mb=100, gpu=2", 2), ("mem_mb=100", 0)])
+def test_a_job_is_told_how_many_gpus_it_has(tmp_path, resources, gpus):
+    assert job(f"assert task.resources.gpu == {gpus}", tmp_path, resources=resources).returncode == 0
+
+
+def everything_public(folder: Path) -> str:
+    files = [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and "private" not in path.relative_to(folder).parts
+    ]
+    return "".join(f"{path} {path.read_text()}" for path in files)
+
+
+@pytest.mark.parametrize(("rule", "place"), [(PUBLIC, "logs/trial.log"), (PRIVATE, DETAILS)])
+def test_what_a_job_and_its_libraries_say_goes_to_one_place(tmp_path: Path, rule: str, place: str) -> None:
+    done = job("pass", tmp_path, rule)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    said = (tmp_path / place).read_text()
+    assert all(line in said for line in ("said on stdout", "said on stderr", "said by C code"))
+
+
+def test_the_log_of_a_job_that_reads_private_files_holds_none_of_its_output(tmp_path: Path) -> None:
+    assert job("pass", tmp_path).returncode == 0
+    assert (tmp_path / "logs/trial.log").read_text() == ""
+
+
+def test_the_folder_for_details_is_private_from_its_top(tmp_path: Path) -> None:
+    assert job("pass", tmp_path).returncode == 0
+    details = tmp_path / DETAILS
+    assert details.stat().st_mode & 0o777 == 0o600
+    modes = {
+        folder.stat().st_mode & 0o777
+        for folder in details.parents
+        if folder.is_relative_to(tmp_path / "private")
+    }
+    assert modes == {0o700}
+
+
+def test_an_unforeseen_error_of_a_job_that_reads_nothing_private_is_told_in_full(tmp_path: Path) -> None:
+    assert job("raise ValueError('a public figure')", tmp_path, PUBLIC).returncode == 1
+    assert "ValueError: a public figure" in (tmp_path / "logs/trial.log").read_text()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"raise ValueError('{CANARY}')",
+        f"raise KeyboardInterrupt('{CANARY}')",
+        f"sys.exit('{CANARY}')",
+        f"raise RuntimeError from ValueError('{CANARY}')",
+        f"{{}}['{CANARY}']",
+    ],
+)
+def test_an_unforeseen_error_leaves_only_its_type(tmp_path: Path, body: str) -> None:
+    done = job(body, tmp_path)
+    assert done.returncode == 1
+    assert CANARY not in everything_public(tmp_path) + done.stdout + done.stderr
+    (details,) = (tmp_path / DIAGNOSTICS).iterdir()
+    assert CANARY in details.read_text()
+    assert details.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_refusal_is_said_in_full(tmp_path: Path) -> None:
+    done = job("raise Refused('the budget is spent')", tmp_path)
+    assert done.returncode == 1
+    assert (
+        "merge_features (experiment main, part test): the budget is spent"
+        in (tmp_path / "logs/trial.log").read_text()
+    )
+
+
+FULL = "No space left on device"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "open('/dev/full', 'wb', 0).write(b'-')",
+        f"raise RuntimeError('{CANARY}: I/O error: {FULL} (os error 28)')",  # as safetensors puts it
+        f"raise RuntimeError('write failed, {CANARY}, errno = 28, error message = {FULL}')",  # as HDF5 does
+    ],
+)
+def test_a_full_disk_is_called_one(tmp_path: Path, body: str) -> None:
+    assert job(body, tmp_path).returncode == 1
+    said = (tmp_path / "logs/trial.log").read_text()
+    assert FULL in said
+    assert "nothing is charged twice: free space" in said
+    assert CANARY not in everything_public(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["logs/trial.log", DIAGNOSTICS], ids=["log", "details"])
+def test_a_reason_is_told_even_where_nothing_can_be_written_any_more(tmp_path: Path, place: str) -> None:
+    """To the log; to the terminal where the log itself lies on the full disk."""
+    full = tmp_path / (place if place.startswith("logs") else DETAILS)
+    full.parent.mkdir(parents=True)
+    full.symlink_to("/dev/full")
+    done = job("open('/dev/full', 'wb', 0).write(b'-')", tmp_path)
+    assert done.returncode == 1
+    told = done.stderr if place.startswith("logs") else (tmp_path / "logs/trial.log").read_text()
+    assert told.startswith("merge_features (experiment main, part test): ")
+    assert FULL in told
+
+
+def test_every_failure_has_the_same_exit_code(tmp_path: Path) -> None:
+    assert {
+        job(body, tmp_path).returncode for body in ("sys.exit(7)", "raise ValueError", "raise MemoryError")
+    } == {1}
+
+
+def test_a_job_that_spends_runs_only_the_code_that_was_planned(tmp_path: Path) -> None:
+    done = job("print('ran')", tmp_path, code="another")
+    assert done.returncode == 1
+    assert "the package's code changed" in everything_public(tmp_path)
+    assert "ran" not in (tmp_path / DETAILS).read_text()
+
+
+@pytest.mark.parametrize("rule", stages.STAGES)
+def test_a_rule_and_its_function_name_the_same_class(rule: str) -> None:
+    function = getattr(import_module(f"dpladder.jobs.{stages.module_of(rule)}"), rule)
+    assert get_type_hints(function)["task"] == Task[stages.stage_of(rule).reads]
+
+
+def test_a_key_that_a_rule_does_not_read_is_no_part_of_what_it_is_given() -> None:
+    task = Task(PRIVATE, {}, CFG[PRIVATE] | {"few_useable": True}, "", {}, {}, Resources())
+    with pytest.raises(ValidationError, match="few_useable"):
+        task.reads  # noqa: B018, looked up for its error

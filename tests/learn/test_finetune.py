@@ -1,0 +1,276 @@
+"""Fine-tuning: gradients of whole networks against plain autograd, one record at a time; and what it releases."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from dpladder.config.learner_sections import FineTune, Lora
+from dpladder.config.model import Resources
+from dpladder.errors import BadInput, Refused
+from dpladder.learn import score, weights
+from dpladder.learn.dp_finetune import clipping, parts
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.records import load
+from dpladder.learn.registry import method
+from dpladder.network import cut
+from dpladder.network.cut import network_of
+from dpladder.network.facts import Network
+from dpladder.privacy.release.meter import Meter
+
+dp_finetune = method("dp_finetune")
+CPU, ONE = torch.device("cpu"), Resources(threads=1)
+CLASSES, RECORDS = 4, 13
+HYPER = Hyper(eta=0.05, steps=3, mu=0.5, delta0=1e-7)
+CUTS = (
+    ("test_efficientnet", "blocks.2", "random"),
+    ("test_efficientnet", "input", "random"),
+    ("test_vit", "blocks.4", "random"),
+    ("test_vit", "input", "random"),
+    ("efficientnet_lite0", "blocks.5", "bundled"),
+)
+SETS = ("head", "norm_and_bias", "last_block", "all", "lora", ("*.bias", "*conv_dw*", "*attn*"))
+
+
+@cache
+def constants_of(name: str, until: str, weights: str = "random") -> Constants:
+    network = network_of(name, until, 32, weights)
+    return Constants(40, CLASSES, math.prod(network.shape), network=network)
+
+
+SMALL = constants_of("test_efficientnet", "blocks.3")
+
+
+def records(constants: Constants, count: int = RECORDS, views: int = 1) -> Data:
+    random = np.random.default_rng(0)
+    assert constants.network is not None
+    top = 255.0 if constants.network.until == "input" else 1.0
+    features = random.uniform(0.0, top, (count, views, constants.dimension)).astype(np.float32)
+    units = random.integers(0, 256, (count, 16)).astype(np.uint8)
+    return Data(features[:, 0] if views == 1 else features, random.integers(0, CLASSES, count), units)
+
+
+def moved(learner: FineTune, constants: Constants, size: float = 0.01) -> Tensor:
+    """Weights away from the start, so that nothing is zero for another reason."""
+    first = parts.start(learner, constants, parts.tuned_of(learner, constants))
+    return first + size * torch.randn(
+        first.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
+
+
+def plan_of(learner: FineTune, constants: Constants) -> clipping.Plan:
+    return clipping.plan_of(parts.tuned_of(learner, constants).copied(CPU), constants.dimension)
+
+
+def summed(learner: FineTune, constants: Constants, data: Data, weights: Tensor, bound: float) -> Tensor:
+    held = load(data, constants, CPU, chunk=8, memory_mb=1000, views=learner.augment)
+    return clipping.clipped_sum(plan_of(learner, constants), held, weights[None], bound, held.chunks())[0]
+
+
+def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Tensor) -> list[Tensor]:
+    """Gradients by plain autograd in float64."""
+    tuned = parts.tuned_of(learner, constants).copied(CPU, torch.float64)
+    tuned.put(weights.float().double())
+    trained = [weight.requires_grad_() for weight in tuned.trained.values()]
+    found = []
+    for x, label in zip(data.features, data.labels, strict=True):
+        logits = tuned.module(torch.from_numpy(np.atleast_2d(x)).double())
+        loss = cross_entropy(logits, torch.full((len(logits),), label))
+        found.append(torch.cat([part.flatten() for part in torch.autograd.grad(loss, trained)]))
+    return found
+
+
+@pytest.mark.parametrize("trains", SETS, ids=str)
+@pytest.mark.parametrize("where", CUTS, ids=lambda where: f"{where[0]} {where[1]}")
+def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, trains) -> None:
+    if trains == "last_block" and where[:2] == ("test_vit", "input"):
+        pytest.skip("the same as above blocks.4")
+    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
+    constants = constants_of(*where)
+    data, weights = records(constants), moved(learner, constants)
+    gradients = one_by_one(learner, constants, data, weights)
+    norms = torch.stack([gradient.norm() for gradient in gradients])
+    bound = norms.median().item()
+    expected = sum(
+        gradient * min(1.0, bound / norm) for gradient, norm in zip(gradients, norms.tolist(), strict=True)
+    )
+    found = summed(learner, constants, data, weights, bound)
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
+def test_views_are_averaged_before_they_are_clipped() -> None:
+    learner = FineTune(trains="all", init="random", augment=3)
+    data, weights = records(SMALL, views=3), moved(learner, SMALL)
+    gradients = one_by_one(learner, SMALL, data, weights)
+    bound = min(gradient.norm().item() for gradient in gradients)
+    expected = sum(gradient * bound / gradient.norm() for gradient in gradients)
+    found = summed(learner, SMALL, data, weights, bound)
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
+@pytest.mark.parametrize("trains", ["all", "lora"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e38, 1e10, 0.0])
+def test_no_record_breaks_a_chunk_or_exceeds_the_bound(trains, value) -> None:
+    learner = FineTune(trains=trains, init="random")
+    data, weights = records(SMALL, 3), moved(learner, SMALL, 10.0)
+    others = summed(learner, SMALL, Data(data.features[1:], data.labels[1:]), weights, 0.5)
+    data.features[0, :100] = value
+    found = summed(learner, SMALL, data, weights, 0.5)
+    assert (found - others).norm() <= 0.5 * (1 + 1e-5)
+
+
+def test_a_record_that_counts_as_nothing_adds_nothing() -> None:
+    learner = FineTune(trains="all", init="random")
+    data, weights = records(SMALL), moved(learner, SMALL)
+    nobody = Data(data.features, np.full_like(data.labels, -1))
+    assert summed(learner, SMALL, nobody, weights, 1.0).norm() == 0.0
+
+
+def test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms() -> None:
+    """Its norm alone would let float32's rounding of the terms pass for a record of the bound's length."""
+    layer = clipping.Layer(nn.Linear(2, 2), ("weight",), (slice(0, 4),))
+    big, small = torch.tensor([[[1e4, 0.0], [-1e4, 0.0]]]), torch.tensor([[[1.0, 0.0], [1.0, 1e-6]]])
+    product = clipping.Product(big, small, bias=False)
+    assert product.squares().sqrt().item() == pytest.approx(1e-2, rel=1e-3)
+    (factor,) = clipping.factors([(layer, product)], 1.0).tolist()
+    assert factor * product.terms().sqrt().item() == pytest.approx(1 / clipping.LOOSE, rel=1e-3)
+
+
+def trained(learner: FineTune, data: Data, constants: Constants = SMALL, hyper: Hyper = HYPER):
+    class Seeded:
+        def stream(self, name: str, index: int) -> bytes:
+            return hashlib.sha256(f"{name} {index}".encode()).digest()
+
+    meter = Meter(dp_finetune.declare(learner, hyper, constants).draws, Seeded(), audit=True)
+    found = dp_finetune.train(data, hyper, learner, constants, meter, ONE)
+    meter.close()
+    return found, meter
+
+
+SWITCHES = [
+    {"trains": "all", "average": "ema"},
+    {"trains": "lora", "optimizer": "adam"},
+    {"trains": "norm_and_bias", "sampling_rate": 0.4, "weight_decay": 0.1},
+    {"trains": "last_block", "free_step": True},
+]
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+def test_it_trains_alike_twice_and_draws_each_step_afresh(switches) -> None:
+    learner = FineTune(bias=True, **switches)
+    (first, meter), (second, _) = trained(learner, records(SMALL)), trained(learner, records(SMALL))
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+    assert len({used.sha256 for used in meter.used if used.name == "noise"}) == HYPER.steps
+
+
+def test_with_nobody_in_it_weights_walk_from_the_public_network_along_the_meters_noise() -> None:
+    learner, data = FineTune(trains="last_block", momentum=0.0), records(SMALL)
+    found, _ = trained(learner, Data(data.features, np.full_like(data.labels, -1)))
+    flat = np.concatenate([part.ravel() for part in found])
+    scale = dp_finetune.declare(learner, HYPER, SMALL).draws[0].scale
+    step = HYPER.eta * scale / SMALL.n0 * HYPER.steps**0.5
+    assert flat.std() == pytest.approx(step, rel=0.02)
+    assert abs(flat.mean()) < 5 * step / len(flat) ** 0.5
+
+
+def test_it_learns_what_the_frozen_features_do_not_tell() -> None:
+    """Two classes whose activations differ in a product of signs."""
+    random = np.random.default_rng(0)
+    signs = random.choice([-1.0, 1.0], (300, 2))
+    assert SMALL.network is not None
+    x = np.zeros((300, *SMALL.network.shape), np.float32)
+    x[:, :8], x[:, 8:16] = signs[:, :1, None, None], signs[:, 1:, None, None]
+    data = Data(x.reshape(300, -1), (signs.prod(axis=1) > 0).astype(np.int64))
+    constants = replace(SMALL, n0=300, classes=2)
+    found = {}
+    for trains in ("head", "all"):
+        learner = FineTune(trains=trains, bias=True, clip=10.0)
+        heads, _ = trained(learner, data, constants, Hyper(0.1, 30, 1000.0))
+        own = dp_finetune.logits(learner, constants)
+        found[trains] = score.correct_count(heads, data.features, data.labels, own)
+    assert found["all"] == 300
+
+
+@pytest.mark.parametrize("trains", ["last_block", "lora"])
+def test_a_file_holds_the_difference_by_name_and_predicts_the_same_to_the_last_bit(tmp_path, trains) -> None:
+    learner, data = FineTune(trains=trains, bias=True), records(SMALL)
+    found, _ = trained(learner, data)
+    own = dp_finetune.logits(learner, SMALL)
+    weights.save(tmp_path / "w", found, {}, names=dp_finetune.tensors(learner, SMALL))
+    loaded, facts = weights.load(tmp_path / "w")
+    assert np.array_equal(own(found, data.features), own(loaded, data.features))
+
+    whole = cut.upper_of(SMALL.network)
+    state = parts.merged(learner, SMALL, loaded)
+    assert set(state) <= set(dict(whole.network.named_parameters()))
+    plain = torch.func.functional_call(
+        whole.network, state, (whole.enter(torch.from_numpy(data.features)),)
+    ).double()
+    head = torch.from_numpy(loaded[-1]).double()
+    logits = plain @ head[:, :-1].T + head[:, -1]
+    assert np.allclose(logits.numpy(), own(loaded, data.features), rtol=1e-4, atol=1e-5)
+    assert facts["tensors"][-1] == "head.weight"
+
+
+def test_logits_hang_on_other_rows_by_no_more_than_the_rounding_of_float64() -> None:
+    learner, data = FineTune(trains="all", init="random"), records(SMALL, 40)
+    found, _ = trained(learner, data)
+    own = dp_finetune.logits(learner, SMALL)
+    among, alone = own(found, data.features)[33:35], own(found, data.features[33:35])
+    assert np.allclose(among, alone, rtol=1e-12, atol=1e-14)
+
+
+class Mixing(nn.Module):
+    """What each record puts out hangs on the mean over all."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x - x.mean(0, keepdim=True)
+
+
+def test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called() -> None:
+    learner = FineTune(trains="all", init="random")
+    plan = plan_of(learner, SMALL)
+    plan.tuned.put(moved(learner, SMALL).float())
+    clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
+    plan.tuned.module.enter.append(Mixing())
+    with pytest.raises(Refused, match="depends on the other records of its batch"):
+        clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
+
+
+def test_batch_norm_in_training_mode_is_seen_too() -> None:
+    learner = FineTune(trains="head", init="random")
+    plan = plan_of(learner, SMALL)
+    plan.tuned.put(moved(learner, SMALL).float())
+    plan.tuned.module.train()
+    with pytest.raises(Refused, match="depends on the other records of its batch"):
+        clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("until", "trains", "says"),
+    [
+        ("blocks.4", "last_block", "last_block reaches below features.until"),
+        ("blocks.3", ("blocks.0.*",), "fits none of the tensors above features.until. They are blocks.4.0"),
+    ],
+)
+def test_a_set_that_lies_below_the_cut_is_refused(until, trains, says) -> None:
+    constants = constants_of("test_efficientnet", until)
+    with pytest.raises(BadInput) as caught:
+        dp_finetune.declare(FineTune(trains=trains), HYPER, constants)
+    assert says in str(caught.value)
+
+
+def test_chunks_are_as_large_as_the_declared_memory_allows() -> None:
+    plan = plan_of(FineTune(trains="all"), SMALL)
+    sizes = [plan.chunk(memory, 1) for memory in (1, 10, 100, 10_000)]
+    assert sizes == sorted(sizes)
+    assert (sizes[0], sizes[-1]) == (1, clipping.MOST)
+    assert isinstance(SMALL.network, Network)

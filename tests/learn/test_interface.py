@@ -1,0 +1,157 @@
+"""What a learner declares, and what it costs."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dpladder.config.learner_sections import SECTIONS, Descent, learner_of, names
+from dpladder.errors import BadInput, Refused
+from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.registry import LEARNERS, method
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import loss_distribution, price
+from dpladder.privacy.accounting.draws import Draw, tie
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Gaussian,
+    Sampled,
+    mu,
+)
+
+LEARNERS_PAGE = Path(__file__).parents[2] / "docs" / "learners.md"
+CONSTANTS = Constants(n0=1000, classes=10, dimension=64)
+HYPER = Hyper(eta=0.5, steps=25, mu=0.3, delta0=1e-7)
+
+
+def test_the_papers_learner_declares_one_matrix_of_noise_a_step():
+    declared = method("dp_gd").declare(Descent(clip=2.0), HYPER, CONSTANTS)
+    sigma = gdp.sigma(0.3, 25)
+    assert declared.events == (Counted(Gaussian(sigma), 25),)
+    assert declared.draws == (Draw("noise", "gaussian", 2.0 * sigma, (10, 64), 25, 2.0),)
+
+
+def test_a_bias_is_noised_like_any_other_column():
+    declared = method("dp_gd").declare(Descent(bias=True), HYPER, CONSTANTS)
+    assert declared.draws[0].shape == (10, 65)
+
+
+def test_replacing_a_unit_takes_twice_the_noise_for_the_same_event():
+    doubled = Constants(n0=1000, classes=10, dimension=64, relation="replace_one")
+    one, two = (method("dp_gd").declare(Descent(), HYPER, constants) for constants in (CONSTANTS, doubled))
+    assert one.events == two.events
+    assert two.draws[0].scale == 2 * one.draws[0].scale
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize(("mu_of_run", "steps"), [(0.004102, 100), (0.268, 1), (1.67, 7)])
+def test_a_run_costs_what_it_may_spend_and_never_more(name, mu_of_run, steps):
+    declared = method(name).declare(learner_of({"name": name}), Hyper(1.0, steps, mu_of_run), CONSTANTS)
+    spent = mu(Composed(declared.events))
+    assert spent <= mu_of_run
+    assert spent == pytest.approx(mu_of_run, rel=1e-9)
+
+
+SHAPES = [
+    *({"name": name} for name in LEARNERS),
+    {"name": "dp_zo", "noise": "laplace"},
+    {"name": "dp_newton", "link": "sigmoid"},
+    {"name": "dp_ls", "covariance": {"epsilon": 1.0}},
+    {"name": "dp_fc", "covariance": {"epsilon": 1.0}, "clip": 0.3},
+    {"name": "dp_gd", "sampling_rate": 0.2, "clip": 3.0},
+]
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("cap", [1, 3])
+@pytest.mark.parametrize("values", SHAPES, ids=str)
+def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relation):
+    constants = Constants(n0=1000, classes=10, dimension=8, relation=relation, cap=cap)
+    declared = method(values["name"]).declare(learner_of(values), Hyper(1.0, 7, 0.3, 1e-7), constants)
+    tie(declared.events, declared.draws)
+    for changed in ({"sensitivity": 0.5}, {"count": 8 * 7}, {"scale": 0.9}):
+        (name, value) = next(iter(changed.items()))
+        noise, *others = (draw for draw in declared.draws if draw.distribution in ("gaussian", "laplace"))
+        masks = [draw for draw in declared.draws if draw.distribution == "mask"]
+        broken = replace(
+            noise, **{name: value * getattr(noise, name) if name != "count" else noise.count * 2}
+        )
+        with pytest.raises(Refused):
+            tie(declared.events, [broken, *others, *masks])
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_sampled_steps_keep_the_epsilon_of_the_budget(relation):
+    constants = Constants(n0=1000, classes=10, dimension=64, relation=relation, delta=1e-5)
+    declared = method("dp_gd").declare(Descent(sampling_rate=0.1), HYPER, constants)
+    (counted,) = declared.events
+    assert isinstance(counted.event, Booked)
+    (steps,) = counted.event.events
+    sigma = steps.event.event.sigma
+    assert counted == Counted(Booked((Counted(Sampled(0.1, Gaussian(sigma)), 25),), 1e-7))
+    entry = price(counted.event, relation)
+    assert 0.3 * 0.999 <= entry.mu <= 0.3
+    assert entry.delta0 == 1e-7
+    alone = loss_distribution((steps,), relation).get_epsilon_for_delta(1e-5)
+    assert 0.97 * gdp.epsilon(0.3, 1e-5) <= alone <= gdp.epsilon(0.3, 1e-5 - 1e-7)
+    assert sigma < gdp.sigma(0.3, 25) / 3  # sampling has to pay
+    noise, sample = declared.draws
+    assert noise.scale == sigma * constants.moves(1.0)
+    assert sample == Draw("sample", "mask", 0.1, count=25)
+
+
+def test_the_mlp_declares_one_noise_for_all_its_weights():
+    declared = method("dp_mlp").declare(Descent(bias=True), HYPER, CONSTANTS)
+    assert declared.draws[0].shape == (128 * 65 + 10 * 129,)
+
+
+@pytest.mark.parametrize("eta", [0.0, -1.0, math.inf, math.nan])
+def test_a_learning_rate_must_be_positive_and_finite(eta):
+    with pytest.raises(BadInput, match="eta is"):
+        Hyper(eta, 1, 1.0)
+
+
+@pytest.mark.parametrize("name", ["n0", "classes", "dimension", "cap"])
+def test_public_constants_are_positive(name):
+    with pytest.raises(BadInput, match=f"{name} is 0"):
+        Constants(**{"n0": 1, "classes": 1, "dimension": 1, name: 0})
+
+
+def test_an_unknown_learner_is_refused_by_name():
+    with pytest.raises(BadInput, match=r"learner.name is adam. Choose one of: dp_gd, dp_mlp"):
+        method("adam")
+
+
+def test_declaring_needs_no_torch():
+    code = (
+        "import sys\n"
+        "from dpladder.config.learner_sections import learner_of\n"
+        "from dpladder.learn.interface import Constants, Hyper\n"
+        "from dpladder.learn.registry import LEARNERS, method\n"
+        "for name in LEARNERS:\n"
+        "    method(name).declare(learner_of({'name': name}), Hyper(1.0, 5, 1.0), Constants(9, 2, 3))\n"
+        "print(*sorted({'torch', 'opacus', 'scipy', 'dp_accounting'} & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_has_a_whole_room(name: str) -> None:
+    """What a new learner lacks is found here: its costs, its training, how it is attacked, and a line in the docs."""
+    learner = method(name)
+    assert callable(learner.room("cost").declare)
+    assert callable(learner.room("train").train)
+    assert learner.mechanisms()
+    assert f"`{name}`" in LEARNERS_PAGE.read_text("utf-8")
+
+
+def test_the_config_names_exactly_the_registered_learners() -> None:
+    assert set(LEARNERS) == {name for section in SECTIONS for name in names(section)}

@@ -1,0 +1,482 @@
+"""The engine against naive float64 arithmetic, record by record, and against records that try to break it."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import Silent, SmoothMeter
+
+from dpladder.config.learner_sections import Descent
+from dpladder.config.model import Resources
+from dpladder.errors import BadInput, Refused
+from dpladder.learn.descent import EMA, SLACK
+from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
+from dpladder.learn.linear import clipped_sum, resident, train_many
+from dpladder.learn.records import load
+from dpladder.learn.registry import method
+from dpladder.privacy.release.meter import Meter
+
+PAPER = Descent()
+ONE = Resources(threads=1)
+CPU = torch.device("cpu")
+CLASSES, DIMENSION = 5, 24
+HYPER = Hyper(eta=0.7, steps=6, mu=0.5, delta0=1e-7)
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """Streams that a test can ask for twice."""
+
+    seed: int = 0
+
+    def stream(self, name: str, index: int) -> bytes:
+        return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
+
+
+def constants_of(data, **more):
+    return Constants(n0=97, classes=CLASSES, dimension=data.features.shape[-1], **more)
+
+
+def metered(learner, constants, hyper=HYPER, seed=0):
+    return SmoothMeter(method("dp_gd").declare(learner, hyper, constants).draws, Seeded(seed), audit=True)
+
+
+def trained(data, learner=PAPER, hyper=HYPER, constants=None, meter=None, resources=ONE):
+    constants = constants or constants_of(data)
+    meter = meter or metered(learner, constants, hyper)
+    (weights,) = method("dp_gd").train(data, hyper, learner, constants, meter, resources)
+    if isinstance(meter, Meter):
+        meter.close()
+    return weights
+
+
+def records(count=83, views=None, seed=1, dtype=np.float32):
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, CLASSES, count)
+    shape = (count, DIMENSION) if views is None else (count, views, DIMENSION)
+    # Norms on both sides of any clip, from a tenth to some tens.
+    features = random.normal(size=shape) * np.exp(random.uniform(-4, 2, count)).reshape(
+        -1, *[1] * (len(shape) - 1)
+    )
+    units = random.integers(0, 256, (count, 16)).astype(np.uint8)
+    return Data(features.astype(dtype), labels, units)
+
+
+def naive_gradients(weights, features, labels):
+    """Every record's gradient, the mean over its views, as (records, classes, width) in float64."""
+    logits = features @ weights.T
+    exp = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    residual = exp / exp.sum(axis=-1, keepdims=True)
+    residual[np.arange(len(labels)), :, labels] -= 1
+    return np.einsum("nvc,nvd->nvcd", residual, features).mean(axis=1)
+
+
+def naive_sum(weights, features, labels, bound):
+    gradients = naive_gradients(weights, features, labels)
+    norms = np.sqrt((gradients**2).sum(axis=(1, 2)))
+    return (gradients * (bound / np.maximum(norms, bound))[:, None, None]).sum(axis=0)
+
+
+def naive(data, learner, hyper, constants, meter):
+    """Algorithm 1 in a few lines of float64, with the noise of an equal meter."""
+    features = data.features.astype(np.float64)
+    features = features[:, None] if features.ndim == 2 else features
+    if learner.bias:
+        features = np.concatenate([features, np.ones((*features.shape[:2], 1))], axis=2)
+    width = features.shape[2]
+    weights = np.zeros((constants.classes, width))
+    if learner.init == "random":
+        reach = constants.dimension**-0.5
+        weights = np.random.default_rng(constants.seed).uniform(-reach, reach, weights.shape)
+    velocity, iterates = np.zeros_like(weights), []
+    for _ in range(hyper.steps):
+        keep = np.ones(len(features), bool)
+        if learner.sampling_rate < 1:
+            keep = meter.mask("sample", data.units)
+        bound = learner.clip / constants.cap * (1 - SLACK)
+        total = naive_sum(weights, features[keep], data.labels[keep], bound)
+        total = meter.publish("noise", total)
+        gradient = total / (constants.n0 * learner.sampling_rate) + learner.weight_decay * weights
+        velocity = learner.momentum * velocity + gradient
+        weights = weights - hyper.eta * velocity
+        iterates.append(weights)
+    if learner.free_step:
+        iterates.append(weights - hyper.eta * velocity)
+    if learner.average == "swa":
+        return np.mean(iterates, axis=0)
+    if learner.average == "none":
+        return iterates[-1]
+    average = iterates[0]
+    for count, iterate in enumerate(iterates[1:], start=2):
+        newest = max(EMA, 1 / count)
+        average = (1 - newest) * average + newest * iterate
+    return average
+
+
+CASES = {
+    "the paper's": {},
+    "bias": {"bias": True},
+    "clips everything": {"clip": 0.05},
+    "clips nothing": {"clip": 1e4},
+    "no momentum": {"momentum": 0.0},
+    "weight decay": {"weight_decay": 0.3},
+    "moving average": {"average": "ema"},
+    "mean of iterates": {"average": "swa"},
+    "no free step": {"free_step": False},
+    "random start": {"init": "random", "bias": True},
+    "views": {"augment": 3},
+    "views with a bias": {"augment": 2, "bias": True, "average": "ema"},
+    "Poisson batches": {"sampling_rate": 0.3},
+}
+
+
+@pytest.mark.parametrize("switches", CASES.values(), ids=CASES)
+def test_it_equals_the_naive_reference(switches):
+    learner = Descent(**switches)
+    data = records(views=learner.augment if learner.augment > 1 else None)
+    constants = constants_of(data)
+    expected = naive(data, learner, HYPER, constants, metered(learner, constants))
+    weights = trained(data, learner)
+    assert np.linalg.norm(weights - expected) <= 1e-5 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("more", [{"relation": "replace_one"}, {"cap": 4}], ids=str)
+def test_it_equals_the_naive_reference_under_other_terms(more):
+    data, learner = records(), Descent()
+    constants = constants_of(data, **more)
+    expected = naive(data, learner, HYPER, constants, metered(learner, constants))
+    weights = trained(data, constants=constants)
+    assert np.linalg.norm(weights - expected) <= 1e-5 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("switches", [{}, {"bias": True}, {"sampling_rate": 0.3}], ids=str)
+def test_streaming_from_a_file_gives_the_same_bits(tmp_path, dtype, switches):
+    learner = Descent(**switches)
+    data = records(count=6000, dtype=dtype)
+    data.features[7] = np.inf
+    data.features.tofile(tmp_path / "features")
+    file = np.memmap(tmp_path / "features", dtype, "r", shape=data.features.shape)
+    mapped = Data(file, data.labels, data.units)
+    constants = constants_of(data)
+    assert isinstance(load(mapped, constants, CPU, chunk=1024, memory_mb=1).features, np.memmap)
+    streamed = trained(mapped, learner, resources=Resources(threads=1, mem_mb=1))
+    assert np.array_equal(streamed, trained(data, learner))
+
+
+def test_many_trials_over_one_pass_equal_trials_alone():
+    data, learner, constants = records(300), Descent(), constants_of(records())
+    hypers = [Hyper(0.1, 3, 1.0), Hyper(2.0, 9, 0.5), Hyper(0.5, 1, 3.0), Hyper(0.3, 9, 2.0)]
+    meters = [metered(learner, constants, hyper, seed) for seed, hyper in enumerate(hypers)]
+    together = train_many(data, hypers, learner, constants, meters, ONE)
+    for seed, hyper in enumerate(hypers):
+        alone = trained(data, hyper=hyper, meter=metered(learner, constants, hyper, seed))
+        assert np.allclose(together[seed], alone, rtol=1e-5, atol=1e-6 * np.abs(alone).max())
+
+
+def test_threads_only_reorder_the_sum():
+    data = records(3000)
+    held = load(data, constants_of(data), CPU, chunk=256, memory_mb=10)
+    heads = torch.from_numpy(np.random.default_rng(3).normal(size=(2, CLASSES, DIMENSION)))
+    alone = clipped_sum(held, heads, 1.0, held.chunks())
+    for threads in (2, 3, 50):
+        together = clipped_sum(held, heads, 1.0, held.chunks(), threads)
+        assert torch.allclose(together, alone, rtol=1e-12, atol=1e-12)
+        assert torch.equal(together, clipped_sum(held, heads, 1.0, held.chunks(), threads))
+
+
+def test_many_sampled_trials_have_samples_of_their_own():
+    data, learner, constants = records(), Descent(sampling_rate=0.3), constants_of(records())
+    meters = [metered(learner, constants, seed=seed) for seed in range(2)]
+    together = train_many(data, [HYPER, HYPER], learner, constants, meters, ONE)
+    for seed in range(2):
+        assert np.array_equal(
+            together[seed], trained(data, learner, meter=metered(learner, constants, seed=seed))
+        )
+
+
+RERUN = """
+import hashlib, numpy as np
+from dpladder.config.learner_sections import Descent
+from dpladder.config.model import Resources
+from dpladder.learn.registry import method
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.privacy.release.meter import Meter
+class Source:
+    def stream(self, name, index):
+        return hashlib.sha256(f"{name} {index}".encode()).digest()
+random = np.random.default_rng(0)
+data = Data(random.normal(size=(3000, 257)).astype("f"), random.integers(0, 10, 3000))
+learner, hyper, constants = Descent(bias=True), Hyper(1.0, 5, 1.0), Constants(3000, 10, 257)
+meter = Meter(method("dp_gd").declare(learner, hyper, constants).draws, Source())
+(weights,) = method("dp_gd").train(data, hyper, learner, constants, meter, Resources(threads=2))
+print(hashlib.sha256(weights.tobytes()).hexdigest())
+"""
+
+
+def test_a_rerun_in_another_process_gives_the_same_bits():
+    jobs = [subprocess.Popen([sys.executable, "-c", RERUN], stdout=subprocess.PIPE) for _ in range(2)]
+    first, second = (job.communicate()[0] for job in jobs)
+    assert len(first) == 65
+    assert first == second
+
+
+# What noise alone becomes: with no record that counts, the weights are a fixed linear map of the meter's draws.
+
+
+def nobody():
+    data = records()
+    return Data(data.features, np.full(len(data.labels), -1), data.units)
+
+
+@pytest.mark.parametrize("switches", [{}, {"momentum": 0.0, "free_step": False}, {"clip": 3.0}], ids=str)
+def test_the_noise_that_enters_is_the_meters_and_nothing_else(switches):
+    learner, data = Descent(**switches), nobody()
+    constants, steps, momentum = constants_of(data), HYPER.steps, learner.momentum
+    meter, scale = metered(learner, constants), noise_scale(learner, HYPER, constants)
+    assert scale == pytest.approx(learner.clip * np.sqrt(steps) / HYPER.mu, rel=1e-9)
+    expected = np.zeros((CLASSES, DIMENSION))
+    for step in range(steps):
+        # The buffer remembers a step's noise with weight m^age; the free step moves along the last buffer once more.
+        ages = [age - step for age in range(step, steps)] + [steps - 1 - step] * learner.free_step
+        reach = sum(momentum**age for age in ages)
+        noise = scale * meter.noise("noise", expected.shape).values
+        expected -= HYPER.eta * reach * noise / constants.n0
+    assert np.allclose(trained(data, learner), expected, rtol=1e-5, atol=1e-7 * scale)
+
+
+def test_each_step_draws_afresh_and_everything_declared_is_drawn():
+    data = records()
+    meter = metered(Descent(), constants_of(data))
+    trained(data, meter=meter)  # closes the meter, which refuses when a draw is missing
+    assert len({used.sha256 for used in meter.used}) == HYPER.steps
+
+
+def test_a_meter_that_declares_another_noise_refuses():
+    data = records()
+    with pytest.raises(Refused):
+        trained(data, meter=metered(Descent(bias=True), constants_of(data)))
+    with pytest.raises(Refused):
+        trained(data, meter=metered(Descent(), constants_of(data), Hyper(0.7, HYPER.steps - 1, 2.0)))
+
+
+def test_without_noise_it_is_plain_clipped_descent():
+    data, learner = records(), Descent()
+    weights = trained(data, meter=Silent())
+    assert np.allclose(
+        weights, naive(data, learner, HYPER, constants_of(data), Silent()), rtol=1e-4, atol=1e-6
+    )
+
+
+def test_no_other_generator_is_touched():
+    states = torch.get_rng_state(), np.random.get_state()[1].copy()
+    trained(records(), Descent(init="random"))
+    assert torch.equal(states[0], torch.get_rng_state())
+    assert np.array_equal(states[1], np.random.get_state()[1])
+
+
+# Records that try to break it.
+
+FLOATS = st.floats(width=32, allow_nan=True, allow_infinity=True)
+WEIGHTS = st.floats(-1e6, 1e6)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(FLOATS, min_size=6, max_size=6),
+    st.integers(-2, 4),
+    st.lists(WEIGHTS, min_size=9, max_size=12),
+    st.booleans(),
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from([1e-3, 1.0, 1e3]),
+)
+def test_no_record_contributes_more_than_the_bound(values, label, weights, bias, views, clip):
+    """The contribution as it really leaves the engine, float32 rounding included."""
+    width = 6 // views
+    bound = clip * (1 - SLACK)
+    data = Data(np.array(values, np.float32).reshape(1, views, width), np.array([label]))
+    held = load(data, Constants(1, 3, width), CPU, chunk=64, memory_mb=1, views=views, bias=bias)
+    heads = torch.tensor(np.resize(weights, (1, 3, width + bias)), dtype=torch.float64)
+    norm = clipped_sum(held, heads, bound, held.chunks()).norm().item()
+    assert norm <= clip
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["oneDNN", "plain product"])
+@pytest.mark.parametrize("count", [2, 4, 12, 1000, 1024, 1025, 1036])
+def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
+    """Classes that tie at a large scale: the last bit of a logit decides on a record's whole gradient."""
+    if plain:
+        monkeypatch.setattr("dpladder.learn.linear.product", lambda left, right: left @ right.T)
+    random = np.random.default_rng(count)
+    width, scale = 64, 10.0 ** random.uniform(8, 14, (count, 1))
+    features = (scale * random.normal(size=(count, width))).astype(np.float32)
+    labels = random.integers(0, CLASSES, count)
+    weights = torch.from_numpy(np.repeat(random.normal(size=(1, 1, width)), CLASSES, axis=1))
+
+    def total(count):
+        data = Data(features[:count], labels[:count])
+        held = load(data, Constants(100, CLASSES, width), torch.device("cpu"), chunk=1024, memory_mb=1000)
+        return clipped_sum(held, weights, 1.0 - SLACK, held.chunks())
+
+    assert torch.linalg.vector_norm(total(count) - total(count - 1)) <= 1.0
+
+
+@pytest.mark.parametrize("views", [1, 3])
+def test_what_a_record_adds_to_a_crowd_stays_within_the_bound(views):
+    """Its neighbours' float32 sums round differently with it there: the slack pays for that."""
+    random = np.random.default_rng(5)
+    shape = (4000, views, 96)
+    crowds = {
+        "noise": random.normal(size=shape),
+        "positive": np.abs(random.normal(size=shape)),
+        "one record many times": np.tile(random.normal(size=(1, *shape[1:])), (shape[0], 1, 1)),
+        "huge": random.normal(size=shape) * 1e6,
+    }
+    for name, crowd in crowds.items():
+        for scale in (0.0, 0.3, 30.0):
+            heads = torch.from_numpy(random.normal(size=(1, CLASSES, 96)) * scale)
+            sums = []
+            for first in (0, 1):
+                data = Data(crowd[first:].astype(np.float32), np.arange(4000)[first:] % CLASSES)
+                held = load(data, Constants(1, CLASSES, 96), CPU, chunk=1024, memory_mb=100, views=views)
+                sums.append(clipped_sum(held, heads, 1 - SLACK, held.chunks()))
+            assert (sums[0] - sums[1]).norm() <= 1, name
+
+
+BAD_ROWS = {
+    "not a number": (np.nan, 0),
+    "infinite": (np.inf, 0),
+    "all zero": (0.0, 0),
+    "no label": (1.0, -1),
+    "a class that does not exist": (1.0, CLASSES),
+}
+
+
+@pytest.mark.parametrize(("value", "label"), BAD_ROWS.values(), ids=BAD_ROWS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_bad_record_contributes_exactly_zero(value, label, bias):
+    data = records()
+    others = clipped_sum_of(data, bias)
+    features, labels = np.vstack([data.features, np.zeros(DIMENSION)]), np.append(data.labels, label)
+    features[-1] = value if value == 0 or np.isfinite(value) else [value, *[1.0] * (DIMENSION - 1)]
+    assert torch.equal(clipped_sum_of(Data(features, labels), bias), others)
+
+
+def clipped_sum_of(data, bias=False, weights=None):
+    held = load(data, constants_of(data), CPU, chunk=1024, memory_mb=10, bias=bias)
+    width = DIMENSION + bias
+    heads = np.random.default_rng(3).normal(size=(1, CLASSES, width)) if weights is None else weights
+    return clipped_sum(held, torch.as_tensor(heads), 1.0, held.chunks())
+
+
+def test_a_record_whose_logits_overflow_leaves_the_others_alone():
+    data = records()
+    features = np.vstack([data.features, np.full(DIMENSION, 1e38)]).astype(np.float32)
+    wild = Data(features, np.append(data.labels, 0))
+    heads = np.random.default_rng(3).normal(size=(1, CLASSES, DIMENSION)) * 10
+    assert torch.equal(clipped_sum_of(wild, weights=heads), clipped_sum_of(data, weights=heads))
+
+
+def test_one_class_learns_nothing_but_noise():
+    data = records()
+    data = Data(data.features, np.zeros_like(data.labels))
+    constants = Constants(97, 1, DIMENSION)
+    weights = trained(data, constants=constants)
+    silent = trained(data, constants=constants, meter=Silent())
+    assert np.isfinite(weights).all()
+    assert not silent.any()
+
+
+def test_a_sample_of_streamed_records_reads_their_pages_and_not_the_file(tmp_path):
+    """Where the folder is on a disk: in memory nothing is read at all."""
+    count, width = 12_000, 1280
+    stored = np.ones((count, width), np.float16)
+    stored.tofile(tmp_path / "features")
+    with open(tmp_path / "features", "rb") as file:
+        os.fsync(file.fileno())
+        mapped = np.memmap(tmp_path / "features", np.float16, "r", shape=stored.shape)
+        held = load(
+            Data(mapped, np.zeros(count, np.int64)), Constants(1, 3, width), CPU, chunk=256, memory_mb=1
+        )
+        mapped.base.madvise(mmap.MADV_DONTNEED)
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    before = read_from_disk()
+    mask = np.random.default_rng(0).random(count) < 0.02
+    seen = sum(float(held.block(rows).sum()) for rows in held.chosen(mask))
+    assert seen == mask.sum() * width
+    assert read_from_disk() - before <= 4 * mmap.PAGESIZE * mask.sum()  # the file has 30 pages for each
+
+
+def read_from_disk():
+    with open("/proc/self/io") as file:
+        return int(dict(line.split(": ") for line in file)["read_bytes"])
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("switches", [{}, {"sampling_rate": 0.3}, {"augment": 2}], ids=str)
+def test_fewer_records_than_classes_train(count, switches):
+    learner = Descent(**switches)
+    data = records(count, views=learner.augment if learner.augment > 1 else None)
+    assert np.isfinite(trained(data, learner)).all()
+
+
+def test_duplicates_count_each_time():
+    data = records(1)
+    twice = Data(np.vstack([data.features] * 2), np.tile(data.labels, 2))
+    assert torch.allclose(clipped_sum_of(twice), 2 * clipped_sum_of(data), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n0", "records", "chunks"), [(320, 340, [384]), (4000, 4000, [1024] * 4)])
+def test_few_records_share_one_chunk_that_is_not_much_larger(n0, records, chunks):
+    data = Data(np.ones((records, 3), np.float32), np.zeros(records, np.int64))
+    held, _ = resident(data, Constants(n0, 2, 3), ONE)
+    assert [rows.stop - rows.start for rows in held.chunks()] == chunks
+
+
+def test_sums_over_chunks_are_float64():
+    """In float32, adding up this many equal chunks would be off by a hundred times as much."""
+    one, count = records(1), 20_000
+    many = Data(np.tile(one.features, (count, 1)), np.tile(one.labels, count))
+    held = load(many, constants_of(many), CPU, chunk=4, memory_mb=100)
+    heads = torch.ones(1, CLASSES, DIMENSION)
+    total = clipped_sum(held, heads, 1.0, held.chunks())
+    assert total.dtype == torch.float64
+    assert torch.allclose(total, count * clipped_sum(held, heads, 1.0, [slice(0, 1)]), rtol=1e-6)
+
+
+def test_a_saturated_softmax_stays_finite():
+    assert np.isfinite(trained(records(), hyper=Hyper(1e6, 8, 2.0))).all()
+
+
+def test_the_order_of_the_records_does_not_matter():
+    data = records()
+    order = np.random.default_rng(2).permutation(len(data.labels))
+    shuffled = Data(data.features[order], data.labels[order], data.units[order])
+    for learner in (Descent(), Descent(sampling_rate=0.3)):
+        assert np.allclose(trained(shuffled, learner), trained(data, learner), rtol=1e-4, atol=1e-5)
+
+
+def test_the_features_must_have_the_declared_shape():
+    data = records(views=3)
+    with pytest.raises(BadInput, match=r"3 x 24 values per record.*learner.augment = 1"):
+        trained(data)
+    with pytest.raises(BadInput, match="one row per record"):
+        trained(Data(records().features, records().labels[1:]))
+    with pytest.raises(BadInput, match="sampling_rate"):
+        trained(Data(records().features, records().labels), Descent(sampling_rate=0.3))
+
+
+def test_sums_are_divided_by_public_figures():
+    constants = Constants(n0=50, classes=2, dimension=3)
+    assert batch_size(Descent(), constants) == 50
+    assert batch_size(Descent(sampling_rate=0.2), constants) == 10

@@ -1,0 +1,177 @@
+"""Opacus as the oracle of the engine, and as the source of the MLP's per-record gradients."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from opacus import GradSampleModule
+from opacus.optimizers import DPOptimizer
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from dpladder.config.learner_sections import Descent
+from dpladder.config.model import Resources
+from dpladder.learn import linear, score
+from dpladder.learn.dp_mlp import cost
+from dpladder.learn.dp_mlp import train as perceptron
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.records import load
+from dpladder.learn.registry import method
+from dpladder.privacy.release.meter import Meter
+
+dp_mlp = method("dp_mlp")
+
+CPU = torch.device("cpu")
+CLASSES, DIMENSION = 4, 12
+ONE = Resources(threads=1)
+HYPER = Hyper(eta=0.5, steps=6, mu=0.5, delta0=1e-7)
+CONSTANTS = Constants(n0=60, classes=CLASSES, dimension=DIMENSION)
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning")
+
+
+class Seeded:
+    def stream(self, name: str, index: int) -> bytes:
+        return hashlib.sha256(f"{name} {index}".encode()).digest()
+
+
+def records(count=60, spread=3.0, seed=0):
+    random = np.random.default_rng(seed)
+    features = random.normal(size=(count, DIMENSION)) * np.exp(random.uniform(-spread, spread, (count, 1)))
+    units = random.integers(0, 256, (count, 16)).astype(np.uint8)
+    return Data(features.astype(np.float32), random.integers(0, CLASSES, count), units)
+
+
+def loaded(data, chunk=64, bias=False):
+    return load(data, CONSTANTS, CPU, chunk=chunk, memory_mb=100, bias=bias)
+
+
+def opacus_sum(weights, data, bound):
+    """The summed clipped gradient that Opacus' own optimiser makes of a linear layer."""
+    layer = nn.Linear(DIMENSION, CLASSES, bias=False)
+    layer.weight.data = weights.float()
+    model = GradSampleModule(layer, loss_reduction="sum")
+    optimizer = DPOptimizer(
+        torch.optim.SGD(model.parameters(), lr=1.0),
+        noise_multiplier=0.0,
+        max_grad_norm=bound,
+        expected_batch_size=1,
+        loss_reduction="sum",
+    )
+    logits = model(torch.from_numpy(data.features))
+    cross_entropy(logits, torch.from_numpy(data.labels), reduction="sum").backward()
+    optimizer.clip_and_accumulate()
+    return layer.weight.summed_grad
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0, 12.0])
+@pytest.mark.parametrize("bound", [1e-2, 1.0, 1e2])
+def test_the_engine_sums_the_gradients_that_opacus_clips(spread, bound):
+    data = records(200, spread)
+    weights = torch.from_numpy(np.random.default_rng(1).normal(size=(CLASSES, DIMENSION)))
+    held = loaded(data)
+    found = linear.clipped_sum(held, weights[None], bound, held.chunks())[0]
+    expected = opacus_sum(weights, data, bound)
+    # Opacus adds 1e-6 to each norm before it divides.
+    assert torch.allclose(found.float(), expected, rtol=1e-4, atol=1e-5 * max(bound, 1e-1))
+
+
+def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time():
+    data, learner = records(), Descent(bias=True, init="random")
+    shapes = cost.layers(learner, CONSTANTS)
+    model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
+    weights = perceptron.initial(learner, CONSTANTS, shapes)[None]
+    held = loaded(data, chunk=7, bias=True)
+    bound = 0.5
+    found = perceptron.clipped_sum(model, held, weights, bound, held.chunks())[0]
+    plain = perceptron.Perceptron(shapes, bias=True).double()
+    torch.nn.utils.vector_to_parameters(weights[0].double(), plain.parameters())
+    expected, clipped = torch.zeros_like(found), 0
+    for x, label in zip(data.features, data.labels, strict=True):
+        logits = plain(torch.from_numpy(np.append(x, 1.0)).double())
+        gradients = torch.autograd.grad(cross_entropy(logits, torch.tensor(label)), plain.parameters())
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        clipped += int(flat.norm() > bound)
+        expected += flat * min(1.0, bound / flat.norm())
+    assert 0 < clipped < len(data.labels)
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e38, 1e10, 0.0])
+def test_no_record_breaks_the_mlp_or_exceeds_the_bound(value):
+    data, learner = records(1), Descent(init="random")
+    data.features[0, :3] = value
+    shapes = cost.layers(learner, CONSTANTS)
+    model = GradSampleModule(perceptron.Perceptron(shapes, bias=False), loss_reduction="sum")
+    weights = 50 * perceptron.initial(learner, CONSTANTS, shapes)[None]
+    held = loaded(data)
+    assert perceptron.clipped_sum(model, held, weights, 1.0, held.chunks()).norm() <= 1 + 1e-6
+
+
+def trained(learner, data, hyper=HYPER):
+    meter = Meter(dp_mlp.declare(learner, hyper, CONSTANTS).draws, Seeded(), audit=True)
+    weights = dp_mlp.train(data, hyper, learner, CONSTANTS, meter, ONE)
+    meter.close()
+    return weights, meter
+
+
+SWITCHES = [{}, {"bias": True, "average": "ema"}, {"sampling_rate": 0.3}, {"free_step": False}]
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+def test_it_trains_alike_twice_and_draws_each_step_afresh(switches):
+    learner = Descent(name="dp_mlp", **switches)
+    (first, meter), (second, _) = trained(learner, records()), trained(learner, records())
+    assert [layer.shape for layer in first] == [*cost.layers(learner, CONSTANTS)]
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+    noises = [used for used in meter.used if used.name == "noise"]
+    assert len({used.sha256 for used in noises}) == HYPER.steps
+
+
+def test_poisson_batches_hold_the_records_that_the_meter_names(monkeypatch):
+    data, learner = records(), Descent(name="dp_mlp", sampling_rate=0.3)
+    again = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
+    batches, real = [], perceptron.clipped_sum
+
+    def spy(model, held, weights, bound, rows):
+        batches.append([row for row in torch.cat(rows).tolist() if held.counted[row]])
+        return real(model, held, weights, bound, rows)
+
+    monkeypatch.setattr(perceptron, "clipped_sum", spy)
+    trained(learner, data)
+    for batch in batches:
+        assert batch == np.flatnonzero(again.mask("sample", data.units)).tolist()
+    assert len({tuple(batch) for batch in batches}) == HYPER.steps
+
+
+def test_with_nobody_in_it_the_mlp_walks_along_the_meters_noise():
+    data, learner = records(), Descent(name="dp_mlp", momentum=0.0, free_step=False)
+    nobody = Data(data.features, np.full_like(data.labels, -1))
+    meter = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
+    shapes = cost.layers(learner, CONSTANTS)
+    expected = perceptron.initial(learner, CONSTANTS, shapes).numpy()
+    for _ in range(HYPER.steps):
+        expected = expected - HYPER.eta * meter.publish("noise", np.zeros(expected.shape)) / CONSTANTS.n0
+    weights, _ = trained(learner, nobody)
+    assert np.allclose(np.concatenate([layer.ravel() for layer in weights]), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_it_learns_what_no_line_can_tell_apart():
+    random = np.random.default_rng(0)
+    points = random.uniform(-1, 1, (600, 2))
+    data = Data(points.astype(np.float32), (points[:, 0] * points[:, 1] > 0).astype(np.int64))
+    constants = Constants(n0=600, classes=2, dimension=2)
+    learner, hyper = Descent(name="dp_mlp", bias=True, init="random"), Hyper(1.0, 40, 100.0)
+    meter = Meter(dp_mlp.declare(learner, hyper, constants).draws, Seeded())
+    weights = dp_mlp.train(data, hyper, learner, constants, meter, ONE)
+    assert score.correct_count(weights, data.features, data.labels) > 540
+
+
+def test_opacus_says_nothing_in_a_job():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        trained(Descent(name="dp_mlp"), records())

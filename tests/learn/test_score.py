@@ -1,0 +1,170 @@
+"""Predictions, noised counts, and the files that weights live in."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpladder.errors import BadInput, Refused
+from dpladder.learn import score, weights
+from dpladder.learn.interface import Constants
+from dpladder.privacy.accounting import events
+from dpladder.privacy.release.meter import Meter
+
+CONSTANTS = Constants(n0=500, classes=4, dimension=6)
+
+
+class Seeded:
+    def stream(self, name: str, index: int) -> bytes:
+        return hashlib.sha256(f"{name} {index}".encode()).digest()
+
+
+def linear(count=500, dtype=np.float32, seed=0):
+    random = np.random.default_rng(seed)
+    head = random.normal(size=(4, 6)).astype(np.float32)
+    return (head,), random.normal(size=(count, 6)).astype(dtype), random.integers(-1, 4, count)
+
+
+@pytest.mark.parametrize("count", [0, 1, 500, 9000])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_linear_head_predicts_its_largest_logit(count, dtype):
+    (head,), features, labels = linear(count, dtype)
+    expected = (features.astype(np.float64) @ head.T).argmax(axis=1)
+    assert np.array_equal(score.predict((head,), features), expected)
+    assert score.correct_count((head,), features, labels) == (expected == labels).sum()
+
+
+def test_a_last_column_is_the_bias():
+    features = np.zeros((3, 6), np.float32)
+    head = np.zeros((4, 7), np.float32)
+    head[2, 6] = 1.0
+    assert score.predict((head,), features).tolist() == [2, 2, 2]
+
+
+def test_layers_meet_in_a_relu():
+    inner = np.array([[1.0], [-1.0]], np.float32)
+    outer = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]], np.float32)
+    features = np.array([[2.0], [-2.0], [0.3]], np.float32)
+    assert score.logits((inner, outer), features).tolist() == [[2.0, 0.5], [0.0, 2.5], [np.float32(0.3), 0.5]]
+
+
+def test_of_a_record_with_several_views_the_record_itself_is_scored():
+    head = np.eye(2, dtype=np.float32)
+    features = np.array([[[5.0, 0.0], [0.0, 1.0], [0.0, 1.0]]], np.float32)
+    assert score.predict((head,), features).tolist() == [0]
+
+
+def test_a_record_without_a_label_is_never_right():
+    (head,), features, labels = linear()
+    assert score.correct_count((head,), features, np.full_like(labels, -1)) == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_wild_records_predict_without_a_word():
+    (head,), features, _ = linear(8)
+    features[0], features[1], features[2] = np.nan, np.inf, 3e38
+    assert len(score.predict((head,), features)) == 8
+
+
+@given(st.floats(1e-4, 10), st.sampled_from(["add_remove", "replace_one"]), st.integers(1, 9))
+def test_a_score_costs_what_it_may_spend_and_never_more(mu, relation, cap):
+    constants = Constants(n0=500, classes=4, dimension=6, relation=relation, cap=cap)
+    declared = score.declare(mu, constants)
+    (counted,), (draw,) = declared.events, declared.draws
+    assert events.mu(counted.event, counted.count) == pytest.approx(mu, rel=1e-9)
+    assert events.mu(counted.event, counted.count) <= mu
+    assert draw.sensitivity / draw.scale <= mu * (1 + 1e-12)
+    assert draw.shape == ()
+
+
+def test_no_neighbour_moves_a_count_further_than_the_sensitivity():
+    """Every pair of units of up to `cap` records over two classes, right or wrong."""
+    for cap in (1, 2, 3):
+        units = [
+            np.array(right)
+            for right in product(range(cap + 1), repeat=2)
+            if sum(right) <= cap  # right predictions per class; the rest of the unit's records are wrong
+        ]
+        gone = np.zeros(2)
+        for relation in ("add_remove", "replace_one"):
+            constants = Constants(n0=1, classes=2, dimension=1, relation=relation, cap=cap)
+            pairs = [(a, b) for a in units for b in (units if relation == "replace_one" else [gone])]
+            total = max(abs((a - b).sum()) for a, b in pairs)
+            vector = max(np.linalg.norm(a - b) for a, b in pairs)
+            assert constants.moves_count() == total
+            assert constants.moves_apart(1.0) == pytest.approx(vector)
+
+
+def test_the_released_count_is_the_count_plus_the_meters_noise():
+    head, features, labels = linear()
+    draws = score.declare(0.05, CONSTANTS).draws
+    meter, again = Meter(draws, Seeded()), Meter(draws, Seeded())
+    released = score.noised_count(head, features, labels, meter)
+    meter.close()
+    assert released == again.publish("score", score.correct_count(head, features, labels))
+    assert draws[0].scale == pytest.approx(1 / 0.05)
+
+
+def test_a_second_score_is_refused():
+    head, features, labels = linear()
+    meter = Meter(score.declare(0.05, CONSTANTS).draws, Seeded())
+    score.noised_count(head, features, labels, meter)
+    with pytest.raises(Refused):
+        score.noised_count(head, features, labels, meter)
+
+
+def test_weights_come_back_from_a_file_with_their_metadata(tmp_path):
+    layers = tuple(np.random.default_rng(0).normal(size=(3 + n, 4)).astype(np.float32) for n in range(12))
+    metadata = {"statement": "abc", "config": {"eta": 0.1, "steps": 5}}
+    path = tmp_path / "weights.safetensors"
+    weights.save(path, layers, metadata)
+    found, told = weights.load(path)
+    assert told == metadata
+    assert len(found) == 12
+    assert all(np.array_equal(a, b) for a, b in zip(found, layers, strict=True))
+
+
+def test_the_same_weights_make_the_same_bytes(tmp_path):
+    layers = (np.ones((2, 3), np.float32),)
+    for name in ("a", "b"):
+        weights.save(tmp_path / name, layers, {"z": 1, "a": 2, "k": name == "c"})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_strided_matrix_is_saved_as_it_reads(tmp_path):
+    strided = np.arange(12, dtype=np.float32).reshape(3, 4).T
+    weights.save(tmp_path / "w", (strided,), {})
+    assert np.array_equal(weights.load(tmp_path / "w")[0][0], strided)
+
+
+@pytest.mark.parametrize("content", [b"", b"no weights", None])
+def test_a_file_without_weights_is_named(tmp_path, content):
+    path = tmp_path / "weights.safetensors"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BadInput, match=r"weights.safetensors holds no weights of dpladder"):
+        weights.load(path)
+
+
+@pytest.mark.parametrize(("mu", "n0", "classes"), [(0.0, 1000, 10), (0.01, 500, 2), (0.02, 300, 3)])
+def test_no_training_beats_the_ceiling_of_its_mu(mu, n0, classes):
+    """The best there is: every unit of a class that nothing else tells votes for its name, and the noised votes decide."""
+    random, runs = np.random.default_rng(0), 4000
+    votes = np.zeros((runs, classes))
+    votes[:, 0] = n0 / classes * mu  # in deviations of the noise that hides one unit's vote
+    right = (votes + random.normal(size=votes.shape)).argmax(axis=1) == 0
+    most = score.ceiling(mu, n0, classes)
+    error = 4 * (most * (1 - most) / runs) ** 0.5
+    assert right.mean() <= most + error
+    assert right.mean() >= 1 / classes - error
+
+
+def test_a_ceiling_tells_luck_from_learning():
+    assert score.ceiling(0.0, 4000, 10) == pytest.approx(0.1)
+    assert score.ceiling(0.001, 4000, 10) == pytest.approx(0.189, abs=1e-3)
+    assert score.ceiling(0.25, 4000, 10) == pytest.approx(1.0)

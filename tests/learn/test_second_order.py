@@ -1,0 +1,499 @@
+"""The second-order learners against closed forms and scikit-learn, and against noise that makes systems indefinite."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
+from support import SmoothMeter, Unrounded
+
+from dpladder.config.learner_sections import Covariance, FeatureCovariance, LeastSquares, Newton, Statistics
+from dpladder.config.model import Resources
+from dpladder.learn.dp_ls import statistics
+from dpladder.learn.dp_ls.train import release_sums
+from dpladder.learn.interface import Constants, Data, Hyper, publish
+from dpladder.learn.moments import noised_covariance, solve, to_coordinates, to_matrix
+from dpladder.learn.registry import method
+from dpladder.learn.second_order import declare_covariance
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.release.meter import Meter
+
+dp_fc = method("dp_fc")
+dp_ls = method("dp_ls")
+dp_newton = method("dp_newton")
+
+ONE = Resources(threads=1)
+CLASSES, DIMENSION, COUNT = 3, 6, 240
+CONSTANTS = Constants(n0=200, classes=CLASSES, dimension=DIMENSION)
+MU = gdp.mu(1.0, 1e-5)
+MODULES = {"dp_ls": dp_ls, "dp_fc": dp_fc, "dp_newton": dp_newton}
+LEARNERS = {
+    "dp_ls": LeastSquares(),
+    "dp_ls shared": LeastSquares(covariance=Covariance(epsilon=1.0)),
+    "dp_fc": FeatureCovariance(),
+    "dp_fc shared": FeatureCovariance(covariance=Covariance(epsilon=1.0)),
+    "dp_newton softmax": Newton(),
+    "dp_newton sigmoid": Newton(link="sigmoid"),
+}
+
+
+class Seeded:
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def stream(self, name: str, index: int) -> bytes:
+        return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
+
+
+class Swallowing(Meter):
+    """float64 carries 53 bits: a sum vanishes beside noise of this size."""
+
+    def noise(self, name, shape):
+        found = super().noise(name, shape)
+        return Unrounded(found.values * 2.0**90, found.scale)
+
+
+def exact(name, total):
+    """A release without noise."""
+    return total
+
+
+def records(count=COUNT, seed=0):
+    """Classes that overlap, so that the logistic optimum is finite."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, CLASSES, count)
+    centres = 0.5 * np.random.default_rng(9).normal(size=(CLASSES, DIMENSION))
+    features = centres[labels] + random.normal(size=(count, DIMENSION))
+    return Data(features.astype(np.float32), labels)
+
+
+def shared(data, learner):
+    """The data as a job reads it: with the released covariance, where the learner has none of its own."""
+    if getattr(learner, "covariance", None) is None:
+        return data
+    random = np.random.default_rng(3)
+    return replace(data, covariance=random.normal(size=DIMENSION * (DIMENSION + 1) // 2))
+
+
+def fitted(learner, hyper, data=None, constants=CONSTANTS, release=exact, resources=ONE):
+    data = records() if data is None else data
+    (weights,) = MODULES[learner.name].room("train").fit(data, hyper, learner, constants, release, resources)
+    return weights
+
+
+def trained(learner, hyper, data=None, constants=CONSTANTS, meter=Meter):
+    data = records() if data is None else data
+    module = MODULES[learner.name]
+    meter = meter(module.declare(learner, hyper, constants).draws, Seeded())
+    (weights,) = module.train(shared(data, learner), hyper, learner, constants, meter, ONE)
+    meter.close()
+    return weights
+
+
+def sums_of(learner, data, constants=CONSTANTS, hyper=None):
+    """What a training wants to release, in units of the noise that is declared for it."""
+    hyper, seen = hyper or Hyper(0.5, 1, MU), []
+    scales = {
+        draw.name: draw.scale for draw in MODULES[learner.name].declare(learner, hyper, constants).draws
+    }
+
+    def watched(name, total):
+        seen.append(np.ravel(total.numpy()) / scales[name])
+        return total
+
+    fitted(learner, hyper, data, constants, watched)
+    return np.concatenate(seen)
+
+
+# --- what it costs ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("learner", "steps", "sigma"),
+    [
+        (LeastSquares(), 1, 6.4616),
+        (FeatureCovariance(), 10, 12.373),
+        (Newton(), 10, 16.684),
+        (Newton(link="sigmoid"), 10, 16.684),
+        (LeastSquares(covariance=Covariance(epsilon=0.1)), 1, math.sqrt(2) / 0.268051),
+        (FeatureCovariance(covariance=Covariance(epsilon=0.1)), 10, math.sqrt(10) / 0.268051),
+    ],
+)
+def test_noise_multiplier_at_epsilon_one(learner, steps, sigma):
+    (counted,) = MODULES[learner.name].declare(learner, Hyper(0.1, steps, MU), CONSTANTS).events
+    assert counted.event.sigma == pytest.approx(sigma, rel=5e-5)
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("cap", [1, 3])
+def test_a_neighbour_moves_all_sums_together_by_mu_at_most(learner, relation, cap):
+    """Of `cap` records, added or replaced by the worst ones found: opposite features, another class, far outside."""
+    constants = replace(CONSTANTS, relation=relation, cap=cap)
+    base = records(20)
+    ends = np.eye(DIMENSION)[0] * 1e6
+    worst = 0.0
+    for before, after in [((ends, 0), (-ends, 0)), ((ends, 0), (-ends, 1)), ((ends, 0), (ends[::-1], 2))]:
+        one = with_unit(base, *after, cap)
+        other = base if relation == "add_remove" else with_unit(base, *before, cap)
+        sums, others = (sums_of(learner, shared(data, learner), constants) for data in (one, other))
+        worst = max(worst, float(np.linalg.norm(sums - others)))
+    assert 0.55 * MU < worst <= MU
+
+
+def with_unit(data, features, label, cap):
+    return Data(
+        np.concatenate([data.features, np.tile(features, (cap, 1)).astype(np.float32)]),
+        np.concatenate([data.labels, np.full(cap, label)]),
+    )
+
+
+def test_softmax_curves_the_most_at_three_equal_probabilities():
+    _, curvature = dp_newton.room("cost").bounds(Newton(), 10)
+    third = np.full(3, 1 / 3)
+    assert np.linalg.norm(third * (1 - third)) == pytest.approx(curvature, rel=1e-12)
+    random = np.random.default_rng(0)
+    for classes in (2, 3, 4, 10, 100):
+        p = random.dirichlet(np.full(classes, 0.3), 20_000)
+        assert np.linalg.norm(p * (1 - p), axis=1).max() <= curvature
+        truth = random.integers(0, classes, len(p))
+        assert (
+            np.linalg.norm(p - np.eye(classes)[truth], axis=1).max()
+            <= dp_newton.room("cost").bounds(Newton(), classes)[0]
+        )
+
+
+@given(seed=st.integers(0, 2**32 - 1), cap=st.integers(1, 4))
+@settings(max_examples=50, deadline=None)
+def test_replacing_a_unit_moves_moments_by_less_than_twice(seed, cap):
+    random = np.random.default_rng(seed)
+    x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in random.normal(size=(2, cap, 4)))
+    moved = np.linalg.norm(x.T @ x - y.T @ y)
+    replaced = Constants(n0=9, classes=2, dimension=4, relation="replace_one", cap=cap)
+    assert moved <= replaced.moves_apart(1.0) * (1 + 1e-12)
+    assert replaced.moves_apart(1.0) == pytest.approx(math.sqrt(2) * cap)
+    assert replaced.moves(1.0) == 2 * cap
+
+
+# --- symmetric noise ----------------------------------------------------------------------------------------------
+
+
+@given(seed=st.integers(0, 2**32 - 1), dimension=st.integers(1, 9))
+@settings(max_examples=50, deadline=None)
+def test_coordinates_keep_a_symmetric_matrix_and_its_norm(seed, dimension):
+    square = torch.from_numpy(np.random.default_rng(seed).normal(size=(dimension, dimension)))
+    matrix = square + square.T
+    coordinates = to_coordinates(matrix)
+    assert torch.allclose(to_matrix(coordinates), matrix, atol=1e-12)
+    assert float(coordinates.norm()) == pytest.approx(float(matrix.norm()), rel=1e-12)
+    assert len(coordinates) == dimension * (dimension + 1) // 2
+
+
+def test_noise_on_coordinates_is_symmetric_and_half_as_varied_off_the_diagonal():
+    drawn = np.random.default_rng(0).normal(size=(4000, 6))
+    matrices = np.stack([to_matrix(torch.from_numpy(row)).numpy() for row in drawn])
+    assert (matrices == matrices.transpose(0, 2, 1)).all()
+    variance = matrices.var(axis=0)
+    assert variance.diagonal() == pytest.approx(np.ones(3), rel=0.1)
+    assert variance[np.triu_indices(3, 1)] == pytest.approx(np.full(3, 0.5), rel=0.1)
+
+
+def test_a_shared_covariance_is_the_clipped_sum_and_the_declared_noise():
+    data, radius = records(), 1.5
+    declared = declare_covariance(MU, radius, CONSTANTS)
+    meter, same = (SmoothMeter(declared.draws, Seeded()) for _ in range(2))
+    found = noised_covariance(data, radius, CONSTANTS, partial(publish, meter), ONE)
+    meter.close()
+    x = data.features.astype(np.float64)
+    x *= np.minimum(1.0, radius * (1 - 2.0**-10) / np.linalg.norm(x, axis=1, keepdims=True))
+    (draw,) = declared.draws
+    assert draw.scale == pytest.approx(radius**2 / MU, rel=1e-9)
+    expected = to_coordinates(torch.from_numpy(x.T @ x)).numpy()
+    expected = same.publish("covariance", expected)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-4)
+
+
+# --- without noise ------------------------------------------------------------------------------------------------
+
+WIDE = 100.0  # a ball that holds every record
+
+
+def test_least_squares_without_noise_is_ridge_regression_weighted_by_class():
+    data, learner, hyper = records(), LeastSquares(radius=WIDE, alpha=0.3), Hyper(2.0, 1, 1.0)
+    x, n0 = data.features.astype(np.float64), CONSTANTS.n0
+    for label, found in enumerate(fitted(learner, hyper, data)):
+        own = x[data.labels == label]
+        system = (own.T @ own + 0.3 * x.T @ x) / n0 + 0.5 * np.eye(DIMENSION)
+        assert found == pytest.approx(np.linalg.solve(system, own.sum(0) / n0), rel=1e-4, abs=1e-6)
+
+
+def test_one_released_covariance_serves_any_ridge():
+    data, learner = records(), LeastSquares(radius=WIDE, covariance=Covariance(epsilon=1.0))
+    x = data.features.astype(np.float64)
+    given = replace(data, covariance=to_coordinates(torch.from_numpy(x.T @ x)).numpy())
+    for r in (0.1, 30.0):
+        hyper = Hyper(r, 1, 1.0)
+        own = fitted(LeastSquares(radius=WIDE), hyper, data)
+        assert fitted(learner, hyper, given) == pytest.approx(own, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.3])
+def test_newton_without_noise_finds_the_softmax_optimum(ridge):
+    data = records()
+    constants = replace(CONSTANTS, n0=COUNT)
+    reference = LogisticRegression(C=1 / (COUNT * ridge), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    expected = reference.fit(data.features.astype(np.float64), data.labels).coef_
+    hyper = Hyper(1 / (60 * ridge), 60, 1.0)
+    assert hyper.ridge == pytest.approx(ridge)
+    found = fitted(Newton(radius=WIDE), hyper, data, constants)
+    assert found == pytest.approx(expected, abs=2e-5)
+
+
+def test_newton_settles_where_two_classes_are_coupled_the_most():
+    """With two classes, the diagonal blocks alone hold half of the curvature: their own step would overshoot by as much."""
+    data, ridge = records(), 0.001
+    data = replace(data, labels=data.labels % 2)
+    constants = replace(CONSTANTS, classes=2, n0=COUNT)
+    weights = fitted(Newton(radius=WIDE), Hyper(1 / (60 * ridge), 60, 1.0), data, constants)
+    p = np.exp(data.features @ weights.T)
+    p /= p.sum(axis=1, keepdims=True)
+    slope = (p - np.eye(2)[data.labels]).T @ data.features / COUNT + ridge * weights
+    assert slope == pytest.approx(np.zeros((2, DIMENSION)), abs=2e-6)
+
+
+def test_newton_without_noise_finds_the_optimum_of_every_class_alone():
+    data, ridge = records(), 0.05
+    constants = replace(CONSTANTS, n0=COUNT)
+    found = fitted(Newton(radius=WIDE, link="sigmoid"), Hyper(1 / (9 * ridge), 9, 1.0), data, constants)
+    for label in range(CLASSES):
+        reference = LogisticRegression(C=1 / (COUNT * ridge), fit_intercept=False, tol=1e-12, max_iter=10_000)
+        expected = reference.fit(data.features.astype(np.float64), data.labels == label).coef_[0]
+        assert found[label] == pytest.approx(expected, abs=2e-5)
+
+
+def test_a_preconditioned_descent_without_noise_finds_the_softmax_optimum():
+    data, learner = records(), FeatureCovariance(clip=1e6, radius=WIDE, damping=1e-3)
+    constants = replace(CONSTANTS, n0=COUNT)
+    reference = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=10_000)
+    expected = reference.fit(data.features.astype(np.float64), data.labels).coef_
+    found = fitted(learner, Hyper(2.0, 300, 1.0), data, constants)
+    centred = found - found.mean(0)  # without a penalty a common shift is free
+    assert centred == pytest.approx(expected - expected.mean(0), abs=2e-4)
+
+
+def test_preconditioning_follows_the_published_step():
+    data, learner = records(), FeatureCovariance(clip=1e6, radius=WIDE, damping=0.2)
+    x, n0 = data.features.astype(np.float64), CONSTANTS.n0
+    gradient = (1 / CLASSES - np.eye(CLASSES)[data.labels]).T @ x / n0
+    system = x.T @ x / n0 + 0.2 * np.eye(DIMENSION)
+    expected = -0.7 * gradient @ np.linalg.inv(system)
+    assert fitted(learner, Hyper(0.7, 1, 1.0), data) == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+# --- shared statistics --------------------------------------------------------------------------------------------
+
+SHARING = LeastSquares(radius=1.5, alpha=0.3, statistics=Statistics(epsilon=1.0))
+NOTHING = Data(np.empty((0, DIMENSION), np.float32), np.empty(0, np.int64))
+
+
+def released_sums(path, data, learner=SHARING, constants=CONSTANTS, mu=MU, release=None):
+    """The file that trainings share; with noise of its own unless a release is given."""
+    draws = dp_ls.room("cost").declare_sums(mu, learner.radius, constants).draws
+    release = release or partial(publish, SmoothMeter(draws, Seeded(1)))
+    with statistics.create(path, mu, constants) as keep:
+        release_sums(data, learner.radius, constants, release, keep, ONE)
+    return path
+
+
+def noised(seed, mu, data, learner=SHARING, constants=CONSTANTS):
+    """The sums and their declared noise in plain numpy: G, and A and b of each class, A and G as coordinates."""
+    x = data.features.astype(np.float64)
+    x *= np.minimum(1.0, learner.radius * (1 - 2.0**-10) / np.linalg.norm(x, axis=1, keepdims=True))
+    own = [x[data.labels == label] for label in range(constants.classes)]
+    sums = {
+        "covariance": [x.T @ x],
+        "moments": [rows.T @ rows for rows in own],
+        "targets": [rows.sum(0) for rows in own],
+    }
+    draws = {draw.name: draw for draw in dp_ls.room("cost").declare_sums(mu, learner.radius, constants).draws}
+    meter = SmoothMeter(list(draws.values()), Seeded(seed))
+    return {
+        name: np.stack([meter.publish(name, np.ravel(flat(total))) for total in totals])
+        for name, totals in sums.items()
+    }
+
+
+def flat(total):
+    return to_coordinates(torch.from_numpy(total)).numpy() if total.ndim == 2 else total
+
+
+def solved(sums, learner, ridge):
+    """theta_j = (A_j + alpha G + lambda I)^-1 b_j, projected as the learner does."""
+    heads = []
+    for moments, target in zip(sums["moments"], sums["targets"], strict=True):
+        system = to_matrix(torch.from_numpy(moments + learner.alpha * sums["covariance"][0])).numpy()
+        values, vectors = np.linalg.eigh(system / CONSTANTS.n0)
+        projected = vectors @ np.diag(np.maximum(values, 0.0) + ridge) @ vectors.T
+        heads.append(np.linalg.solve(projected, target / CONSTANTS.n0))
+    return np.stack(heads)
+
+
+def test_shared_statistics_cost_what_a_training_of_their_own_costs():
+    own = dp_ls.declare(LeastSquares(radius=1.5), Hyper(0.1, 1, MU), CONSTANTS)
+    assert (
+        dp_ls.room("cost").declare_sums(MU, 1.5, CONSTANTS)
+        == own
+        == dp_ls.declare(SHARING, Hyper(0.1, 1, MU), CONSTANTS)
+    )
+    (counted,) = own.events
+    assert (counted.count, counted.event.sigma) == (3, pytest.approx(6.4616, rel=5e-5))
+
+
+def test_shared_statistics_are_the_clipped_sums_and_the_declared_noise(tmp_path):
+    path = released_sums(tmp_path / "sums", records())
+    assert statistics.mu_of(path) == MU
+    for name, expected in noised(1, MU, records()).items():
+        found = np.atleast_2d(statistics.read(path, name))
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-4)
+
+
+def test_any_number_of_trials_solve_one_release_and_draw_nothing(tmp_path):
+    path = released_sums(tmp_path / "sums", records())
+    sums = noised(1, MU, records())
+    for number, ridge in ((0, 0.1), (1, 0.1), (2, 3.0)):
+        learner = SHARING.model_copy(
+            update={"statistics": Statistics(epsilon=1.0, alpha=(0.1, 1.0))}
+        ).of_trial(number)
+        assert learner.alpha == (0.1, 1.0, 0.1)[number]
+        hyper = Hyper(1 / ridge, 1, 0.0)
+        declared = dp_ls.declare(learner, hyper, CONSTANTS)
+        assert declared.events == declared.draws == ()
+        meter = Meter(declared.draws, Seeded())
+        (found,) = dp_ls.train(replace(NOTHING, statistics=path), hyper, learner, CONSTANTS, meter, ONE)
+        meter.close()
+        assert found == pytest.approx(solved(sums, learner, ridge), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("mu", [0.02, MU, 3.0])
+def test_a_refined_training_weighs_both_releases_by_inverse_variance(tmp_path, mu):
+    shared = released_sums(tmp_path / "sums", records())
+    before, own = noised(1, MU, records()), noised(0, mu, records())
+    share = mu**2 / (mu**2 + MU**2)
+    both = {name: share * own[name] + (1 - share) * before[name] for name in own}
+    hyper = Hyper(2.0, 1, mu)
+    meter = SmoothMeter(dp_ls.declare(SHARING, hyper, CONSTANTS).draws, Seeded())
+    data = replace(records(), statistics=shared)
+    (found,) = dp_ls.train(data, hyper, SHARING, CONSTANTS, meter, ONE)
+    meter.close()
+    assert found == pytest.approx(solved(both, SHARING, 0.5), rel=1e-4, abs=1e-5)
+
+
+def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
+    """Under a huge ridge weights are the targets, and so show their noise: that of one release at the mu of both."""
+    constants = Constants(n0=200, classes=40, dimension=120)
+    random = np.random.default_rng(0)
+    data = Data(random.normal(size=(50, 120)).astype(np.float32) / 100, random.integers(0, 40, 50))
+    exact_sums = np.stack(
+        [data.features[data.labels == label].astype(np.float64).sum(0) for label in range(40)]
+    )
+    for mu in (MU / 2, 2 * MU):
+        shared = released_sums(tmp_path / "sums", data, constants=constants)
+        hyper = Hyper(1e-12, 1, mu)
+        draws = dp_ls.declare(SHARING, hyper, constants).draws
+        (found,) = dp_ls.train(
+            replace(data, statistics=shared), hyper, SHARING, constants, Meter(draws, Seeded()), ONE
+        )
+        noise = found * hyper.ridge * constants.n0 - exact_sums
+        sd = math.sqrt(3) * SHARING.radius / math.hypot(mu, MU)
+        # 4,800 draws: 4 standard errors
+        assert noise.std() == pytest.approx(sd, rel=4 / math.sqrt(2 * noise.size))
+        assert abs(noise.mean()) < 4 * sd / math.sqrt(noise.size)
+
+
+def test_shared_statistics_without_noise_are_ridge_regression(tmp_path):
+    learner = SHARING.model_copy(update={"radius": WIDE})
+    path = released_sums(tmp_path / "sums", records(), learner, release=exact)
+    for r in (0.1, 30.0):
+        found = fitted(learner, Hyper(r, 1, 0.0), replace(NOTHING, statistics=path))
+        own = fitted(LeastSquares(radius=WIDE, alpha=0.3), Hyper(r, 1, 1.0), records())
+        assert found == pytest.approx(own, rel=1e-4, abs=1e-6)
+
+
+# --- with noise ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+@pytest.mark.parametrize("hyper", [Hyper(1e-9, 3, 1e-3), Hyper(1e15, 3, 1e-3), Hyper(1e300, 1, 4.0)], ids=str)
+def test_any_noise_and_any_ridge_end_in_finite_weights(learner, hyper):
+    hyper = replace(hyper, steps=1) if learner.name == "dp_ls" else hyper
+    weights = trained(learner, hyper)
+    assert weights.shape == (CLASSES, DIMENSION)
+    assert weights.dtype == np.float32
+    assert np.isfinite(weights).all()
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_under_noise_that_swallows_every_sum_the_weights_know_nothing_of_the_data(learner):
+    hyper = Hyper(0.5, 2 - (learner.name == "dp_ls"), MU)
+    one, other = (
+        trained(learner, hyper, data, meter=Swallowing) for data in (records(seed=1), records(77, seed=2))
+    )
+    assert (one == other).all()
+    assert one.any()
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [np.zeros((3, 3)), np.diag([1.0, 0.0, 0.0]), -np.eye(3), np.diag([1e-300, 1.0, -1e9]), np.ones((3, 3))],
+    ids=["zero", "singular", "negative", "indefinite", "rank one"],
+)
+@pytest.mark.parametrize("ridge", [1e-300, 1e-9, 1.0])
+def test_a_system_is_solved_after_projection(matrix, ridge):
+    found = solve(torch.from_numpy(matrix), ridge, torch.ones(3, dtype=torch.float64))
+    assert torch.isfinite(found).all()
+    if ridge == 1.0:
+        values, vectors = np.linalg.eigh(matrix)
+        projected = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
+        assert found.numpy() == pytest.approx(np.linalg.solve(projected + np.eye(3), np.ones(3)), rel=1e-6)
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_records_that_cannot_be_used_leave_every_sum_at_zero(learner):
+    features = np.ones((5, DIMENSION), np.float32)
+    features[0], features[1, 0], features[2, 1] = 0.0, np.nan, np.inf
+    data = Data(features, np.array([0, 1, 2, -1, CLASSES]))
+    assert not sums_of(learner, shared(data, learner)).any()
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_a_training_repeats_bit_for_bit_and_streams_to_the_same_bits(learner, tmp_path):
+    data, hyper = records(22_000), Hyper(0.5, 1, 1.0)  # more than half a megabyte once resident
+    mapped = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, data.features.shape)
+    mapped[:] = data.features
+    streamed = replace(shared(data, learner), features=mapped)
+    runs = [
+        fitted(learner, hyper, given, resources=Resources(threads=2, mem_mb=memory))
+        for given, memory in ((shared(data, learner), 4000), (shared(data, learner), 4000), (streamed, 1))
+    ]
+    assert (runs[0] == runs[1]).all()
+    assert (runs[0] == runs[2]).all()
+
+
+def test_noise_is_drawn_for_every_class_and_step():
+    draws = {d.name: d for d in dp_newton.declare(Newton(), Hyper(0.1, 4, MU), CONSTANTS).draws}
+    assert draws["hessian"].count == 4 * CLASSES
+    assert draws["gradient"].count == 4
+    draws = {d.name: d for d in dp_ls.declare(LeastSquares(), Hyper(0.1, 1, MU), CONSTANTS).draws}
+    assert (draws["moments"].count, draws["targets"].count, draws["covariance"].count) == (
+        CLASSES,
+        CLASSES,
+        1,
+    )

@@ -1,0 +1,520 @@
+"""The plan: what a config declares it will spend, before anything is read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import commit
+
+from dpladder.config import Project
+from dpladder.config.docs import DEMO
+from dpladder.config.learner_sections import OneStep
+from dpladder.config.load import overlay, resolve
+from dpladder.config.search_sections import SEARCHES
+from dpladder.errors import Refused
+from dpladder.plan import dag, stages
+from dpladder.plan.plan import Plan, artifact_cost, assign, make_plan, refuse_renamed, trial_budget
+from dpladder.plan.settle import settled
+from dpladder.plan.table import plan_document, plan_table
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.accounting.composition import compose, entry_of
+from dpladder.privacy.accounting.events import mu
+from dpladder.privacy.ledger.book import Item, Ledger, finish, load, note, open_ledger, reserve
+from dpladder.privacy.ledger.home import open_home
+
+NOTHING: dict[str, Any] = {}
+
+
+SWEEP = {
+    "sweep": {
+        "rungs": [{"epsilon": 0.1, "trials": 3}, {"epsilon": 0.2, "trials": 3}],
+        "select": {"share": 0.05},
+    }
+}
+
+
+def project(**changes: Any) -> Project:
+    return settled(resolve(overlay(overlay(DEMO, SWEEP), changes)))
+
+
+def plan(**changes: Any) -> Plan:
+    return make_plan(project(**changes), NOTHING)
+
+
+def test_the_demo_spends_its_total_and_not_a_hair_more() -> None:
+    (artifact,) = plan().artifacts
+    cost = artifact_cost(plan(), artifact)
+    assert 0.99999 < cost.epsilon <= 1.0
+    assert cost.entry == Entry(cost.mu)
+
+
+def test_a_trial_costs_its_rungs_epsilon_score_included() -> None:
+    demo = project().main
+    budget = trial_budget(demo, 0)
+    assert budget.score is not None
+    assert gdp.compose([budget.weights, budget.score]) == pytest.approx(gdp.mu(0.1, 1e-5), rel=1e-9)
+    assert budget.score**2 == pytest.approx(0.05 * budget.total**2, rel=1e-9)
+
+
+def test_a_public_score_leaves_the_whole_trial_to_the_weights(tmp_path: Any) -> None:
+    (tmp_path / "v.npz").touch()
+    public = {"public_validation": f"npz:{tmp_path / 'v.npz'}"}
+    config = project(dataset=public, sweep={"select": {"by": "public"}}).main
+    assert trial_budget(config, 0).score is None
+    assert trial_budget(config, 0).weights == trial_budget(config, 0).total
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    total=st.floats(0.45, 20.0),
+    rungs=st.lists(
+        st.tuples(st.floats(0.01, 0.12), st.integers(1, 4)), min_size=2, max_size=3, unique_by=lambda r: r[0]
+    ),
+    relation=st.sampled_from(["add_remove", "replace_one"]),
+    share=st.floats(0.01, 0.5),
+)
+def test_every_artifact_of_every_plan_stays_within_its_total(
+    total: float, rungs: list[tuple[float, int]], relation: str, share: float
+) -> None:
+    made = plan(
+        privacy={"epsilon": total, "relation": relation, "lifetime": {"epsilon": 100.0}},
+        sweep={"rungs": [{"epsilon": e, "trials": n} for e, n in rungs], "select": {"share": share}},
+    )
+    (artifact,) = made.artifacts
+    assert artifact_cost(made, artifact).epsilon <= total
+    assert artifact_cost(made, artifact).epsilon == pytest.approx(total, rel=1e-6)
+
+
+def test_a_shared_covariance_is_charged_once_for_all_that_use_it() -> None:
+    covariance = {"epsilon": 0.3}
+    made = plan(
+        learner={"name": "dp_fc", "covariance": covariance},
+        experiments={
+            "ls": {"learner": {"name": "dp_ls", "covariance": covariance}},
+            "wider": {"learner": {"name": "dp_ls", "covariance": covariance, "radius": 2.0}},
+            "alone": {"learner": {"name": "dp_ls"}},
+        },
+    )
+    charged = [item for job, item in made.items.items() if job.rule == "estimate_covariance"]
+    assert [item.job.experiment for item in charged] == ["main", "wider"]
+    (spend,) = charged[0].spends
+    assert mu(spend.event) == pytest.approx(gdp.mu(0.3, 1e-5), rel=1e-9)
+    for artifact in made.artifacts:
+        assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
+        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_covariance"]
+        assert own == {"main": ["main"], "ls": ["main"], "wider": ["wider"], "alone": []}[artifact.experiment]
+
+
+STATISTICS = {"name": "dp_ls", "statistics": {"epsilon": 0.6}}
+
+
+def test_trials_on_shared_statistics_pay_for_their_scores_alone() -> None:
+    made = plan(
+        learner=STATISTICS,
+        sweep={"rungs": [{"epsilon": 0.1, "trials": 4}]},
+        final={"targets": [1.0, 2.0]},
+        experiments={
+            "finer": {"learner": {"statistics": {"alpha": [0.1, 1.0]}}},
+            "wider": {"learner": {"radius": 2.0}},
+        },
+    )
+    charged = {job: item.spends for job, item in made.items.items()}
+    shared = {job.experiment: spends for job, spends in charged.items() if job.rule == "estimate_statistics"}
+    assert list(shared) == ["main", "wider"]
+    (statistics,) = shared["main"]
+    assert mu(statistics.event) == pytest.approx(gdp.mu(0.6, 1e-5), rel=1e-9)
+    trials = [spends for job, spends in charged.items() if job.rule == "run_trial"]
+    assert len(trials) == 12
+    for (score,) in trials:
+        assert score.label == "score"
+        assert mu(score.event) == pytest.approx(gdp.mu(0.1, 1e-5), rel=1e-9)
+    for artifact in made.artifacts:
+        assert artifact.target * 0.99999 < artifact_cost(made, artifact).epsilon <= artifact.target
+        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_statistics"]
+        assert own == ["wider" if artifact.experiment == "wider" else "main"]
+
+
+def test_trials_on_shared_statistics_with_public_scores_are_free(tmp_path: Any) -> None:
+    (tmp_path / "v.npz").touch()
+    made = plan(
+        learner=STATISTICS,
+        dataset={"public_validation": f"npz:{tmp_path / 'v.npz'}"},
+        sweep={"select": {"by": "public"}},
+    )
+    assert [job.rule for job in made.items] == ["estimate_statistics", "train_final", "evaluate"]
+    (artifact,) = made.artifacts
+    assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
+
+
+def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
+    config = project().main
+    bare = config.model_copy(
+        update={"learner": OneStep(), "sweep": config.sweep.model_copy(update={"rungs": ()})}
+    )
+    made = make_plan(Project({"main": bare}), NOTHING)
+    assert [job.rule for job in made.items] == ["train_final", "evaluate"]
+    (weights,) = next(item for job, item in made.items.items() if job.rule == "train_final").spends
+    assert mu(weights.event) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
+    other = bare.model_copy(update={"fit": bare.fit.model_copy(update={"degree": 2})})
+    statics = {
+        item.static
+        for one in (bare, other)
+        for item in make_plan(Project({"main": one}), NOTHING).items.values()
+    }
+    assert len(statics) == 2  # a fit that is not there changes nothing
+
+
+def test_targets_share_one_sweep_and_each_keeps_its_total() -> None:
+    made = plan(final={"targets": [0.5, 1.0, 2.0, 4.0, 8.0]}, privacy={"lifetime": {"epsilon": 20.0}})
+    assert sum(job.rule == "run_trial" for job in made.items) == 6
+    for artifact in made.artifacts:
+        assert artifact_cost(made, artifact).epsilon == pytest.approx(artifact.target, rel=1e-6)
+    joint = compose(made.of_lineage("mnist5k"), 1e-5).epsilon
+    assert joint == pytest.approx(9.87, abs=0.01)
+
+
+def test_the_test_part_never_bears_more_than_the_training_part() -> None:
+    made = plan(final={"targets": [0.5, 8.0]}, privacy={"lifetime": {"epsilon": 20.0}})
+    parts = {
+        part: figure.epsilon for (_, part), figure in compose(made.of_lineage("mnist5k"), 1e-5).parts.items()
+    }
+    assert parts["test"] <= parts["train"]
+
+
+def test_an_infeasible_target_is_refused_by_name_with_the_nearest_plans() -> None:
+    with pytest.raises(
+        Refused, match=r"total epsilon 0\.3 is infeasible.*0\.416.*multiply every rung's epsilon"
+    ):
+        plan(final={"targets": [0.3, 1.0]})
+
+
+def test_experiments_with_the_same_sweep_pay_for_it_once() -> None:
+    made = plan(
+        experiments={
+            "mu-axis": {"fit": {"against": "mu"}},
+            "wide": {"sweep": {"search": {"eta": [0.01, 9.0]}}},
+        }
+    )
+    trials = [job for job in made.items if job.rule == "run_trial"]
+    assert sorted(job.experiment for job in trials) == ["main"] * 6 + ["wide"] * 6
+    assert sum(job.rule == "train_final" for job in made.items) == 3
+
+
+def test_a_fourth_trial_leaves_the_first_three_as_they_are() -> None:
+    three, four = (
+        plan(),
+        plan(sweep={"rungs": [{"epsilon": 0.1, "trials": 4}, {"epsilon": 0.2, "trials": 3}]}),
+    )
+    for job, item in three.items.items():
+        if job.rule == "run_trial":
+            assert four.items[job] == item
+
+
+def test_finished_jobs_keep_what_they_cost_and_changed_ones_are_superseded(tmp_path: Any) -> None:
+    first = plan()
+    state = spent_in_full(first, tmp_path)
+    again = make_plan(project(), {"mnist5k": state})
+    assert {job: item.spends for job, item in again.items.items()} == {
+        job: item.spends for job, item in first.items.items()
+    }
+    assert not again.superseded
+
+    with pytest.raises(Refused, match=r"changed .* after epsilon = 1.0000 was paid"):
+        make_plan(project(sweep={"search": {"eta": [0.02, 5.0]}}), {"mnist5k": state})
+    dearer = make_plan(project(privacy={"epsilon": 2.0}), {"mnist5k": state})
+    (artifact,) = dearer.artifacts
+    assert {spend.job.rule for spend in dearer.superseded} == {"train_final", "evaluate"}
+    assert 1.99 < artifact_cost(dearer, artifact).epsilon <= 2.0
+
+
+SEARCHING = {
+    "sweep": {"rungs": []},
+    "privacy": {"lifetime": {"epsilon": 20.0, "loss": 4.0, "weight": 1e4}},
+}
+
+
+@pytest.mark.parametrize("section", SEARCHES)
+def test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one(
+    section: Any, tmp_path: Any
+) -> None:
+    changes = overlay(SEARCHING, {"hpo": {"name": section().name}})
+    first = plan(**changes)
+    (artifact,) = first.artifacts
+    assert {job.rule for job in artifact.jobs} == {"private_search", "evaluate"}
+    assert 0.99999 < artifact_cost(first, artifact).epsilon <= 1.0
+    state = spent_in_full(first, tmp_path)
+    wider = overlay(changes, {"sweep": {"search": {"eta": [0.02, 5.0]}}})
+    with pytest.raises(Refused, match=r"changed .* after epsilon = "):
+        make_plan(project(**wider), {"mnist5k": state})
+    dearer = make_plan(project(**overlay(wider, {"privacy": {"epsilon": 4.0}})), {"mnist5k": state})
+    (artifact,) = dearer.artifacts
+    assert 3.9 < artifact_cost(dearer, artifact).epsilon <= 4.0
+
+
+SHARED_COVARIANCE = {
+    "learner": {"name": "dp_fc", "covariance": {"epsilon": 0.8}},
+    "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.8}}}},
+}
+OTHER_COVARIANCE = {
+    "learner": {"covariance": {"epsilon": 0.7}},
+    "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.7}}}},
+}
+SHARED_STATISTICS = {"learner": STATISTICS, "experiments": {"finer": {"learner": {"alpha": 0.5}}}}
+OTHER_STATISTICS = {"learner": {"statistics": {"epsilon": 0.5}}}
+SHARED_TRIALS = {"experiments": {"mu-axis": {"fit": {"against": "mu"}}}}
+OTHER_TRIALS = {"sweep": {"search": {"eta": [0.02, 5.0]}}}
+
+
+@pytest.mark.parametrize(
+    ("shared", "change", "rule"),
+    [
+        (SHARED_COVARIANCE, OTHER_COVARIANCE, "estimate_covariance"),
+        (SHARED_STATISTICS, OTHER_STATISTICS, "estimate_statistics"),
+        (SHARED_TRIALS, OTHER_TRIALS, "run_trial"),
+    ],
+)
+def test_earlier_versions_of_a_shared_job_count_for_all_who_share_it(
+    shared: dict[str, Any], change: dict[str, Any], rule: str, tmp_path: Any
+) -> None:
+    before = overlay({"privacy": {"epsilon": 1.5, "lifetime": {"epsilon": 20.0}}}, shared)
+    state = spent_in_full(plan(**before), tmp_path)
+    again = overlay(overlay(before, change), {"privacy": {"epsilon": 4.0}})
+    made = make_plan(project(**again), {"mnist5k": state})
+    old = [spend for spend in made.superseded if spend.job.rule == rule]
+    assert old
+    assert {spend.job.experiment for spend in old} == {"main"}
+    for artifact in made.artifacts:
+        own = [s for s in made.superseded if s.job.experiment == artifact.experiment and s not in old]
+        whole = compose([*made.of(artifact.jobs), *own, *old], artifact.delta)
+        assert artifact_cost(made, artifact).epsilon == whole.epsilon
+        assert 3.999 < whole.epsilon <= 4.0
+
+
+ROOM = {"privacy": {"epsilon": 2.0, "lifetime": {"epsilon": 20.0}}}
+RIDGE = {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.8}}}
+SOLVED = {"learner": STATISTICS, "sweep": {"rungs": [{"epsilon": 0.1, "trials": 4}]}}
+CENTRED = {"features": {"mean": {"epsilon": 0.3}}}
+
+
+@pytest.mark.parametrize("own", [RIDGE, SOLVED, CENTRED], ids=["covariance", "statistics", "mean"])
+@pytest.mark.parametrize("ended", ["DONE", "COMMITTED"])
+def test_a_shared_release_stays_with_the_experiment_that_paid_for_it(
+    own: dict[str, Any], ended: str, tmp_path: Any
+) -> None:
+    """Another one that is put above it reads it for nothing."""
+    before = plan(**ROOM, experiments={"old": own})
+    states = {"mnist5k": spent_in_full(before, tmp_path, ended)}
+    new = overlay(own, {"privacy": {"epsilon": 3.0}})
+    both = assign(project(**ROOM, experiments={"new": new, "old": own}), states)
+    made = make_plan(both, states)
+    assert {(job.experiment, job.rule) for job in made.items.keys() - before.items.keys()} == {
+        ("new", "train_final"),
+        ("new", "evaluate"),
+    }
+    assert before.items.items() <= made.items.items()
+    assert not made.superseded
+
+
+SMALLER = {"features": {"image_size": 64}}
+MU_AXIS = {"fit": {"against": "mu"}}
+FREE = [
+    ("prepare_dataset", {}),
+    ("merge_features", {"part": "train"}),
+    ("select_rung", {"rung": "1"}),
+    ("fit_radius", {"target": "2"}),
+]
+
+
+def owners(found: Project) -> dict[Any, str]:
+    """Who owns each job of each experiment."""
+    jobs = [*FREE, *((job.rule, dict(job.wildcards)) for job in make_plan(found, NOTHING).items)]
+    return {
+        (name, rule, *wildcards.items()): dag.owner(found, name, rule, wildcards)
+        for name, config in found.experiments.items()
+        for rule, wildcards in jobs
+        if stages.has(config, rule, wildcards)
+    }
+
+
+def test_free_work_stays_with_the_experiment_that_came_first(tmp_path: Any) -> None:
+    """And what stands on trials with whoever paid for those."""
+    ledger = open_ledger(open_home(tmp_path / "home"), plan(**ROOM).terms["mnist5k"])
+    before = plan(**ROOM, experiments={"bare": SMALLER, "old": SMALLER | RIDGE})
+    note(ledger, ["main", "bare", "old"])
+    spend_on(ledger, before.items.values(), "DONE")
+    again = project(
+        **ROOM,
+        experiments={"new": SMALLER | RIDGE | MU_AXIS, "old": SMALLER | RIDGE, "bare": SMALLER | RIDGE},
+    )
+    found = owners(assign(again, {"mnist5k": load(ledger)}))
+    for name in ("new", "old", "bare"):
+        assert found[name, "merge_features", ("part", "train")] == "bare"
+        assert found[name, "select_rung", ("rung", "1")] == "old"
+    assert found["bare", "fit_radius", ("target", "2")] == "old"
+    assert found["new", "fit_radius", ("target", "2")] == "new"
+
+
+@pytest.mark.parametrize("steps", [1, -1])
+def test_owners_stay_while_a_run_goes_on(steps: int, tmp_path: Any) -> None:
+    """Each job reads the config and the ledger anew: whatever was done by then, it must find the same owners."""
+    given = project(
+        **ROOM,
+        experiments={
+            "b": RIDGE | SMALLER,
+            "a": SMALLER,
+            "c": RIDGE | MU_AXIS,
+            "d": RIDGE | SMALLER | MU_AXIS,
+        },
+    )
+    ledger = open_ledger(open_home(tmp_path / "home"), plan(**ROOM).terms["mnist5k"])
+    at_first = owners(assign(given, {"mnist5k": load(ledger)}))
+    note(ledger, given.experiments)
+    held = reserve(ledger, make_plan(given, NOTHING).items.values())
+    for item in [None, *held[::steps]]:
+        if item is not None:
+            commit(ledger, item.token, item.token, item.spends)
+            finish(ledger, item.token, "0" * 64)
+        assert owners(assign(given, {"mnist5k": load(ledger)})) == at_first
+
+
+def test_what_stands_on_other_views_is_shared_by_nobody() -> None:
+    viewed = {"features": {"mean": {"epsilon": 0.1}}, "experiments": {"more": {"learner": {"augment": 4}}}}
+    found = project(**viewed)
+    jobs = (("merge_features", {"part": "train"}), ("estimate_mean", {}))
+    assert [dag.owner(found, "more", *job) for job in jobs] == ["more", "more"]
+    assert dag.owner(found, "more", "merge_features", {"part": "test"}) == "main"
+    same = project(**overlay(viewed, {"features": {"mirror": True}, "learner": {"augment": 4}}))
+    assert [dag.owner(same, "more", *job) for job in jobs] == ["main", "main"]
+
+
+def test_without_a_ledger_the_first_experiment_owns_what_is_shared() -> None:
+    both = project(**ROOM, experiments={"new": RIDGE, "old": RIDGE})
+    assert owners(assign(both, NOTHING)) == owners(both)
+    assert dag.owner(both, "old", "estimate_covariance", {}) == "new"
+
+
+def test_what_was_paid_under_another_config_owns_nothing(tmp_path: Any) -> None:
+    states = {"mnist5k": spent_in_full(plan(**ROOM, experiments={"old": RIDGE}), tmp_path)}
+    wider = overlay(RIDGE, {"learner": {"radius": 2.0}})
+    both = assign(project(**ROOM, experiments={"new": wider, "old": wider}), states)
+    assert dag.owner(both, "old", "estimate_covariance", {}) == "new"
+
+
+def test_of_two_that_paid_the_one_that_finished_owns(tmp_path: Any) -> None:
+    ledger = open_ledger(open_home(tmp_path / "home"), plan(**ROOM).terms["mnist5k"])
+    for name, ended in (("begun", "COMMITTED"), ("ready", "DONE")):
+        items = plan(**ROOM, experiments={name: RIDGE}).items.values()
+        spend_on(ledger, [item for item in items if item.job.experiment == name], ended)
+    both = assign(project(**ROOM, experiments={"begun": RIDGE, "ready": RIDGE}), {"mnist5k": load(ledger)})
+    assert dag.owner(both, "begun", "estimate_covariance", {}) == "ready"
+
+
+def test_a_renamed_experiment_is_refused_with_the_name_under_which_it_is_free(tmp_path: Any) -> None:
+    states = {"mnist5k": spent_in_full(plan(**ROOM, experiments={"old": RIDGE}), tmp_path)}
+    renamed = {**ROOM, "experiments": {"new": RIDGE}}
+    with pytest.raises(Refused, match=r"new/estimate_covariance .*experiment old .*free.*respend: true"):
+        refuse_renamed(make_plan(project(**renamed), states), project(**renamed), states)
+    for allowed in (
+        overlay(renamed, {"respend": True}),
+        {**ROOM, "experiments": {"old": RIDGE, "new": RIDGE}},
+    ):
+        found = assign(project(**allowed), states)
+        refuse_renamed(make_plan(found, states), found, states)
+
+
+def test_a_plan_within_its_totals_but_over_the_lifetime_is_not_feasible() -> None:
+    made = plan(final={"targets": [4.0, 8.0]})
+    document = plan_document(made, NOTHING)
+    assert not document.feasible
+    assert "lifetime limit of 8" in document.problems[0]
+    assert "REFUSED" in plan_table(document)
+
+
+def test_the_documents_figures_are_those_of_its_spends() -> None:
+    made = plan()
+    document = plan_document(made, NOTHING)
+    again = compose(made.of_lineage("mnist5k"), document.delta)
+    assert (document.epsilon, document.mu) == (again.epsilon, again.mu)
+
+
+def spent_in_full(made: Plan, home_path: Any, ended: str = "DONE") -> Any:
+    """The ledger's state once every job of a plan is done, without doing any of them."""
+    ledger = open_ledger(open_home(home_path / "home"), made.terms["mnist5k"])
+    spend_on(ledger, made.items.values(), ended)
+    return load(ledger)
+
+
+def spend_on(ledger: Ledger, items: Iterable[Item], ended: str) -> None:
+    for held in reserve(ledger, items):
+        commit(ledger, held.token, held.token, held.spends)
+        if ended == "DONE":
+            finish(ledger, held.token, "0" * 64)
+
+
+def test_a_plan_half_done_costs_in_the_end_what_it_did_at_first(tmp_path: Any) -> None:
+    """What is done was read from a version of the data, which a plan cannot know."""
+    given = {"privacy": {"lifetime": {"epsilon": 1.0}}}
+    made = plan(**given)
+    ledger = open_ledger(open_home(tmp_path / "home"), made.terms["mnist5k"])
+    for held in reserve(ledger, [item for item in made.items.values() if item.job.rule != "evaluate"]):
+        read = [replace(s, partition=replace(s.partition, version="v")) for s in held.spends]
+        commit(ledger, held.token, held.token, read)
+    states = {"mnist5k": load(ledger)}
+    document = plan_document(make_plan(project(**given), states), states)
+    assert document.feasible
+    assert document.lifetimes["mnist5k"].epsilon_after == pytest.approx(1.0, abs=1e-5)
+
+
+def test_parts_as_given_add_because_the_next_version_may_give_others() -> None:
+    made = plan(dataset={"split": {"rule": "given"}})
+    (artifact,) = made.artifacts
+    assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
+    parts = compose(made.of(artifact.jobs), 1e-5).parts
+    assert {figure.epsilon for figure in parts.values()} == {artifact_cost(made, artifact).epsilon}
+
+
+def test_terms_follow_from_the_config() -> None:
+    terms = plan().terms["mnist5k"]
+    assert dataclasses.asdict(terms) == {
+        "lineage": "mnist5k",
+        "relation": "add_remove",
+        "unit": "record",
+        "cap": 1,
+        "delta": 1e-5,
+        "split_rule": "hash test=0.2 validation=0.0",
+        "lifetime_epsilon": 8.0,
+        "share": 0.0,
+        "loss": 0.0,
+        "weight": 1.0,
+        "mode": "release",
+    }
+
+
+def test_a_score_on_public_records_has_no_share_to_change(tmp_path: Any) -> None:
+    (tmp_path / "v.npz").touch()
+    public = {"dataset": {"public_validation": f"npz:{tmp_path / 'v.npz'}"}}
+    trial = {"rung": "0", "trial": "0"}
+    first, other = (
+        dag.static(project(**public, sweep={"select": select}).main, "run_trial", trial)
+        for select in ({"by": "public"}, {"by": "public", "share": 0.2, "part": "validation"})
+    )
+    assert first == other
+
+
+def test_a_training_on_samples_is_booked_inside_its_epsilon() -> None:
+    """What it is booked at comes out of delta, so less mu is left, and the spend says both."""
+    sampled = plan(learner={"name": "dp_gd", "sampling_rate": 0.5})
+    for item in sampled.items.values():
+        [weights] = [s for s in item.spends if s.label == "weights"] or [None]
+        if weights is not None:
+            assert entry_of(weights).delta0 > 0
+    trial = next(item for item in sampled.items.values() if item.job.rule == "run_trial")
+    assert compose(trial.spends, 1e-5).epsilon <= 0.1
+    assert trial_budget(project(learner={"sampling_rate": 0.5}).main, 0).total < gdp.mu(0.1, 1e-5)

@@ -1,0 +1,68 @@
+"""What a rule is told: all of it, restored as the class that the rule names, and nothing that the class does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+from support import TINY
+
+from dpladder.config.load import overlay, resolve
+from dpladder.config.section import restored
+from dpladder.plan import dag, reads, stages
+from dpladder.plan.settle import settled
+
+PUBLIC = "npz:public.npz"
+CONFIGS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "bought mean and covariance": {
+        "features": {"mean": {"epsilon": 0.1}},
+        "learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}},
+    },
+    "statistics": {"learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}}, "fit": {"using": "pooled"}},
+    "private search": {"hpo": {"name": "koskela_kulkarni"}, "sweep": {"rungs": None}},
+    "public parts, draws that look back": {
+        "dataset": {"public_test": PUBLIC, "public_validation": PUBLIC, "public_sample": PUBLIC},
+        "sweep": {"search": {"prior": "monotone", "unit": "r"}, "select": {"by": "public"}},
+        "fit": {"against": "mu"},
+    },
+    "a network": {
+        "dataset": {"source": "digits", "classes": None},
+        "features": {"model": "efficientnet_lite0"},
+    },
+}
+BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startup.py)
+
+
+def given(change: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every rule of a project, and what Snakemake is told for one of its jobs."""
+    project = settled(resolve(overlay(TINY, change)))
+    every = {"experiment": "main", "part": "test", "rung": "1", "trial": "0", "target": "1"}
+    for rule, stage in stages.STAGES.items():
+        wildcards = {name: every[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
+        if issubclass(stage.reads, reads.Reads) and stages.has(project.main, rule, wildcards):
+            yield rule, dag.params(project, rule, wildcards)
+
+
+WILDCARDS = {
+    **dict.fromkeys(("prepare_public", "extract_features", "merge_features"), ("part",)),
+    **dict.fromkeys(("run_trial", "select_rung"), ("rung", "trial")),
+    **dict.fromkeys(("fit_radius", "train_final", "private_search", "evaluate"), ("target",)),
+}
+
+
+@pytest.mark.parametrize("change", CONFIGS.values(), ids=CONFIGS.keys())
+def test_what_a_job_gets_back_is_what_snakemake_was_given(
+    change: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for source in ("data.npz", "public.npz"):  # a config's sources must be there; nobody opens them
+        Path(source).touch()
+    for rule, params in given(change):
+        kind = stages.stage_of(rule).reads
+        whole = params | dict.fromkeys(BY_THE_PLAN & {*reads.facts_of(kind)}, 1.0)
+        back = restored(kind, whole)
+        assert TypeAdapter(kind).dump_python(back, mode="json", by_alias=True) == whole, rule

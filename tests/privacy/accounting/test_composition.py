@@ -1,0 +1,250 @@
+"""Composition: the published totals, other accountants as oracles, partitions, and what must be refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpladder.errors import Refused
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.accounting.composition import compose
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Event,
+    Exponential,
+    Gaussian,
+    Job,
+    Laplace,
+    Nothing,
+    Partition,
+    RepeatAndSelect,
+    Spend,
+)
+
+DELTA = 1e-5
+
+
+def spend(
+    event: Event, *parts: str, rule: str = "hash", relation: Any = "add_remove", count: int = 1
+) -> Spend:
+    return Spend("digits", relation, Partition(rule, parts), Job("main", "run_trial"), event, count)
+
+
+def spend_mu(mu: float, *parts: str, **where: Any) -> Spend:
+    return spend(Gaussian(1 / mu), *parts, **where)
+
+
+def trials(*epsilons: float, relation: Any = "add_remove") -> list[Spend]:
+    """One spend each, sigma calibrated under add_remove: replace_one doubles the sums' sensitivity."""
+    doubled = 2 if relation == "replace_one" else 1
+    return [spend_mu(doubled * gdp.mu(epsilon, DELTA), relation=relation) for epsilon in epsilons]
+
+
+def ladder(one: float, two: float, final: float, **where: Any) -> list[Spend]:
+    return trials(*[one] * 3, *[two] * 3, final, **where)
+
+
+# Reference figures.
+@pytest.mark.parametrize(
+    ("rungs", "total"),
+    [
+        ((0.01, 0.05, 0.99), 0.997292),
+        ((0.05, 0.1, 0.96), 0.991733),
+        ((0.05, 0.2, 0.9), 0.997167),
+        ((0.1, 0.2, 0.88), 0.996339),
+        ((0.2, 0.3, 0.7), 1.004972),
+    ],
+)
+def test_three_trials_per_rung_total_the_published_figures(rungs: tuple[float, ...], total: float) -> None:
+    assert compose(ladder(*rungs), DELTA).epsilon == pytest.approx(total, abs=5.01e-7)
+
+
+def test_scores_are_charged_beside_the_weights() -> None:
+    scores = [spend(Gaussian(112.0))] * 6
+    assert compose(ladder(0.1, 0.2, 0.88) + scores, DELTA).epsilon == pytest.approx(0.9999992, abs=5e-8)
+    sweep = trials(*[0.1] * 3, *[0.2] * 3)
+    assert compose(sweep, DELTA).epsilon == pytest.approx(0.416, abs=5e-4)
+    assert compose(sweep + scores, DELTA).epsilon == pytest.approx(0.424, abs=5e-4)
+
+
+def test_the_same_noise_under_replace_one_costs_2147() -> None:
+    assert compose(ladder(0.1, 0.2, 0.88, relation="replace_one"), DELTA).epsilon == pytest.approx(
+        2.147, abs=5e-4
+    )
+
+
+def test_nothing_costs_nothing() -> None:
+    assert compose([], DELTA).epsilon == 0
+    free = compose([spend(Nothing("post-processing"), "train")], DELTA)
+    assert (free.epsilon, free.mu) == (0, 0)
+
+
+def test_equal_events_each_count() -> None:
+    counted = compose([spend(Laplace(10.0), count=4)], DELTA).epsilon
+    assert compose([spend(Laplace(10.0))] * 4, DELTA).epsilon == pytest.approx(counted, rel=1e-12)
+    across = [spend(Laplace(10.0), part, rule=rule) for rule in ("one", "two") for part in ("a", "b")]
+    twice = compose([spend(Laplace(10.0), count=2)], DELTA).epsilon
+    assert compose(across, DELTA).epsilon == pytest.approx(twice, rel=1e-12)
+
+
+def test_nested_events_cost_what_their_pieces_cost() -> None:
+    pieces = [spend_mu(0.1, count=6), spend(Laplace(10.0), count=2)]
+    nested = Composed((Counted(Composed((Counted(Gaussian(10.0), 3), Counted(Laplace(10.0)))), 2),))
+    assert compose([spend(nested)], DELTA).epsilon == pytest.approx(compose(pieces, DELTA).epsilon, rel=1e-12)
+
+
+# Partitions (docs/design.md, line 9).
+
+
+def test_parts_of_one_rule_compose_in_parallel() -> None:
+    composed = compose([spend_mu(0.3, "train"), spend_mu(0.2, "test")], DELTA)
+    assert composed.mu == pytest.approx(0.3)
+    assert composed.parts["hash", "train"].mu == pytest.approx(0.3)
+    assert composed.parts["hash", "test"].mu == pytest.approx(0.2)
+    assert composed.parts["hash", "test"].epsilon == pytest.approx(gdp.epsilon(0.2, DELTA))
+
+
+def test_parts_of_different_rules_add() -> None:
+    composed = compose([spend_mu(0.3, "a", rule="one"), spend_mu(0.4, "b", rule="two")], DELTA)
+    assert composed.mu == pytest.approx(0.5)
+
+
+def test_a_spend_is_charged_to_every_part_it_reads() -> None:
+    composed = compose([spend_mu(0.3, "train", "test"), spend_mu(0.4, "test"), spend_mu(1.2)], DELTA)
+    assert composed.mu == pytest.approx(1.3)
+    assert composed.parts["hash", "train"].mu == pytest.approx(math.hypot(0.3, 1.2))
+
+
+def test_each_rule_brings_its_own_worst_part() -> None:
+    composed = compose(
+        [
+            spend_mu(0.3, "a", rule="one"),
+            spend_mu(0.1, "b", rule="one"),
+            spend_mu(0.2, "a", rule="two"),
+            spend_mu(0.4, "b", rule="two"),
+        ],
+        DELTA,
+    )
+    assert composed.mu == pytest.approx(0.5)
+    assert composed.parts["one", "b"].mu == pytest.approx(math.hypot(0.1, 0.4))
+    assert composed.parts["two", "a"].mu == pytest.approx(math.hypot(0.3, 0.2))
+
+
+def test_a_replacement_may_lie_in_another_part() -> None:
+    spends = [spend_mu(mu, part, relation="replace_one") for mu, part in [(0.3, "a"), (0.4, "b"), (0.1, "c")]]
+    composed = compose(spends, DELTA)
+    assert composed.mu == pytest.approx(0.5)
+    assert composed.parts["hash", "c"].mu == pytest.approx(math.hypot(0.1, 0.4))
+
+
+def test_a_mixed_plan_takes_the_worst_choice_of_parts() -> None:
+    gaussian, laplace = spend_mu(0.5, "train"), spend(Laplace(4.0), "test")
+    composed = compose([gaussian, laplace], DELTA)
+    alone = [compose([gaussian], DELTA).epsilon, compose([laplace], DELTA).epsilon]
+    assert composed.epsilon == pytest.approx(max(alone), rel=1e-9)
+    across = compose([gaussian, spend(Laplace(4.0), "test", rule="other")], DELTA)
+    assert across.epsilon > 1.05 * max(alone)
+
+
+def test_two_lineages_or_two_relations_are_refused() -> None:
+    other = Spend("faces", "add_remove", Partition("hash"), Job("main", "run_trial"), Gaussian(1.0))
+    with pytest.raises(Refused, match="digits, faces"):
+        compose([spend_mu(0.1), other], DELTA)
+    with pytest.raises(Refused, match=r"digits.*add_remove and replace_one"):
+        compose([spend_mu(0.1), spend_mu(0.1, relation="replace_one")], DELTA)
+
+
+# Properties.
+
+any_parts = st.lists(st.sampled_from(["a", "b", "c"]), unique=True, max_size=2).map(tuple)
+gaussian_spends = st.builds(
+    lambda mu, rule, parts, count: spend_mu(mu, *parts, rule=rule, count=count),
+    st.floats(0.01, 2),
+    st.sampled_from(["one", "two"]),
+    any_parts,
+    st.integers(1, 100),
+)
+
+
+@given(st.lists(gaussian_spends, max_size=8), st.randoms())
+def test_order_of_spends_does_not_matter(spends: list[Spend], random: Any) -> None:
+    shuffled = spends.copy()
+    random.shuffle(shuffled)
+    assert compose(shuffled, DELTA) == compose(spends, DELTA)
+
+
+@given(st.lists(gaussian_spends, max_size=8), gaussian_spends)
+def test_one_more_spend_never_lowers_a_figure(spends: list[Spend], more: Spend) -> None:
+    before, after = compose(spends, DELTA), compose([*spends, more], DELTA)
+    assert after.epsilon >= before.epsilon * (1 - 1e-12)
+    assert all(
+        after.parts[p].epsilon >= f.epsilon * (1 - 1e-12) for p, f in before.parts.items() if p in after.parts
+    )
+
+
+@given(st.lists(gaussian_spends, max_size=8))
+def test_parallel_costs_no_more_than_sequential(spends: list[Spend]) -> None:
+    sequential = [spend(s.event, count=s.count) for s in spends]
+    assert compose(spends, DELTA).epsilon <= compose(sequential, DELTA).epsilon * (1 + 1e-9)
+
+
+@given(st.lists(gaussian_spends, max_size=6))
+def test_composition_is_the_worst_of_all_units(spends: list[Spend]) -> None:
+    """By brute force: a unit has one part in every rule."""
+    worst = max(
+        math.fsum(
+            s.count * (1 / s.event.sigma) ** 2  # type: ignore[union-attr]
+            for s in spends
+            if not s.partition.parts or {"one": one, "two": two}[s.partition.split_rule] in s.partition.parts
+        )
+        for one, two in product("abc", repeat=2)
+    )
+    composed = compose(spends, DELTA)
+    assert composed.mu == pytest.approx(math.sqrt(worst), rel=1e-12)
+
+
+mixed_spends = st.builds(
+    lambda event, parts: spend(event, *parts),
+    st.sampled_from(
+        [
+            Gaussian(4.0),
+            Laplace(8.0),
+            Exponential(0.1),
+            Booked((Counted(Gaussian(9.0)),), 1e-7),
+            RepeatAndSelect(Gaussian(9.0), 4, 1),
+        ]
+    ),
+    any_parts,
+)
+
+
+@given(st.lists(mixed_spends, max_size=6), mixed_spends)
+def test_one_more_mixed_spend_never_lowers_epsilon(spends: list[Spend], more: Spend) -> None:
+    assert compose([*spends, more], DELTA).epsilon >= compose(spends, DELTA).epsilon * (1 - 1e-9)
+
+
+def test_parts_of_two_versions_add_where_a_record_is_its_content() -> None:
+    """The first version lay in train, its edit lies in test: one person bears both."""
+    first, second = spend_mu(gdp.mu(1.0, DELTA), "train"), spend_mu(gdp.mu(1.0, DELTA), "test")
+    one = [replace(s, partition=replace(s.partition, version="v1")) for s in (first, second)]
+    assert compose(one, DELTA).epsilon == pytest.approx(1.0, abs=1e-6)
+    edited = [one[0], replace(second, partition=replace(second.partition, version="v2"))]
+    assert compose(edited, DELTA).epsilon == pytest.approx(1.465, abs=1e-3)
+
+
+def test_the_worst_part_may_change_with_delta_when_components_differ() -> None:
+    """A selection in one part, Gaussians in the other: no entry is within the other, so epsilon decides."""
+    selection = spend(RepeatAndSelect(Gaussian(8.0), 10, 1.0), "train")
+    composed = compose([selection, spend_mu(0.2, "test")], DELTA)
+    assert composed.epsilon == max(figure.epsilon for figure in composed.parts.values())
+    assert composed.mu is None
+    assert composed.parts["hash", "test"].entry.within(Entry(0.2 * (1 + 1e-12)))

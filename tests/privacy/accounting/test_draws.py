@@ -1,0 +1,121 @@
+"""What is charged is what the declared noise costs: any other pair is refused, and names no figure of the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting.draws import Draw, cost, gaussian, tie
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Event,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Nothing,
+    RepeatAndSelect,
+    Sampled,
+    SubsetSelect,
+)
+
+RUNS = RepeatAndSelect(Gaussian(2.0), 3.0, 1.0, 20)
+SELECTION = (
+    Draw("runs", "uniform"),
+    gaussian("score", 4.0, 1.0, (20,), under="runs"),
+    Draw("trainings", "within", sensitivity=math.sqrt(1 / 4 - 1 / 16), under="runs"),
+)
+SAMPLE = Draw("sample", "mask", 0.1, count=5)
+PAIRS: dict[str, tuple[Event, tuple[Draw, ...]]] = {
+    "one release": (Gaussian(3.0), (gaussian("sum", 3.0, 0.7),)),
+    "two draws that share a charge": (
+        Composed((Counted(Gaussian(3.0), 2),)),
+        (gaussian("weights", 3.0, 1.0, count=1), gaussian("score", 3.0, 5.0)),
+    ),
+    "a stack is one release": (Gaussian(3.0), (gaussian("moments", 3.0, 2.0, count=4, stack=4),)),
+    "pure noise": (Laplace(2.0), (Draw("count", "laplace", 4.0, sensitivity=2.0),)),
+    "sampled steps": (
+        Booked((Counted(Sampled(0.1, Gaussian(2.0)), 5),), 1e-7),
+        (SAMPLE, gaussian("step", 2.0, 1.0, (3,), 5, under="sample")),
+    ),
+    "the best of secret runs": (RUNS, SELECTION),
+    "tuning on a subset": (
+        SubsetSelect(0.2, RUNS, Gaussian(1.5), True, 1e-7),
+        (Draw("subset", "mask", 0.2), *SELECTION, Draw("final", "within", sensitivity=1 / 1.5)),
+    ),
+    "rounds of tests": (
+        Booked((Counted(Exponential(0.5), 7),), 1e-7),
+        (
+            Draw("level", "laplace", 4.0, (7,), sensitivity=1.0, under="rounds"),
+            Draw("utility", "laplace", 8.0, (7, 3), sensitivity=2.0, under="rounds"),
+        ),
+    ),
+    "nothing": (Nothing("public"), ()),
+}
+NOISY = [name for name in PAIRS if name != "nothing"]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_charge_and_its_own_noise_go_together(name):
+    event, draws = PAIRS[name]
+    tie([Counted(event)], draws)
+
+
+def noises(draws: tuple[Draw, ...]) -> list[int]:
+    return [place for place, draw in enumerate(draws) if draw.sensitivity]
+
+
+@pytest.mark.parametrize("name", NOISY)
+@pytest.mark.parametrize("factor", [0.5, 1.001, 2.0])
+def test_no_noise_may_hide_more_or_less_than_is_charged(name, factor):
+    event, draws = PAIRS[name]
+    for place in noises(draws):
+        other = replace(draws[place], sensitivity=factor * draws[place].sensitivity)
+        with pytest.raises(Refused, match="is not what the declared noise costs"):
+            tie([Counted(event)], (*draws[:place], other, *draws[place + 1 :]))
+
+
+@pytest.mark.parametrize("name", NOISY)
+def test_no_noise_may_be_drawn_that_is_not_charged_nor_charged_that_is_not_drawn(name):
+    event, draws = PAIRS[name]
+    for place in noises(draws):
+        with pytest.raises(Refused):
+            tie([Counted(event)], (*draws[:place], *draws[place + 1 :]))
+    with pytest.raises(Refused):
+        tie([Counted(event)], (*draws, gaussian("another", 100.0, 1.0)))
+    with pytest.raises(Refused):
+        tie([Counted(event), Counted(Gaussian(100.0))], draws)
+    with pytest.raises(Refused):
+        tie([], draws)
+
+
+def test_samples_are_charged_at_the_probability_that_is_drawn():
+    event, (sample, step) = PAIRS["sampled steps"]
+    with pytest.raises(Refused):
+        tie([Counted(event)], (replace(sample, scale=0.2), step))
+
+
+def test_rounds_and_steps_are_counted():
+    event, draws = PAIRS["rounds of tests"]
+    with pytest.raises(Refused):
+        tie([Counted(event)], tuple(replace(draw, shape=(8, *draw.shape[1:])) for draw in draws))
+    event, (sample, step) = PAIRS["sampled steps"]
+    with pytest.raises(Refused):
+        tie([Counted(event)], (replace(sample, count=6), replace(step, count=6)))
+
+
+def test_mus_add_in_squares():
+    assert cost([gaussian("a", 2.0, 1.0, count=3), gaussian("b", 4.0, 7.0)]) == pytest.approx(
+        math.sqrt(13 / 16)
+    )
+
+
+def test_noise_says_what_it_hides():
+    with pytest.raises(BadInput, match="say how far one unit moves"):
+        Draw("sum", "gaussian", 1.0)
+    with pytest.raises(BadInput, match="must divide"):
+        gaussian("moments", 1.0, 1.0, count=3, stack=2)

@@ -1,0 +1,100 @@
+"""Anchors: results remember how far their ledgers were, so that a home put back in time is found out before it spends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.ledger.anchors import check, keep, read
+from dpladder.privacy.ledger.book import Anchor, Ledger, Terms, head, load, open_ledger
+from dpladder.privacy.ledger.home import open_home
+
+TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def opened(home: Path) -> Ledger:
+    return open_ledger(open_home(home), TERMS)
+
+
+def test_what_is_kept_is_read_and_nothing_is_without(results: Path) -> None:
+    assert read(results) == []
+    toy, other = Anchor("toy", 3, "a" * 64), Anchor("other", 1, "b" * 64)
+    keep(results, [toy])
+    keep(results, [other])
+    assert sorted(read(results), key=str) == [other, toy]
+
+
+def test_an_anchor_never_goes_back(results: Path) -> None:
+    late, early = Anchor("toy", 3, "a" * 64), Anchor("toy", 2, "b" * 64)
+    keep(results, [late])
+    keep(results, [early])
+    assert read(results) == [late]
+
+
+def test_a_ledger_that_holds_its_anchor_may_have_grown(tmp_path: Path, results: Path) -> None:
+    ledger = opened(tmp_path / "home")
+    keep(results, [head(ledger)])
+    check(ledger.home, read(results), {"toy": load(ledger)})
+    check(ledger.home, read(results))
+
+
+@pytest.mark.parametrize(
+    ("anchor", "why"),
+    [
+        (Anchor("toy", 2, "a" * 64), "saw entry 2, the ledger ends at 1"),
+        (Anchor("toy", 1, "a" * 64), "entry 1 is not the one"),
+        (Anchor("other", 1, "a" * 64), "lineage other: no ledger in"),
+    ],
+)
+def test_a_ledger_without_its_anchor_is_refused_and_nothing_is_called_free(
+    tmp_path: Path, anchor: Anchor, why: str
+) -> None:
+    ledger = opened(tmp_path / "home")
+    for states in ({}, {"toy": load(ledger)}):
+        with pytest.raises(Refused, match=why) as refusal:
+            check(ledger.home, [anchor], states)
+        assert "DPLADDER_HOME" in str(refusal.value)
+        assert "free" not in str(refusal.value)
+
+
+def test_another_home_with_a_ledger_of_the_same_name_is_refused(tmp_path: Path, results: Path) -> None:
+    keep(results, [head(opened(tmp_path / "first"))])
+    with pytest.raises(Refused, match="another home"):
+        check(opened(tmp_path / "second").home, read(results))
+
+
+def test_a_home_restored_whole_is_refused(tmp_path: Path, results: Path) -> None:
+    open_home(tmp_path / "home")
+    shutil.copytree(tmp_path / "home", tmp_path / "backup")
+    keep(results, [head(opened(tmp_path / "home"))])
+    shutil.rmtree(tmp_path / "home")
+    shutil.copytree(tmp_path / "backup", tmp_path / "home")
+    with pytest.raises(Refused, match="lineage toy: no ledger in"):
+        check(open_home(tmp_path / "home"), read(results))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"toy": 3}', json.dumps({"toy": {"seq": "3"}})])
+def test_anchors_that_cannot_be_read_are_an_error(results: Path, text: str) -> None:
+    results.mkdir()
+    (results / "ledger.json").write_text(text)
+    with pytest.raises(BadInput, match=r"ledger\.json"):
+        read(results)
+
+
+def test_anchors_that_cannot_be_written_are_an_error(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(Refused, match=r"No space left on device.*nothing is charged twice"):
+        keep(results, [Anchor("toy", 1, "a" * 64)])

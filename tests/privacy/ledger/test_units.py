@@ -1,0 +1,122 @@
+"""Units: two lineages may not hold the same people's data, and what says so tells nothing about one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.ledger.home import Home, open_home
+from dpladder.privacy.ledger.units import LEAST, register_units, same_data
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return open_home(tmp_path / "home")
+
+
+def ids(*numbers: int) -> list[bytes]:
+    return [number.to_bytes(16, "big") for number in numbers]
+
+
+def register(home: Home, lineage: str, *numbers: int, confirmed: bool = True) -> None:
+    register_units(home, lineage, ids(*numbers), ids(*numbers), confirmed)
+
+
+MANY = range(1000, 1000 + 2 * LEAST)
+
+
+def test_lineages_with_different_units_are_welcome(home: Home) -> None:
+    register(home, "one", 1, 2, 3)
+    register(home, "two", 4, 5)
+    files = [path for path in home.units.rglob("*") if path.is_file()]
+    assert files
+    assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+
+
+@pytest.mark.parametrize("number", [1, LEAST - 1])
+def test_a_few_units_more_or_less_decide_nothing(home: Home, number: int) -> None:
+    """Whether one record is among the private ones may not show in an exit code."""
+    register(home, "one", *MANY)
+    register(home, "probe", *range(1000, 1000 + number))
+    register(home, "other-probe", *range(number))
+
+
+@pytest.mark.parametrize("by", ["units", "contents"])
+def test_an_overlap_that_no_accident_explains_is_refused_until_it_is_gone_and_no_number_is_told(
+    home: Home, by: str
+) -> None:
+    register(home, "one", *MANY)
+    shared, own = ids(*MANY[:LEAST], 7), ids(8)
+    with pytest.raises(Refused, match="lineages two and one share") as refusal:
+        register_units(home, "two", *((shared, own) if by == "units" else (own, shared)), True)
+    assert not any(digit in str(refusal.value) for digit in "0123456789")
+    register(home, "two", 7)
+    register(home, "one", 100)
+
+
+def test_contents_hide_no_shared_units(home: Home) -> None:
+    """The same people with other records, of which there are many more."""
+    register_units(home, "one", ids(*MANY), ids(*range(2_000, 22_000)), True)
+    with pytest.raises(Refused, match="share"):
+        register_units(home, "two", ids(*MANY), ids(*range(30_000, 50_000)), True)
+
+
+def test_copies_that_are_few_for_their_data_are_an_accident() -> None:
+    large, copies = set(range(100 * LEAST)), set(range(LEAST))
+    assert not same_data(copies | set(range(-200 * LEAST, 0)), large | copies)
+    assert same_data(copies, large)
+    assert same_data(large, copies)
+    assert not same_data(set(list(copies)[1:]), large)
+
+
+def test_a_lineage_may_come_again_and_keeps_what_it_once_held(home: Home) -> None:
+    register(home, "one", *MANY)
+    register(home, "one", 2, 3)
+    with pytest.raises(Refused, match="share"):
+        register(home, "two", *MANY)
+
+
+def test_ids_of_another_length_are_refused(home: Home) -> None:
+    with pytest.raises(BadInput, match="16 bytes"):
+        register_units(home, "one", [b"short"], [], True)
+
+
+# A lineage under another name
+
+
+def encoded_anew(*numbers: int) -> list[int]:
+    return [number + 10**6 for number in numbers]
+
+
+def test_a_new_lineage_as_large_as_a_known_one_must_be_confirmed_and_no_number_is_told(home: Home) -> None:
+    register(home, "one", *MANY, confirmed=False)
+    renamed = encoded_anew(*MANY, 1, 2)
+    for _ in range(2):
+        with pytest.raises(
+            Refused, match=r"as large as one.*call it one.*dataset\.new_lineage: true"
+        ) as refusal:
+            register(home, "two", *renamed, confirmed=False)
+        assert not any(digit in str(refusal.value) for digit in "0123456789")
+    register(home, "two", *renamed)
+    register(home, "two", *renamed, confirmed=False)  # once is enough
+
+
+def test_any_version_of_a_known_lineage_counts(home: Home) -> None:
+    register(home, "one", *MANY, confirmed=False)
+    register(home, "one", *range(10 * LEAST), confirmed=False)
+    for version in (MANY, range(10 * LEAST)):
+        with pytest.raises(Refused, match="as large as one"):
+            register(home, "two", *encoded_anew(*version), confirmed=False)
+
+
+@pytest.mark.parametrize("size", [LEAST - 1, LEAST, 4 * LEAST])
+def test_a_lineage_of_another_size_needs_no_word(home: Home, size: int) -> None:
+    register(home, "one", *MANY, confirmed=False)
+    register(home, "two", *encoded_anew(*range(size)), confirmed=False)
+
+
+def test_what_is_too_small_to_tell_needs_no_word(home: Home) -> None:
+    register(home, "one", 1, confirmed=False)
+    register(home, "two", 2, confirmed=False)

@@ -1,0 +1,162 @@
+"""The public grid: what it costs, and that nobody reads a sum off the low bits of a release any more."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
+from support import SmoothMeter
+
+from dpladder.config.model import Resources
+from dpladder.data.centre import clip_rows, noised_mean
+from dpladder.learn.interface import Constants, Data, publish
+from dpladder.learn.moments import noised_covariance
+from dpladder.learn.second_order import declare_covariance
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.draws import Draw, gaussian
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.publish import grid, on_grid, slack
+
+DELTA = 1e-5
+RUNS = 80
+SIZE = 4096  # nominal, a power of two: dividing by it and back loses nothing
+
+
+@dataclass(frozen=True)
+class Seeded:
+    seed: int
+
+    def stream(self, name: str, index: int) -> bytes:
+        return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
+
+
+def plainly(total: Floats, z: Floats, scale: float) -> Floats:
+    """A release without a grid, as SmoothMeter makes it."""
+    return total + z * scale
+
+
+Add = Callable[[Floats, Floats, float], Floats]
+
+
+def possible(released: Floats, total: Floats, scale: float, add: Add) -> bool:
+    """Whether some float z makes this release of this total: the lattice attack of an adversary who knows both
+    neighbours' totals. Where a coordinate's noise outweighs its total, hardly more than one z could have made it, and no
+    float at all may be that z."""
+    middle = (released - total) / scale
+    found = add(total, middle, scale) == released
+    for direction in (np.inf, -np.inf):
+        z = middle
+        for _ in range(4):
+            z = np.nextafter(z, direction)
+            found |= add(total, z, scale) == released
+    return bool(found.all())
+
+
+def excluded(meter_of: type[Meter], draw: Draw, release: Callable[[Meter], Floats], other: Floats) -> int:
+    """In how many runs the neighbour's total cannot have made the release."""
+    add = plainly if meter_of is SmoothMeter else on_grid
+    return sum(
+        not possible(release(meter_of([draw], Seeded(run))), other, draw.scale, add) for run in range(RUNS)
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_no_neighbour_is_excluded_by_the_low_bits_of_a_mean(epsilon: float) -> None:
+    rows = np.random.default_rng(0).normal(size=(4000, 1280)).astype(np.float16)
+    labels, radius = np.zeros(4000, np.int64), 30.0
+    draw = gaussian("mean", gdp.sigma(gdp.mu(epsilon, DELTA), 1), radius, (1280,))
+    total, without = clip_rows(rows, radius).sum(axis=0), clip_rows(rows[1:], radius).sum(axis=0)
+
+    def release(meter: Meter) -> Floats:
+        return noised_mean(rows, labels, radius, SIZE, meter) * SIZE
+
+    assert excluded(SmoothMeter, draw, release, total) == 0
+    assert excluded(SmoothMeter, draw, release, without) > RUNS / 2  # the attack sees what it is for
+    assert excluded(Meter, draw, release, without) == excluded(Meter, draw, release, total) == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_no_neighbour_is_excluded_by_the_low_bits_of_a_covariance(epsilon: float) -> None:
+    rows = np.random.default_rng(0).normal(size=(2000, 32)).astype(np.float16).astype(np.float32)
+    constants = Constants(SIZE, 2, 32)
+    declared = declare_covariance(gdp.mu(epsilon, DELTA), 2.0, constants)
+    (draw,) = declared.draws
+
+    def exact(records: Any) -> Floats:
+        data = Data(records, np.zeros(len(records), np.int64))
+        return noised_covariance(data, 2.0, constants, lambda _, total: total, Resources(threads=1))
+
+    def release(meter: Meter) -> Floats:
+        data = Data(rows, np.zeros(len(rows), np.int64))
+        return noised_covariance(data, 2.0, constants, partial(publish, meter), Resources(threads=1))
+
+    without = exact(rows[1:])
+    assert excluded(SmoothMeter, draw, release, without) > RUNS / 2
+    assert excluded(Meter, draw, release, without) == 0
+
+
+def test_small_counts_are_released_on_one_grid_at_the_probabilities_of_the_rounded_gaussian() -> None:
+    """Count 0 against count 1: each cell's frequency is the ideal one's, within four standard errors over all cells."""
+    sd, runs = 137.0, 200_000
+    step = grid(sd)
+    for count in (0, 1):
+        meter = Meter([gaussian("score", sd, 1.0, (runs,))], Seeded(count))
+        cells = meter.publish("score", np.full(runs, float(count))) / step
+        assert np.array_equal(cells, np.rint(cells))
+        edges = np.arange(-40, 41) - 0.5
+        seen, _ = np.histogram(cells, edges)
+        ideal = runs * np.diff(ndtr((edges * step - count) / sd))
+        chi2 = float(((seen - ideal) ** 2 / ideal).sum())
+        assert chi2 < len(seen) + 4 * math.sqrt(2 * len(seen))
+
+
+@given(st.floats(1e-12, 1e12), st.floats(-1e12, 1e12), st.floats(-12, 12))
+def test_a_release_is_the_multiple_of_the_step_nearest_to_the_noised_total(
+    scale: float, total: float, noise: float
+) -> None:
+    step = grid(scale)
+    assert math.frexp(step)[0] == 0.5
+    assert scale / 16 < step <= scale / 8
+    if abs(total) / step > 2.0**50:
+        return
+    released = float(on_grid(np.float64(total), np.float64(noise), scale))
+    assert (released / step).is_integer()
+    assert abs(released - (total + noise * scale)) <= step / 2 * (1 + 1e-9) + 1e-15 * abs(total)
+
+
+def test_whatever_the_total_is_every_multiple_near_it_can_be_released() -> None:
+    """The same cells are reached from totals on any lattice: no total leaves a mark of its own."""
+    random, scale = np.random.default_rng(0), 3.0
+    noise = random.normal(size=20_000)
+    for total in (0.0, 1.0, 1.0 + 2.0**-30, float(np.float16(0.1)), 1e6 + 1 / 3):
+        cells = on_grid(np.full(20_000, total), noise, scale) / grid(scale)
+        near = cells - round(total / grid(scale))
+        assert set(range(-20, 21)) <= set(near.astype(int))
+
+
+def test_tensors_and_arrays_are_rounded_alike() -> None:
+    random = np.random.default_rng(0)
+    total, noise = random.normal(size=(50, 3)) * 1e3, random.normal(size=(50, 3))
+    there = on_grid(torch.from_numpy(total), torch.from_numpy(noise), 0.7).numpy()
+    assert np.array_equal(there, on_grid(total, noise, 0.7))
+
+
+def test_a_total_far_beyond_its_noise_is_cut_at_the_last_cell_and_stays_finite() -> None:
+    assert np.isfinite(on_grid(np.array([1e300, -1e300]), np.zeros(2), 1.0)).all()
+
+
+def test_the_arithmetic_of_ten_million_numbers_costs_next_to_nothing() -> None:
+    epsilon, delta = slack(10_000_000)
+    assert epsilon < 1e-4
+    assert delta < 1e-7

@@ -1,0 +1,416 @@
+"""The release store: a query is answered once, its bytes are kept, and everything else is restored or refused."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
+from dpladder.privacy.ledger.book import Item, Ledger, Terms, finish, load, open_ledger, reserve, verify
+from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.release import store
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.store import Outcome, is_kept, query_digest, release
+
+TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
+JOB = Job("main", "run_trial", (("trial", "0"),))
+SPENDS = (Spend("toy", "add_remove", Partition("hash", ("train",)), JOB, Gaussian(20.0)),)
+DRAWS = (gaussian("noise", 20.0, 1.0, (4,)),)
+QUERY = query_digest(data="version 1")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    ledger = open_ledger(open_home(tmp_path / "home"), TERMS)
+    reserve(ledger, [Item(JOB, "static", SPENDS)])
+    return ledger
+
+
+def produce(meter: Meter, folder: Path) -> None:
+    """Noise, and bytes that no second run would repeat."""
+    (folder / "weights").write_bytes(meter.publish("noise", np.zeros(4)).tobytes() + os.urandom(8))
+    (folder / "score").write_text("1")
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> dict[str, Path]:
+    return {"weights": tmp_path / "results" / "trial 0" / "weights", "score": tmp_path / "results" / "score"}
+
+
+Ask = Callable[..., Outcome]
+
+
+@pytest.fixture
+def ask(ledger: Ledger, outputs: dict[str, Path]) -> Ask:
+    def ask(**changes: Any) -> Outcome:
+        given = {
+            "ledger": Ledger(ledger.home, ledger.lineage),
+            "job": JOB,
+            "static": "static",
+            "query": QUERY,
+            "spends": SPENDS,
+            "draws": DRAWS,
+            "produce": produce,
+            "outputs": outputs,
+        }
+        return release(**{**given, **changes})
+
+    return ask
+
+
+def never(meter: Meter, folder: Path) -> None:
+    raise AssertionError("computed again")
+
+
+def read(outputs: dict[str, Path]) -> dict[str, bytes]:
+    return {name: path.read_bytes() for name, path in outputs.items()}
+
+
+def test_a_release_is_charged_kept_and_published(ledger: Ledger, ask: Ask, outputs: dict[str, Path]) -> None:
+    outcome = ask()
+    assert not outcome.restored
+    assert [spend.query for spend in outcome.spends] == [QUERY]
+    (held,) = load(ledger).items.values()
+    assert (held.status, held.output, held.draws) == (
+        "DONE",
+        outcome.output,
+        json.loads(json.dumps([dataclasses.asdict(draw) for draw in DRAWS])),
+    )
+    kept = ledger.home.releases / "toy" / QUERY / outcome.output
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == read(outputs)
+    assert not list(ledger.home.staging.iterdir())
+    assert {path.name for path in outputs["weights"].parent.iterdir()} == {"weights"}
+
+
+def test_the_noise_is_that_of_the_committed_nonce(ledger: Ledger, ask: Ask, outputs: dict[str, Path]) -> None:
+    ask()
+    (held,) = load(ledger).items.values()
+    key = store.subkey(ledger.home, "noise")
+    expected = Meter(DRAWS, store.SecretNoise(key, JOB, QUERY, str(held.nonce))).publish("noise", np.zeros(4))
+    np.testing.assert_array_equal(np.frombuffer(outputs["weights"].read_bytes()[:32]), expected)
+
+
+@pytest.mark.parametrize("loss", ["nothing", "one output", "all results", "another's bytes in its place"])
+def test_what_was_released_is_restored_byte_by_byte_and_free(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path], loss: str
+) -> None:
+    first = ask()
+    published, charged = read(outputs), load(ledger).charged()
+    if loss == "one output":
+        outputs["weights"].unlink()
+    if loss == "all results":
+        shutil.rmtree(outputs["score"].parent)
+    if loss == "another's bytes in its place":
+        outputs["weights"].write_bytes(b"other")
+    again = ask(produce=never)
+    assert again == dataclasses.replace(first, restored=True)
+    assert read(outputs) == published
+    assert load(ledger).charged() == charged
+
+
+def test_another_clone_is_given_the_same_bytes(ask: Ask, outputs: dict[str, Path], tmp_path: Path) -> None:
+    ask()
+    clone = {name: tmp_path / "clone" / name for name in outputs}
+    ask(produce=never, outputs=clone)
+    assert read(clone) == read(outputs)
+
+
+def test_a_reservation_that_proves_needless_is_given_back(ledger: Ledger, ask: Ask) -> None:
+    ask()
+    (again,) = reserve(ledger, [Item(JOB, "static", SPENDS)], respend=True)
+    assert ask(produce=never).restored
+    assert load(ledger).items[again.token].status == "REFUNDED"
+
+
+def test_new_data_is_a_new_query_and_needs_a_new_reservation(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path]
+) -> None:
+    ask()
+    published = read(outputs)
+    changed = query_digest(data="version 2")
+    with pytest.raises(Refused, match="respend: true"):
+        ask(query=changed)
+    assert read(outputs) == published
+    reserve(ledger, [Item(JOB, "static", SPENDS)], respend=True)
+    assert not ask(query=changed).restored
+    assert len(load(ledger).charged()) == 2
+    assert read(outputs)["weights"][:32] != published["weights"][:32]
+    assert ask(produce=never).restored
+
+
+def test_identical_trials_get_independent_noise(ledger: Ledger, ask: Ask, outputs: dict[str, Path]) -> None:
+    ask()
+    first = outputs["weights"].read_bytes()[:32]
+    other = dataclasses.replace(JOB, wildcards=(("trial", "1"),))
+    spends = tuple(dataclasses.replace(spend, job=other) for spend in SPENDS)
+    reserve(ledger, [Item(other, "static", spends)])
+    ask(job=other, spends=spends, query=query_digest(data="version 1", trial=1))
+    assert outputs["weights"].read_bytes()[:32] != first
+
+
+def test_nothing_runs_without_a_reservation(ask: Ask, outputs: dict[str, Path]) -> None:
+    with pytest.raises(Refused, match="holds no reservation"):
+        ask(static="other", produce=never)
+    assert not outputs["score"].exists()
+
+
+def too_few(meter: Meter, folder: Path) -> None:
+    (folder / "weights").write_bytes(b"no noise at all")
+    (folder / "score").write_text("1")
+
+
+def halved(meter: Meter, folder: Path) -> None:
+    (folder / "weights").write_bytes(meter.publish("noise", np.zeros(2)).tobytes())
+
+
+def caught(meter: Meter, folder: Path) -> None:
+    produce(meter, folder)
+    with contextlib.suppress(Refused):
+        meter.publish("noise", np.zeros(4))
+
+
+def one_output_only(meter: Meter, folder: Path) -> None:
+    meter.publish("noise", np.zeros(4))
+    (folder / "score").write_text("1")
+
+
+def one_output_more(meter: Meter, folder: Path) -> None:
+    produce(meter, folder)
+    (folder / "accuracy.txt").write_text("0.9")
+
+
+@pytest.mark.parametrize("defect", [too_few, halved, caught, one_output_only, one_output_more])
+def test_a_job_publishes_nothing_when_it_was(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path], defect: Callable[[Meter, Path], None]
+) -> None:
+    with pytest.raises(Refused):
+        ask(produce=defect)
+    assert not any(path.exists() for path in outputs.values())
+    assert not list(ledger.home.staging.iterdir())
+    assert not (ledger.home.releases / "toy").exists()
+    assert len(load(ledger).charged()) == 1
+    assert not ask().restored  # the defect mended: same query, same nonce, no new charge
+    assert len(load(ledger).charged()) == 1
+
+
+def test_an_attempt_complete_but_for_done_is_finished_not_computed_again(
+    ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.ledgers, "finish", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ask()
+    assert not outputs["weights"].exists()
+    assert not ask(produce=never).restored
+    assert outputs["weights"].exists()
+
+
+@pytest.mark.parametrize("moment", ["while it computes", "before it commits", "before it keeps its answer"])
+def test_of_two_attempts_at_once_the_first_to_finish_is_published_by_both(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    inner: list[dict[str, bytes]] = []
+
+    def overtaken(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            if not inner:
+                inner.append({})
+                ask()
+                inner[0] |= read(outputs)
+            return real(*args, **options)
+
+        return call
+
+    if moment == "before it commits":
+        monkeypatch.setattr(store.ledgers, "commit", overtaken(store.ledgers.commit))
+    if moment == "before it keeps its answer":
+        monkeypatch.setattr(store, "_keep", overtaken(store._keep))
+    outcome = ask(produce=overtaken(produce) if moment == "while it computes" else produce)
+    assert outcome.restored
+    assert read(outputs) == inner[0]
+    assert len(list((ledger.home.releases / "toy" / QUERY).iterdir())) == 1
+    assert not list(ledger.home.staging.iterdir())
+    assert len(load(ledger).charged()) == 1
+    assert verify(ledger) == []
+
+
+def test_a_kept_release_that_was_damaged_is_not_published_nor_computed_again(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path]
+) -> None:
+    kept = ledger.home.releases / "toy" / QUERY / ask().output
+    published = read(outputs)
+    (kept / "score").write_text("2")
+    with pytest.raises(Refused, match="missing or damaged"):
+        ask(produce=never)
+    shutil.rmtree(kept)
+    with pytest.raises(Refused, match="missing or damaged"):
+        ask(produce=never)
+    assert read(outputs) == published
+
+
+def test_a_seed_is_refused_before_anything_is_spent_on_a_release_lineage(ledger: Ledger, ask: Ask) -> None:
+    with pytest.raises(Refused, match="research"):
+        ask(seed=0)
+    assert [held.status for held in load(ledger).items.values()] == ["RESERVED"]
+
+
+def test_in_research_a_seed_repeats_the_noise(tmp_path: Path) -> None:
+    drawn = []
+    for number in range(2):
+        ledger = open_ledger(open_home(tmp_path / str(number)), dataclasses.replace(TERMS, mode="research"))
+        reserve(ledger, [Item(JOB, "static", SPENDS)])
+        outputs = {name: tmp_path / f"{name} {number}" for name in ("weights", "score")}
+        release(ledger, JOB, "static", QUERY, SPENDS, DRAWS, produce, outputs, seed=3)
+        drawn.append(outputs["weights"].read_bytes()[:32])
+    assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("name", ["../escape", "a/b", ".."])
+def test_outputs_have_plain_names(ask: Ask, tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput, match="plain"):
+        ask(outputs={name: tmp_path / "x"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"clip": 1.0000000000000002},
+        {"clip": 1},
+        {"data": b"other"},
+        {"nested": {"eta": [0.01, 5.0], "steps": [5, 101]}},
+        {"more": None},
+    ],
+)
+def test_a_query_is_all_of_its_constants(change: dict[str, Any]) -> None:
+    parts = {"clip": 1.0, "data": b"digest", "nested": {"steps": [5, 100], "eta": (0.01, 5.0)}}
+    again = {"nested": {"eta": [0.01, 5.0], "steps": [5, 100]}, "data": b"digest", "clip": 1.0}
+    assert query_digest(**parts) == query_digest(**again)
+    assert query_digest(**parts) != query_digest(**{**parts, **change})
+
+
+@pytest.mark.parametrize("edit", ["same size", "other size", "other name"])
+def test_a_released_file_is_known_by_its_bytes(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path], edit: str
+) -> None:
+    ask()
+    assert all(is_kept(ledger, path) for path in outputs.values())
+    if edit == "other name":
+        edited = outputs["score"].rename(outputs["score"].with_name("weights"))
+    else:
+        edited = outputs["score"]
+        edited.write_text("2" if edit == "same size" else "10")
+    assert not is_kept(ledger, edited)
+
+
+# Disks
+
+
+def test_a_disk_that_is_full_at_any_moment_costs_nothing_more_and_the_next_run_completes(
+    tmp_path: Path, ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for fail_at in itertools.count(1):
+        ledger = open_ledger(open_home(tmp_path / f"home {fail_at}"), TERMS)
+        reserve(ledger, [Item(JOB, "static", SPENDS)])
+        with monkeypatch.context() as patch:
+            calls = iter(range(1, 10_000))
+            for name in ("fsync", "link", "rename", "replace", "mkdir"):
+                patch.setattr(os, name, failing(getattr(os, name), calls, fail_at))
+            refusal = refused(lambda ledger=ledger: ask(ledger=ledger))
+        if refusal is None:
+            break
+        assert "No space left" in refusal
+        published = {name: path.read_bytes() for name, path in outputs.items() if path.exists()}
+        ask(ledger=ledger)
+        assert len(load(ledger).charged()) == 1
+        assert published.items() <= read(outputs).items()
+        assert verify(ledger) == []
+        shutil.rmtree(outputs["score"].parent)
+    assert fail_at > 20
+
+
+def refused(action: Callable[[], object]) -> str | None:
+    try:
+        action()
+    except Refused as refusal:
+        return str(refusal)
+    return None
+
+
+def failing(real: Callable[..., Any], calls: Iterator[int], fail_at: int) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        if next(calls) >= fail_at:
+            raise OSError(28, "No space left on device")
+        return real(*args, **options)
+
+    return call
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "none", disk], capture_output=True
+    ).returncode:
+        pytest.skip("a small file system can only be mounted by root")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_really_full_disk(tiny_disk: Path, ask: Ask, outputs: dict[str, Path]) -> None:
+    ledger = open_ledger(open_home(tiny_disk / "home"), TERMS)
+    reserve(ledger, [Item(JOB, "static", SPENDS)])
+    ballast = tiny_disk / "ballast"
+    with pytest.raises(OSError, match="space"):
+        ballast.write_bytes(bytes(1 << 17))
+    with pytest.raises(Refused, match="No space left"):
+        ask(ledger=ledger)
+    assert load(ledger).charged() == SPENDS
+    ballast.unlink()
+    assert not ask(ledger=ledger).restored
+    assert verify(ledger) == []
+
+
+def test_a_home_mounted_read_only(tiny_disk: Path, ask: Ask, outputs: dict[str, Path]) -> None:
+    ledger = open_ledger(open_home(tiny_disk / "home"), TERMS)
+    reserve(ledger, [Item(JOB, "static", SPENDS)])
+    subprocess.run(["mount", "-o", "remount,ro", tiny_disk], check=True)
+    with pytest.raises(Refused, match="Read-only file system"):
+        ask(ledger=ledger, produce=never)
+    subprocess.run(["mount", "-o", "remount,rw", tiny_disk], check=True)
+    ask(ledger=ledger)
+    subprocess.run(["mount", "-o", "remount,ro", tiny_disk], check=True)
+    assert ask(ledger=Ledger(ledger.home, "toy"), produce=never).restored
+
+
+def test_results_that_cannot_be_written_are_published_by_the_next_run(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path]
+) -> None:
+    outputs["score"].parent.write_text("a file where the folder should be")
+    with pytest.raises(Refused, match="nothing can be written"):
+        ask()
+    outputs["score"].parent.unlink()
+    assert ask(produce=never).restored
+    assert len(load(ledger).charged()) == 1
+
+
+def test_finishing_twice_keeps_the_first(ledger: Ledger, ask: Ask) -> None:
+    output = ask().output
+    (held,) = load(ledger).items.values()
+    assert finish(ledger, held.token, "another").output == output

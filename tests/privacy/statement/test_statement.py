@@ -1,0 +1,303 @@
+"""The statement: composed from records, held against the ledger, checkable by anyone, forgeable by no one."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import commit
+
+from dpladder import cli
+from dpladder.config.docs import DEMO
+from dpladder.config.load import overlay, resolve
+from dpladder.config.section import restored
+from dpladder.errors import Refused
+from dpladder.plan.plan import make_plan
+from dpladder.plan.table import plan_document
+from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
+from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.ledger.book import Item, confirm, finish, head, load, open_ledger, reserve
+from dpladder.privacy.ledger.home import open_home, subkey
+from dpladder.privacy.statement.build import build, seal
+from dpladder.privacy.statement.check import check
+from dpladder.privacy.statement.documents import Statement
+from dpladder.privacy.statement.page import page
+from dpladder.privacy.statement.records import file_digest, record_of
+
+CHANGES: dict[str, Any] = {"final": {"targets": [0.5, 1.0]}}
+
+
+class Finished:
+    """A finished run, as files, without any training: the ledger's entries are real."""
+
+    def __init__(self, folder: Path, changes: dict[str, Any]) -> None:
+        self.folder, self.results = folder, folder / "results"
+        self.home = open_home(folder / "home")
+        self.plan = make_plan(resolve(overlay(DEMO, changes)), {})
+        self.document = plan_document(self.plan, {})
+        self.ledger = open_ledger(self.home, self.plan.terms["mnist5k"])
+        self.finish()
+        self.write(
+            "results/free/privacy.json", {"rule": "fit_radius", "wildcards": {}, "free": "post-processing"}
+        )
+
+    def finish(self) -> None:
+        """Reserve what the plan spends, and release it."""
+        held = [item for item in reserve(self.ledger, self.plan.items.values()) if item.status == "RESERVED"]
+        for place, item in enumerate(held, len(list(self.results.glob("*")))):
+            commit(self.ledger, item.token, f"{place:064x}", item.spends)
+            finish(self.ledger, item.token, "0" * 64)
+            record = record_of(item.job.rule, dict(item.job.wildcards), item.spends)
+            self.write(f"results/{place}/privacy.json", record)
+
+    def run_again(self, changes: dict[str, Any]) -> None:
+        """A config edited when results are out."""
+        states = {"mnist5k": load(self.ledger)}
+        self.plan = make_plan(resolve(overlay(DEMO, changes)), states)
+        self.document = plan_document(self.plan, states)
+        self.finish()
+
+    def write(self, path: str, document: Any) -> None:
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_text(json.dumps(document))
+
+    @property
+    def records(self) -> dict[str, Any]:
+        paths = sorted(self.results.rglob("*/privacy.json"))
+        return {str(path.relative_to(self.folder)): json.loads(path.read_text()) for path in paths}
+
+    def state(self) -> dict[str, Any]:
+        statement = build(
+            self.document,
+            self.records,
+            {path: file_digest(self.folder / path) for path in self.records},
+            {"mnist5k": load(self.ledger)},
+            [head(self.ledger)],
+            {"dpladder": "0.1.0"},
+        )
+        sealed = seal(asdict(statement), subkey(self.home, "ledger"))
+        self.write("results/privacy.json", sealed)
+        return sealed
+
+    def verify(self, monkeypatch: pytest.MonkeyPatch) -> int:
+        monkeypatch.setenv("DPLADDER_HOME", str(self.home.path))
+        return cli.main(["verify", str(self.results)])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Finished:
+    return Finished(tmp_path, CHANGES)
+
+
+def page_of(run: Finished) -> str:
+    return page(restored(Statement, run.state()))
+
+
+def test_a_finished_run_is_stated_and_verified(run: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+    statement = run.state()
+    dataset = statement["datasets"]["mnist5k"]
+    for artifact in dataset["artifacts"].values():
+        assert 0.999 * artifact["target_epsilon"] < artifact["epsilon"] <= artifact["target_epsilon"]
+    assert dataset["epsilon"] == run.document.epsilon
+    assert dataset["lifetime_epsilon"] == 8.0
+    assert dataset["outside_this_dag"]["jobs"] == 0
+    assert check(statement, run.results) == []
+    assert run.verify(monkeypatch) == 0
+
+
+def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
+    lines = page_of(run).splitlines()
+    assert lines[2].startswith(
+        "**Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-diff"
+    )
+
+
+STEERED = {"experiments": {f"try-{n}": {"learner": {"momentum": n / 10}} for n in (1, 2, 3)}}
+UNLIMITED = {"privacy": {"lifetime": None}}
+
+
+def test_what_was_planned_as_a_whole_costs_what_it_costs_alone(tmp_path: Path) -> None:
+    run = Finished(tmp_path, STEERED | UNLIMITED)
+    dataset = run.state()["datasets"]["mnist5k"]
+    assert dataset["planned"]
+    assert all(artifact["with_earlier"] is None for artifact in dataset["artifacts"].values())
+    assert "all of this was planned before its first release" in page_of(run).splitlines()[2]
+
+
+def test_what_was_planned_after_results_is_stated_with_them(tmp_path: Path) -> None:
+    """Each new experiment alone costs its total; but its config came from the others' scores."""
+    run = Finished(tmp_path, UNLIMITED)
+    for name, change in STEERED["experiments"].items():
+        run.run_again(UNLIMITED | {"experiments": {**run_experiments(run), name: change}})
+    dataset = run.state()["datasets"]["mnist5k"]
+    first, *steered = dataset["artifacts"].values()
+    figures = [artifact["with_earlier"]["epsilon"] for artifact in steered]
+    assert first["with_earlier"] is None
+    assert figures == sorted(figures)
+    assert all(artifact["epsilon"] < 1.001 < artifact["with_earlier"]["epsilon"] for artifact in steered)
+    assert figures[-1] == pytest.approx(dataset["epsilon"])
+    assert f"{up(figures[-1])}; alone {up(steered[-1]['epsilon'])}" in page_of(run)
+    assert check(run.state(), run.results) == []
+
+
+def run_experiments(run: Finished) -> dict[str, Any]:
+    before = {artifact.experiment for artifact in run.document.artifacts}
+    return {name: change for name, change in STEERED["experiments"].items() if name in before}
+
+
+def test_an_odometer_is_no_guarantee(tmp_path: Path) -> None:
+    """Without a limit declared beforehand nobody knows what results have led to."""
+    run = Finished(tmp_path, UNLIMITED)
+    run.run_again(UNLIMITED | STEERED)
+    line = page_of(run).splitlines()[2]
+    assert "no figure is a guarantee" in line
+    assert "-differentially private" not in line
+
+
+def test_releases_that_other_configs_made_count_as_earlier_ones(tmp_path: Path) -> None:
+    run = Finished(tmp_path, STEERED)
+    for record in run.results.glob("*/privacy.json"):
+        if '"try-' in record.read_text():
+            record.unlink()
+    run.run_again({"experiments": {"later": {"learner": {"momentum": 0.7}}}})
+    dataset = run.state()["datasets"]["mnist5k"]
+    assert dataset["outside_this_dag"]["epsilon"] > 1.0
+    _, later = dataset["artifacts"].values()
+    assert later["with_earlier"]["epsilon"] == pytest.approx(dataset["lifetime_spent"])
+    assert check(run.state(), run.results) == []
+
+
+def test_the_page_says_whose_sources_and_lineages_are(run: Finished) -> None:
+    assert "Sources and lineages belong to the operator" in page_of(run)
+    word = "Lineage mnist5k is about other people than those that were known before it"
+    assert word not in page_of(run)
+    confirm(run.ledger)
+    assert word in page_of(run)
+
+
+def numbers(document: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where every number of a document stands."""
+    items = (
+        document.items()
+        if isinstance(document, dict)
+        else enumerate(document)
+        if isinstance(document, list)
+        else ()
+    )
+    for key, value in items:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield (*at, key)
+        yield from numbers(value, (*at, key))
+
+
+def edited(document: Any, at: tuple[Any, ...]) -> Any:
+    changed = copy.deepcopy(document)
+    inner = changed
+    for key in at[:-1]:
+        inner = inner[key]
+    inner[at[-1]] = inner[at[-1]] * 2 + 1
+    return changed
+
+
+def test_editing_any_number_of_any_record_is_found_and_the_file_named(run: Finished) -> None:
+    statement = run.state()
+    for path, record in run.records.items():
+        for place in numbers(record):
+            run.write(path, edited(record, place))
+            assert any(path in problem for problem in check(statement, run.results)), (path, place)
+        run.write(path, record)
+    assert check(statement, run.results) == [] or "changed" in check(statement, run.results)[0]
+
+
+def test_editing_any_number_of_the_statement_is_found(run: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+    statement = run.state()
+    for place in numbers(statement):
+        forged = edited(statement, place)
+        assert any("privacy.json" in problem for problem in check(forged, run.results)), place
+    # A forger who recomputes the digest but has no key is found by the seal alone.
+    forged = seal(edited(statement, ("datasets", "mnist5k", "lifetime_spent")), b"another key")
+    assert check(forged, run.results, subkey(run.home, "ledger")) == [
+        "privacy.json: changed since it was written"
+    ]
+
+
+@pytest.mark.parametrize("key", ["epsilon", "mu"])
+def test_a_forged_total_is_found_without_the_key(run: Finished, key: str) -> None:
+    statement = run.state()
+    forged = seal(edited(statement, ("datasets", "mnist5k", key)), b"")
+    assert any(f"mnist5k: {key} is" in problem for problem in check(forged, run.results))
+
+
+def test_a_missing_record_is_named(run: Finished) -> None:
+    statement = run.state()
+    (run.results / "3/privacy.json").unlink()
+    assert any("results/3/privacy.json: missing" in problem for problem in check(statement, run.results))
+
+
+def test_a_cost_that_the_statement_does_not_count_is_named(run: Finished) -> None:
+    statement = run.state()
+    run.write("results/late/plot.privacy.json", run.records["results/0/privacy.json"])
+    assert any("results/late/plot.privacy.json" in problem for problem in check(statement, run.results))
+
+
+def test_a_record_that_disagrees_with_the_ledger_stops_the_statement(run: Finished) -> None:
+    record = run.records["results/0/privacy.json"]
+    record["spends"][0]["event"]["sigma"] *= 2
+    run.write("results/0/privacy.json", record)
+    with pytest.raises(Refused, match="disagrees with the ledger"):
+        run.state()
+
+
+def test_a_record_that_the_ledger_lacks_is_never_called_free(run: Finished) -> None:
+    record = run.records["results/0/privacy.json"]
+    for spend in record["spends"]:
+        spend["job"]["wildcards"] = [["rung", "0"], ["trial", "9"]]
+    run.write("results/0/privacy.json", record)
+    with pytest.raises(Refused, match="does not hold it as done") as refusal:
+        run.state()
+    assert "free" not in str(refusal.value)
+    assert "DPLADDER_HOME" in str(refusal.value)
+
+
+def test_an_artifact_above_its_total_stops_the_statement(run: Finished) -> None:
+    cheaper = tuple(replace(one, target_epsilon=0.9 * one.target_epsilon) for one in run.document.artifacts)
+    run.document = replace(run.document, artifacts=cheaper)
+    with pytest.raises(Refused, match="above its total"):
+        run.state()
+
+
+def test_spending_by_others_is_stated_as_outside(run: Finished) -> None:
+    job = Job("someone-else", "train_final")
+    partition = Partition(run.plan.terms["mnist5k"].split_rule, ("train",))
+    spend = Spend("mnist5k", "add_remove", partition, job, Gaussian(10.0))
+    (held,) = reserve(run.ledger, [Item(job, "static", (spend,))])
+    commit(run.ledger, held.token, "f" * 64, held.spends)
+    dataset = run.state()["datasets"]["mnist5k"]
+    assert dataset["outside_this_dag"]["jobs"] == 1
+    assert dataset["outside_this_dag"]["mu"] == pytest.approx(0.1)
+    assert dataset["lifetime_spent"] > dataset["epsilon"]
+
+
+def test_a_ledger_rolled_back_behind_the_statement_is_found(
+    run: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.state()
+    last = max(run.ledger.folder.glob("*.json"))
+    last.unlink()
+    assert run.verify(monkeypatch) == 1
+
+
+def test_without_a_lifetime_no_lifetime_is_promised(tmp_path: Path) -> None:
+    demo = {**DEMO, "privacy": {"epsilon": 1.0, "delta": 1e-5}}
+    run = Finished.__new__(Finished)
+    run.folder, run.results = tmp_path, tmp_path / "results"
+    run.home = open_home(tmp_path / "home")
+    run.plan = make_plan(resolve(demo), {})
+    run.document = plan_document(run.plan, {})
+    run.ledger = open_ledger(run.home, run.plan.terms["mnist5k"])
+    assert "nothing is promised about later runs" in page_of(run)

@@ -1,0 +1,581 @@
+"""Every figure is the same bytes for the same releases, names its axes, and leaves no point out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from xml.etree import ElementTree
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpladder.config.learner_sections import Descent
+from dpladder.config.model import Fit, Search
+from dpladder.config.section import restored
+from dpladder.learn.interface import Constants
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.statement.documents import Statement
+from dpladder.report.batches_figure import batches_table, plot_batches
+from dpladder.report.budget_figure import COLOURS, plot_budget
+from dpladder.report.heatmap_figure import plot_heatmap
+from dpladder.report.ladder_figure import plot_ladder
+from dpladder.report.scores_figure import plot_scores
+from dpladder.report.utility_figure import frontier, plot_pareto, plot_utility
+from dpladder.search.fit import Target, fit_radius
+from dpladder.search.space import Space, bounds, decompose, draw
+from dpladder.search.trial import Trial
+
+SEARCH = Search(unit="r", prior="none", eta=(0.01, 5.0), steps=(5, 100), decompose="balanced")
+KAPPA = Search()
+LINE, POOLED = Fit(using="best", against="epsilon"), Fit(using="pooled", against="epsilon")
+DELTA, N0, SHARE = 1e-5, 4000, 0.05
+DEMO = ((0.1, 3), (0.2, 3))
+pytestmark = pytest.mark.filterwarnings("error")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+# --- documents as the workflow writes them -------------------------------------------------------------------------
+
+
+def accuracy(r, epsilon):
+    """About what MNIST features give: better with epsilon, best at r = 18 epsilon."""
+    return 0.1 + (0.8 - 0.25 * epsilon**-0.5 / 3) * math.exp(-(math.log(r / (18 * epsilon)) ** 2) / 8)
+
+
+def summary(
+    ladder=DEMO, totals=(1.0,), fit=LINE, search=SEARCH, experiment="main", seed=0, public=False, **changes
+):
+    """A summary of a made-up run, fitted by the real fit."""
+    rng = np.random.default_rng(seed)
+    rungs, trials = [], []
+    for place, (epsilon, count) in enumerate(ladder):
+        whole = gdp.mu(epsilon, DELTA)
+        sd = 0.0 if public else 1 / (math.sqrt(SHARE) * whole)
+        mu = whole if public else math.sqrt(1 - SHARE) * whole
+        places = [draw(space(search), mu, epsilon, place, k) for k in range(count)]
+        found = [
+            Trial(place, k, epsilon, mu, kappa, r, N0 * accuracy(r, epsilon) + sd * rng.normal(), sd, N0)
+            for k, (kappa, r) in enumerate(places)
+        ]
+        trials += found
+        best = max(found, key=lambda trial: trial.score)
+        rungs.append(
+            {
+                "epsilon": epsilon,
+                "mu": mu,
+                "trials": [written(trial, search) for trial in found],
+                "best": {"trial": best.trial, "r": best.r},
+            }
+        )
+    spent = math.fsum(count * gdp.mu(epsilon, DELTA) ** 2 for epsilon, count in ladder)
+    return {
+        "experiment": experiment,
+        "mode": "release",
+        "lineage": "mnist5k",
+        "relation": "add_remove",
+        "delta": DELTA,
+        "nominal_size": N0,
+        "r_range": bounds(search),
+        "rungs": rungs,
+        "targets": [final(trials, total, spent, search, fit, rng, public) for total in totals],
+    } | changes
+
+
+def space(search):
+    return Space(search, Descent(), Constants(N0, 10, 64, length=32.0))
+
+
+def written(trial, search):
+    eta, steps = decompose(trial.r, search)
+    facts = {"trial": trial.trial, "r": trial.r, "score": trial.score, "counted": trial.counted}
+    return facts | {"eta": eta, "steps": steps, "score_sd": trial.sd}
+
+
+def final(trials, total, spent, search, fit, rng, public):
+    budget = gdp.mu(total, DELTA) ** 2
+    mu = math.sqrt(budget - spent)
+    epsilon = gdp.epsilon(mu, DELTA)
+    found = dataclasses.asdict(fit_radius(trials, Target(epsilon, mu, space(search)), fit)) | fit.model_dump(
+        mode="json"
+    )
+    eta, steps = decompose(found["r_star"], search)
+    sd = 0.0 if public else 1 / mu
+    right, wrong = (
+        np.array([accuracy(found["r_star"], epsilon), 1 - accuracy(found["r_star"], epsilon)]) * 1000
+    )
+    right, wrong = right + sd * rng.normal(), wrong + sd * rng.normal()
+    share = right / (right + wrong)
+    return {
+        "target_epsilon": total,
+        "epsilon": total * (1 - 1e-9),
+        "mu_final": mu,
+        "epsilon_final": epsilon,
+        "fit": found | {"epsilon": epsilon, "mu": mu},
+        "r_star": found["r_star"],
+        "eta": eta,
+        "steps": steps,
+        "sigma": gdp.sigma(mu, steps),
+        "search_share": spent / budget,
+        "test": {
+            "accuracy": share,
+            "accuracy_sd": sd * math.hypot(share, 1 - share) / (right + wrong),
+            "correct": right,
+            "total": right + wrong,
+            "sd": sd,
+            "noised": not public,
+        },
+    }
+
+
+def statement(*summaries, relation="add_remove", lifetime=8.0):
+    """The statement of the same made-up runs."""
+    lines, artifacts = [], {}
+    for one in summaries:
+        sweep = sweep_lines(one)
+        lines += sweep
+        for target in one["targets"]:
+            name = f"{target['target_epsilon']:g}"
+            own = [
+                line(one, "train_final", {"target": name}, "weights", "train", target["mu_final"]),
+                line(one, "evaluate", {"target": name}, "test score", "test", target["mu_final"]),
+            ]
+            lines += own
+            jobs = [
+                {key: entry[key] for key in ("rule", "experiment", "wildcards")} for entry in [*sweep, *own]
+            ]
+            artifacts[f"results/{one['experiment']}/final/{name}/weights.safetensors"] = {
+                "experiment": one["experiment"],
+                "target_epsilon": target["target_epsilon"],
+                "epsilon": target["epsilon"],
+                "mu": gdp.mu(target["epsilon"], DELTA),
+                "with_earlier": None,
+                "search_share": target["search_share"],
+                "jobs": jobs,
+            }
+    mu = gdp.compose(entry["mu"] for entry in lines if entry["partition"] != "test")
+    dataset = {
+        "epsilon": gdp.epsilon(mu, DELTA),
+        "mu": mu,
+        "accountant": "exact",
+        "partitions": {},
+        "unit": "record",
+        "cap": 1,
+        "confirmed": False,
+        "lifetime_epsilon": lifetime,
+        "lifetime_spent": 1.0,
+        "planned": True,
+        "artifacts": artifacts,
+        "outside_this_dag": {"epsilon": 0.5, "mu": gdp.mu(0.5, DELTA), "jobs": 3, "spends": []},
+        "spends": lines,
+        "ledger": {"lineage": "mnist5k", "seq": 1, "sha256": ""},
+    }
+    about = {"mode": "release", "relation": relation, "delta": DELTA, "target_epsilon": 1.0}
+    return about | {"datasets": {"mnist5k": dataset}, "records": {}, "versions": {}}
+
+
+def sweep_lines(one):
+    lines = []
+    for rung, found in enumerate(one["rungs"]):
+        for trial in found["trials"]:
+            where = {"rung": str(rung), "trial": str(trial["trial"])}
+            lines.append(line(one, "run_trial", where, "weights", "train", found["mu"]))
+            if trial["score_sd"]:
+                lines.append(line(one, "run_trial", where, "score", "train", 1 / trial["score_sd"]))
+    return lines
+
+
+def line(one, rule, wildcards, label, part, mu):
+    return {
+        "rule": rule,
+        "experiment": one["experiment"],
+        "wildcards": wildcards,
+        "label": label,
+        "partition": part,
+        "mu": mu,
+        "epsilon": gdp.epsilon(mu, DELTA),
+        "count": 1,
+        "superseded": False,
+        "reserved": 1,
+        "released": 2,
+        "spend": {},
+    }
+
+
+# --- reading a figure back -----------------------------------------------------------------------------------------
+
+
+def drawn(plot, document, folder):
+    path = folder / f"{plot.__name__}.svg"
+    plot(document, path)
+    return ElementTree.parse(path).getroot()
+
+
+def words(svg):
+    return ["".join(text.itertext()) for text in svg.iter(f"{SVG}text")]
+
+
+def marks(svg, group):
+    """Where the markers of a group stand, in points from the upper left."""
+    found = svg.find(f".//{SVG}g[@id='{group}']")
+    return (
+        []
+        if found is None
+        else [(float(use.get("x")), float(use.get("y"))) for use in found.iter(f"{SVG}use")]
+    )
+
+
+def widths(svg, colour):
+    """Widths of the bars in one colour, from top to bottom. The legend's patches are not clipped, bars are."""
+    paths = [path for path in svg.iter(f"{SVG}path") if path.get("clip-path")]
+    filled = [path.get("d") for path in paths if f"fill: {colour.lower()}" in path.get("style", "")]
+    corners = [np.array(re.findall(r"[-.\d]+", d), float).reshape(-1, 2) for d in filled]
+    return [float(np.ptp(x)) for x, _ in sorted((c.T for c in corners), key=lambda corner: corner[1].min())]
+
+
+def on_a_log_axis(places, values):
+    """Whether places are a straight line of the values' logarithms."""
+    logs = np.log(values)
+    low, high = np.argmin(logs), np.argmax(logs)
+    scale = (places[high] - places[low]) / (logs[high] - logs[low] or 1)
+    return np.allclose(places[low] + scale * (logs - logs[low]), places, atol=0.02)
+
+
+def rescored(one, score):
+    """The same summary with every trial's score replaced."""
+    rungs = [
+        rung | {"trials": [trial | {"score": score(trial)} for trial in rung["trials"]]}
+        for rung in one["rungs"]
+    ]
+    return one | {"rungs": rungs}
+
+
+def untested(one):
+    return one | {"targets": [target | {"test": None} for target in one["targets"]]}
+
+
+TOTALS = (0.5, 1, 2, 4, 8)
+DOCUMENTS = {
+    "demo": summary(),
+    "one trial": summary(((0.1, 1),)),
+    "one rung": summary(((0.1, 5),), fit=POOLED),
+    "several targets": summary(((0.05, 3), (0.1, 3), (0.2, 3)), TOTALS, seed=5),
+    "several pooled": summary(totals=TOTALS, fit=POOLED),
+    "many rungs": summary(
+        tuple((0.02 * 1.3**k, 6) for k in range(9)), (2,), Fit(using="best", degree=2), seed=1
+    ),
+    "one kappa": summary(fit=Fit(), search=KAPPA),
+    "against mu": summary(fit=Fit(using="best", against="mu")),
+    "one place to look": summary(search=Search(eta=(0.1, 0.1), steps=(10, 10))),
+    "no noise": summary(public=True, totals=TOTALS),
+    "equal scores": rescored(summary(), lambda trial: 2000.0),
+    "negative scores": rescored(summary(), lambda trial: -50.0 - trial["trial"]),
+    "no test": untested(summary()),
+}
+each_document = pytest.mark.parametrize("one", DOCUMENTS.values(), ids=DOCUMENTS)
+
+
+def plot_stated(document, path):
+    plot_budget(restored(Statement, document), path)
+
+
+def plot_one_statement(one, path):
+    plot_stated(statement(one), path)
+
+
+def plot_several_repeats(one, path):
+    plot_heatmap([one, summary(seed=1), summary(seed=2)], path)
+
+
+def plot_several_rates(one, path):
+    plot_batches([one | {"sampling_rate": 1.0}, summary(seed=1, sampling_rate=0.1, totals=TOTALS)], path)
+
+
+def plot_several_experiments(one, path):
+    plot_pareto([one, summary(totals=TOTALS, experiment="b"), summary(experiment="c", lineage="other")], path)
+
+
+LABELS = {
+    plot_ladder: {
+        "ε of one trial or final training (δ = 1e-5)",
+        "total step size r = η·T",
+        "total ε of the final model",
+    },
+    plot_scores: {"total step size r = η·T", "score: correct predictions, noised (± 1 sd)"},
+    plot_one_statement: {"share of the budget, in μ²"},
+    plot_utility: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},
+    plot_several_experiments: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},
+    plot_several_repeats: {"steps T", "learning rate η"},
+    plot_several_rates: {"sampling rate (1: full batch)", "test accuracy (± 1 sd over repeats)"},
+}
+each_figure = pytest.mark.parametrize("plot", LABELS)
+
+
+# --- every figure --------------------------------------------------------------------------------------------------
+
+
+@each_figure
+def test_the_same_releases_give_the_same_bytes_whatever_the_users_settings(plot, tmp_path):
+    plot(DOCUMENTS["demo"], tmp_path / "a.svg")
+    with matplotlib.rc_context({"font.size": 23, "svg.hashsalt": "other", "axes.grid": True}):
+        plot(DOCUMENTS["demo"], tmp_path / "b.svg")
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert "date" not in (tmp_path / "a.svg").read_text("utf-8")
+
+
+@each_figure
+def test_a_figure_names_its_axes(plot, tmp_path):
+    assert LABELS[plot] <= set(words(drawn(plot, DOCUMENTS["demo"], tmp_path)))
+
+
+@each_figure
+def test_no_two_parts_of_a_figure_have_one_id(plot, tmp_path):
+    ids = [
+        part.get("id")
+        for part in drawn(plot, DOCUMENTS["several targets"], tmp_path).iter()
+        if part.get("id")
+    ]
+    assert len(ids) == len(set(ids))
+
+
+# --- the ladder ----------------------------------------------------------------------------------------------------
+
+
+@each_document
+def test_the_ladder_shows_every_trial_where_it_belongs_and_rings_the_best(one, tmp_path):
+    svg = drawn(plot_ladder, one, tmp_path)
+    trials = [(rung, trial) for rung in one["rungs"] for trial in rung["trials"]]
+    axis = {"kappa": "mu"}.get(against := one["targets"][0]["fit"]["against"], against)
+    places = marks(svg, "trials") + marks(svg, "r_star")
+    expected = [(rung[axis], trial["r"]) for rung, trial in trials]
+    expected += [(target[f"{axis}_final"], target["r_star"]) for target in one["targets"]]
+    assert len(places) == len(expected)
+    for place, value in zip(zip(*places, strict=True), zip(*expected, strict=True), strict=True):
+        assert on_a_log_axis(place, value)
+    assert len(marks(svg, "best")) == len(one["rungs"])
+    assert set(marks(svg, "best")) <= set(places)
+
+
+def test_the_ladder_says_what_the_fit_did(tmp_path):
+    fallen = words(drawn(plot_ladder, DOCUMENTS["one trial"], tmp_path))
+    assert "main: r proportional to epsilon (too few distinct values of epsilon for a line)" in fallen
+    clamped = words(drawn(plot_ladder, DOCUMENTS["several targets"], tmp_path))
+    assert "r* = 500, the limit" in clamped
+
+
+# --- scores --------------------------------------------------------------------------------------------------------
+
+
+@each_document
+def test_each_panel_shows_its_rungs_scores(one, tmp_path):
+    svg = drawn(plot_scores, one, tmp_path)
+    assert len([part for part in svg.iter() if (part.get("id") or "").startswith("axes_")]) == len(
+        one["rungs"]
+    )
+    for number, rung in enumerate(one["rungs"]):
+        places = marks(svg, f"rung-{number}")
+        assert on_a_log_axis([x for x, _ in places], [trial["r"] for trial in rung["trials"]])
+        for (_, y), trial in zip(places, rung["trials"], strict=True):
+            assert all(
+                (y < below) == (trial["score"] > other["score"])
+                for (_, below), other in zip(places, rung["trials"], strict=True)
+            )
+
+
+# --- the budget ----------------------------------------------------------------------------------------------------
+
+
+def budget(tmp_path, *summaries, change=lambda line: line, **terms):
+    document = statement(*summaries, **terms)
+    dataset = document["datasets"]["mnist5k"]
+    dataset["spends"] = [change(entry) for entry in dataset["spends"]]
+    return drawn(plot_stated, document, tmp_path)
+
+
+def whole(svg):
+    """The width of a full budget."""
+    return widths(svg, "#EFEFEF")[0]
+
+
+def test_the_final_training_takes_what_the_search_leaves(tmp_path):
+    several = DOCUMENTS["several targets"]
+    svg = budget(tmp_path, several)
+    finals = np.array(widths(svg, COLOURS["final training"])) / whole(svg)
+    searches = [target["search_share"] for target in several["targets"]]
+    assert finals == pytest.approx([1 - share for share in searches], abs=1e-4)
+    assert [f"100.0%, search {share:.1%}" for share in searches] == [w for w in words(svg) if "search" in w]
+
+
+def test_the_trials_scores_have_their_share(tmp_path):
+    svg = budget(tmp_path, DOCUMENTS["demo"])
+    expected = SHARE * DOCUMENTS["demo"]["targets"][0]["search_share"]
+    assert widths(svg, COLOURS["trial scores"])[0] / whole(svg) == pytest.approx(expected, abs=1e-4)
+
+
+def test_each_part_has_its_own_bar_and_a_replaced_record_bears_two(tmp_path):
+    names = words(budget(tmp_path, DOCUMENTS["demo"]))
+    assert {"main, ε = 1: train", "main, ε = 1: test"} <= set(names)
+    assert "main, ε = 1: train + test" in words(budget(tmp_path, DOCUMENTS["demo"], relation="replace_one"))
+
+
+def test_what_reads_every_part_stands_in_every_bar(tmp_path):
+    svg = budget(tmp_path, DOCUMENTS["demo"], change=lambda line: line | {"partition": "all"})
+    assert "main, ε = 1: all data" in words(svg)
+    svg = budget(
+        tmp_path,
+        DOCUMENTS["demo"],
+        change=lambda line: line | ({"partition": "all"} if line["rule"] == "train_final" else {}),
+    )
+    assert len(widths(svg, COLOURS["final training"])) == 2
+
+
+def test_earlier_versions_are_counted(tmp_path):
+    def supersede(line):
+        return line | {"superseded": line["rule"] == "run_trial"}
+
+    svg = budget(tmp_path, DOCUMENTS["demo"], change=supersede)
+    share = DOCUMENTS["demo"]["targets"][0]["search_share"]
+    assert widths(svg, COLOURS["earlier versions"])[0] / whole(svg) == pytest.approx(share, abs=1e-4)
+
+
+def test_another_experiments_charges_stay_in_its_own_bars(tmp_path):
+    other = summary(experiment="other", ladder=((0.3, 3),))
+    svg = budget(tmp_path, DOCUMENTS["demo"], other)
+    shares = [one["targets"][0]["search_share"] for one in (DOCUMENTS["demo"], other)]
+    finals = np.array(widths(svg, COLOURS["final training"])) / whole(svg)
+    assert finals == pytest.approx([1 - share for share in shares], abs=1e-4)
+
+
+def test_a_mechanism_without_mu_is_drawn_by_its_epsilon(tmp_path):
+    plain = budget(tmp_path, DOCUMENTS["demo"])
+    bounded = budget(tmp_path, DOCUMENTS["demo"], change=lambda line: line | {"mu": None})
+    for svg in (plain, bounded):
+        assert widths(svg, COLOURS["final training"]) == pytest.approx(
+            widths(plain, COLOURS["final training"]), abs=1e-4
+        )
+
+
+def test_life_is_shown_only_where_it_has_a_limit(tmp_path):
+    spent = statement(DOCUMENTS["demo"])["datasets"]["mnist5k"]["mu"]
+    svg = budget(tmp_path, DOCUMENTS["demo"])
+    share = widths(svg, COLOURS["this workflow"])[0] / whole(svg)
+    assert share == pytest.approx((spent / gdp.mu(8.0, DELTA)) ** 2, abs=1e-4)
+    assert not any("life" in word for word in words(budget(tmp_path, DOCUMENTS["demo"], lifetime=None)))
+
+
+def test_only_what_was_spent_is_explained(tmp_path):
+    alone = statement(DOCUMENTS["demo"])
+    assert "outside this workflow" in words(drawn(plot_stated, alone, tmp_path))
+    alone["datasets"]["mnist5k"]["outside_this_dag"] = {"epsilon": 0.0, "mu": 0.0, "jobs": 0, "spends": []}
+    assert "outside this workflow" not in words(drawn(plot_stated, alone, tmp_path))
+
+
+# --- privacy and utility -------------------------------------------------------------------------------------------
+
+
+@each_document
+def test_each_tested_model_is_one_point_with_its_accuracy(one, tmp_path):
+    svg = drawn(plot_utility, one, tmp_path)
+    tested = [target for target in one["targets"] if target["test"]]
+    places = marks(svg, f"models-{one['experiment']}")
+    assert len(places) == len(tested)
+    assert {f"{target['test']['accuracy']:.1%}" for target in tested} <= set(words(svg))
+    if tested:
+        assert on_a_log_axis([x for x, _ in places], [target["epsilon"] for target in tested])
+    else:
+        assert "no final model was tested" in words(svg)
+
+
+def test_exact_counts_are_not_called_noised(tmp_path):
+    assert "test accuracy" in words(drawn(plot_utility, DOCUMENTS["no noise"], tmp_path))
+    assert "score: correct predictions" in words(drawn(plot_scores, DOCUMENTS["no noise"], tmp_path))
+    assert "score: correct predictions" in words(drawn(plot_ladder, DOCUMENTS["no noise"], tmp_path))
+
+
+def test_all_experiments_stand_on_the_panel_of_their_data(tmp_path):
+    svg = drawn(plot_several_experiments, DOCUMENTS["demo"], tmp_path)
+    assert [len(marks(svg, f"models-{name}")) for name in ("main", "b", "c")] == [1, 5, 1]
+    assert {"mnist5k", "other", "main", "b", "c", "frontier"} <= set(words(svg))
+
+
+def test_untested_models_have_no_frontier(tmp_path):
+    svg = drawn(lambda one, path: plot_pareto([one], path), DOCUMENTS["no test"], tmp_path)
+    assert "no final model was tested" in words(svg)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.5, 1, 2, 4]), st.sampled_from([0.1, 0.2, 0.3, 0.4])), min_size=1)
+)
+def test_the_frontier_is_what_no_other_model_beats(points):
+    best = frontier(points)
+
+    def beaten(point):
+        return any(p != point and p[0] <= point[0] and p[1] >= point[1] for p in points)
+
+    assert best == sorted({point for point in points if not beaten(point)})
+
+
+# --- learning rate and steps ---------------------------------------------------------------------------------------
+
+GRID = [(steps, eta) for steps in (5, 10, 20, 50) for eta in (0.05, 0.1, 0.2)]
+
+
+def grid(seed, best):
+    """Every (T, eta) once, and the best of them 30 points above the rest."""
+    rng = np.random.default_rng(seed)
+    trials = [
+        {"trial": k, "r": steps * eta, "eta": eta, "steps": steps, "counted": N0, "score_sd": 1.0}
+        | {"score": N0 * (0.5 + 0.3 * ((steps, eta) == best)) + rng.normal()}
+        for k, (steps, eta) in enumerate(GRID)
+    ]
+    return summary() | {
+        "rungs": [{"epsilon": 0.1, "mu": 0.03, "trials": trials, "best": {"trial": 0, "r": 1.0}}]
+    }
+
+
+def cells(svg):
+    """Colours of the cells that were tried."""
+    meshes = [group for group in svg.iter(f"{SVG}g") if (group.get("id") or "").startswith("QuadMesh")]
+    assert meshes
+    return [path.get("style") for mesh in meshes for path in mesh.iter(f"{SVG}path")]
+
+
+def test_batches_show_the_mean_of_all_repeats_at_each_rate(tmp_path):
+    rates = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1)
+    repeats = [summary(seed=seed, sampling_rate=rate) for seed, rate in enumerate(rates)]
+    means = [
+        np.mean([one["targets"][0]["test"]["accuracy"] for one in repeats if one["sampling_rate"] == rate])
+        for rate in (0.1, 1.0)
+    ]
+    [low, high] = marks(drawn(plot_batches, repeats, tmp_path), "total-0")
+    assert low[0] < high[0]
+    assert (low[1] - high[1]) * (means[1] - means[0]) > 0  # pixels count from the top
+    table = batches_table(repeats)
+    assert table["sampling rate"].tolist() == ["0.1", "1"]
+    assert [float(cell.split(" ")[0]) for cell in table["total ε = 1"]] == pytest.approx(means, abs=5e-4)
+
+
+def test_the_heatmap_has_one_cell_for_each_setting_and_stars_the_best(tmp_path):
+    svg = drawn(plot_heatmap, [grid(seed, best=(20, 0.2)) for seed in range(3)], tmp_path)
+    assert len(cells(svg)) == len(GRID)
+    assert "r = 4" in words(svg)
+
+
+def test_the_heatmap_takes_the_mean_of_repeats(tmp_path):
+    """(20, 0.2) is best in one repeat, (10, 0.1) in two, and the rest is tried far more often."""
+    rest = [grid(seed, best=None) for seed in range(4)]
+    for one in rest:
+        one["rungs"][0]["trials"] = [t for t in one["rungs"][0]["trials"] if t["r"] not in (4.0, 1.0)]
+    svg = drawn(plot_heatmap, [grid(0, (20, 0.2)), grid(1, (10, 0.1)), grid(2, (10, 0.1)), *rest], tmp_path)
+    assert "r = 1" in words(svg)
+
+
+@pytest.mark.parametrize(
+    "name", ["one trial", "one place to look", "many rungs", "equal scores", "negative scores"]
+)
+def test_the_heatmap_draws_what_a_ladder_tried(name, tmp_path):
+    svg = drawn(plot_heatmap, [DOCUMENTS[name]], tmp_path)
+    assert len([word for word in words(svg) if word.startswith("r = ")]) == len(DOCUMENTS[name]["rungs"])

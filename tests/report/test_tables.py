@@ -1,0 +1,121 @@
+"""Tables hold every figure: at full precision for programs, rounded to the safe side for readers."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from dpladder.config.section import restored
+from dpladder.errors import BadInput
+from dpladder.privacy.statement.documents import StatedSpend
+from dpladder.report.tables import spends_table, summary_table, trials_table, write_table
+
+TARGET = {
+    "target_epsilon": 1.0,
+    "epsilon": 0.99991234,
+    "r_star": 21.123456789012345,
+    "eta": 0.3,
+    "steps": 70,
+    "sigma": 34.9,
+    "test": {"accuracy": 0.8531, "accuracy_sd": 0.0035},
+    "search_share": 0.201,
+}
+SUMMARY = {
+    "experiment": "main",
+    "targets": [TARGET, TARGET | {"target_epsilon": 2.0, "epsilon": 2.0, "test": None}],
+    "rungs": [
+        {
+            "epsilon": 0.1,
+            "best": {"trial": 1, "r": 3.1},
+            "trials": [
+                {"trial": 0, "r": 0.7, "eta": 0.1, "steps": 7, "score": -12.25, "score_sd": 137.5},
+                {"trial": 1, "r": 3.1, "eta": 0.31, "steps": 10, "score": 2310.4, "score_sd": 137.5},
+            ],
+        }
+    ],
+}
+LINE = {
+    "rule": "run_trial",
+    "experiment": "main",
+    "wildcards": {"rung": "0", "trial": "1"},
+    "label": "score",
+    "partition": "train",
+    "mu": 0.0072712345,
+    "epsilon": 0.019221,
+    "count": 1,
+    "superseded": False,
+    "reserved": 1,
+    "released": 2,
+    "spend": {},
+}
+
+
+def stated(*lines):
+    """A statement, as far as its spends."""
+    spends = tuple(restored(StatedSpend, line) for line in lines)
+    return SimpleNamespace(datasets={"mnist5k": SimpleNamespace(spends=spends)})
+
+
+TABLES = {
+    "summary": summary_table(SUMMARY),
+    "trials": trials_table(SUMMARY),
+    "spends": spends_table(stated(LINE, LINE | {"mu": None, "superseded": True})),
+}
+
+
+def written(table, name, folder):
+    path = folder / name
+    write_table(table, path)
+    return path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_csv_keeps_every_digit(table, tmp_path):
+    text = written(table, "t.csv", tmp_path)
+    back = pd.read_csv(StringIO(text), keep_default_na=False, na_values=[""], float_precision="round_trip")
+    pd.testing.assert_frame_equal(back.fillna(""), table.fillna(""), check_dtype=False, check_exact=True)
+
+
+@pytest.mark.parametrize("suffix", [".md", ".html"])
+def test_readers_see_costs_rounded_up_and_blanks_for_what_is_not_known(suffix, tmp_path):
+    text = written(TABLES["summary"], f"t{suffix}", tmp_path)
+    assert "1.0000" in text
+    assert "0.9999" not in text
+    assert "85.3%" in text
+    assert "nan" not in text.lower()
+    assert "None" not in text
+    assert "0.0193" in written(TABLES["spends"], f"s{suffix}", tmp_path)
+    assert "0.007272" in written(TABLES["spends"], f"s{suffix}", tmp_path)
+
+
+def test_markdown_is_one_table_with_a_row_for_each_model(tmp_path):
+    rows = written(TABLES["summary"], "t.md", tmp_path).splitlines()
+    assert len(rows) == 2 + len(SUMMARY["targets"])
+    assert len({row.count("|") for row in rows}) == 1
+
+
+def test_html_has_the_same_cells_as_markdown(tmp_path):
+    page = written(TABLES["trials"], "t.html", tmp_path)
+    lines = written(TABLES["trials"], "t.md", tmp_path).splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
+    assert re.findall(r"<th>(.*?)</th>", page) == rows[0]
+    assert re.findall(r"<td>(.*?)</td>", page) == [cell for row in rows[2:] for cell in row]
+
+
+def test_html_shows_marks_as_text(tmp_path):
+    table = spends_table(stated(LINE | {"label": "<script>"}))
+    assert "<script>" not in written(table, "t.html", tmp_path)
+
+
+def test_the_best_trial_is_named():
+    assert TABLES["trials"]["best"].tolist() == ["", "best"]
+
+
+def test_an_unknown_format_is_refused_with_what_is_allowed(tmp_path):
+    with pytest.raises(BadInput, match=r"\.xlsx.*\.csv, \.md or \.html"):
+        write_table(TABLES["summary"], tmp_path / "t.xlsx")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,38 @@
+"""One real training of the demo's shape with canaries in it: what it claims, and one that claims too little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpladder.audits import canaries
+from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.noise import SecretNoise
+from dpladder.privacy.release.publish import Noise
+
+
+class HalfTheNoise(Meter):
+    def noise(self, name: str, shape: Any) -> Noise:
+        found = super().noise(name, shape)
+        return Noise(found.values / 2, found.scale)
+
+
+def attacked(seed: int, meter: type[Meter]) -> canaries.Found:
+    coins = np.random.default_rng(seed).random(canaries.CANARIES) < 0.5
+    source, training = SecretNoise(bytes(32), Job("audit", "canaries"), "", str(seed)), canaries.demo(8.0)
+    return canaries.judge(training, canaries.released(training, coins, source, meter), coins)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_run_shows_half_of_the_claim_and_no_more_than_it(seed: int) -> None:
+    found = attacked(seed, Meter)
+    assert found.claimed == pytest.approx(8.0)
+    assert found.claimed / 2 < found.bound <= found.claimed
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_half_the_noise_is_caught_in_one_run(seed: int) -> None:
+    assert not attacked(seed, HalfTheNoise).ok

@@ -1,0 +1,18 @@
+"""The rules and the searches at the audit's full strength. Their planted bugs: tests/mutation."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpladder.audits import every, rules, searches
+from dpladder.audits.scene import stage
+from dpladder.privacy.audit.attack import run_audit, table
+
+KEY = b"a public key for audits in tests"
+
+
+@pytest.mark.parametrize("group", [*rules.ATTACKED, *searches.ATTACKED])
+def test_every_rule_and_every_search_passes(group: str) -> None:
+    with stage(KEY) as made:
+        report = run_audit(every.mechanisms(group, made), KEY, among=50)
+    assert report.ok, table(report)

@@ -1,0 +1,221 @@
+"""What tests share: tiny projects that Snakemake runs for real, and draws that fit a charge."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from dpladder.config.load import overlay
+from dpladder.plan import stages
+from dpladder.plan.settle import opened
+from dpladder.plan.startup import known_states
+from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Event,
+    Exponential,
+    Gaussian,
+    Laplace,
+    RepeatAndSelect,
+    Sampled,
+    Spend,
+    SubsetSelect,
+    mu,
+)
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.book import Held, Ledger
+from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.publish import Noise
+
+ROOT = Path(__file__).parents[1]
+TINY: dict[str, Any] = {
+    "dataset": {"lineage": "tiny", "source": "npz:data.npz", "nominal_size": 240, "classes": 3},
+    "features": {"model": "none", "dtype": "float32"},
+    "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
+    "sweep": {
+        "rungs": [{"epsilon": 0.1, "trials": 2}, {"epsilon": 0.2, "trials": 2}],
+        "search": {"steps": [2, 8]},
+    },
+    "fit": {"using": "best"},
+    "resources": {"threads": 1},
+}
+LOCALLY = ("--workflow-profile", str(ROOT / "profiles/default"), "--cores", "2")
+
+
+def mixture(records: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
+    """Three classes of 16 features each, easy enough for a tiny budget."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, records)
+    centres = 2.0 * np.random.default_rng(0).normal(size=(3, 16))
+    features = centres[labels] + rng.normal(size=(records, 16))
+    return {"features": features.astype(np.float32), "labels": labels}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A project in a folder of its own, with a home of its own. Its config is `base`, and what a test lays over it."""
+
+    folder: Path
+    home: Path
+    base: Mapping[str, Any] = field(default_factory=dict)
+    options: tuple[str, ...] = LOCALLY
+    patience: float = 900
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "results"
+
+    def create(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        np.savez(self.folder / "data.npz", **mixture())
+        self.configure()
+
+    def configure(self, *changes: Mapping[str, Any]) -> None:
+        values = TINY
+        for change in (self.base, *changes):
+            values = overlay(values, change)
+        (self.folder / "config.yaml").write_text(yaml.safe_dump(values), "utf-8")
+
+    def command(self, *arguments: str) -> list[str]:
+        return [
+            *(sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile")),
+            *("--configfile", "config.yaml", *self.options, *arguments),
+        ]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return os.environ | {"DPLADDER_HOME": str(self.home)} | more
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=self.patience,
+            check=False,
+        )
+
+    def finish(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A run that must end well."""
+        ended = self.run(*arguments)
+        logs = "\n".join(log.read_text() for log in (self.folder / "logs").rglob("*.log"))
+        assert ended.returncode == 0, f"{ended.stderr}\n{ended.stdout}\n{logs}"
+        return ended
+
+    def log(self, name: str) -> str:
+        return (self.folder / "logs" / name).read_text("utf-8")
+
+    def held(self) -> list[Held]:
+        """Everything that was ever charged, oldest first."""
+        state = known_states(opened([self.folder / "config.yaml"]))["tiny"]
+        return [held for held in state.items.values() if held.status != "REFUNDED"]
+
+    def public_bytes(self) -> dict[str, bytes]:
+        """The released files by their place."""
+        files = (*self.results.rglob("*.safetensors"), *self.results.rglob("*.json"))
+        return {str(path.relative_to(self.results)): path.read_bytes() for path in files}
+
+
+def enter(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(workspace.folder)
+    monkeypatch.setenv("DPLADDER_HOME", str(workspace.home))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))  # a parse sets it: put it back afterwards
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 240) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain"
+        time.sleep(0.1)
+
+
+def noise_for(spends: Iterable[Spend]) -> tuple[Draw, ...]:
+    """Draws that cost exactly what some spends charge."""
+    draws: list[Draw] = []
+    for place, spend in enumerate(spends):
+        draws += _noise_of(f"noise {place}", spend.event, spend.count)
+    return tuple(draws)
+
+
+def _noise_of(name: str, event: Event, count: int) -> list[Draw]:
+    match event:
+        case Gaussian(sigma):
+            return [gaussian(name, sigma, 1.0, count=count)]
+        case Laplace(scale):
+            return [Draw(name, "laplace", scale, count=count, sensitivity=1.0)]
+        case Sampled(probability, Gaussian(sigma)):
+            mask = Draw(f"{name} sample", "mask", probability, count=count)
+            return [mask, gaussian(name, sigma, 1.0, count=count, under=mask.name)]
+        case Exponential(epsilon):
+            return [Draw(name, "laplace", 1.0 / epsilon, (count,), sensitivity=1.0, under="rounds")]
+        case RepeatAndSelect(inner):
+            within = Draw(name, "within", sensitivity=mu(inner) or 0.0, under=f"{name} runs")
+            return [Draw(f"{name} runs", "uniform"), within] * count
+        case SubsetSelect(_, tuning, final):
+            return [*_noise_of(name, tuning, count), *_noise_of(f"{name} final", final, count)]
+        case Composed(events) | Booked(events):
+            return [
+                draw
+                for i, e in enumerate(events)
+                for draw in _noise_of(f"{name}.{i}", e.event, e.count * count)
+            ]
+    return []
+
+
+def commit(
+    ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draws: Sequence[Draw] | None = None
+) -> Held:
+    """The ledger's own, with draws that fit the spends where a test has none to say."""
+    spends = tuple(spends)
+    return book.commit(ledger, token, query, spends, noise_for(spends) if draws is None else draws)
+
+
+class Unrounded(Noise):
+    """Noise that is added as it is: references that add up in another order would round to another cell now and then."""
+
+    def onto(self, total: Any, values: Any = None) -> Any:
+        return total + (self.values if values is None else values) * self.scale
+
+
+class SmoothMeter(Meter):
+    """The meter, without its grid."""
+
+    def noise(self, name: str, shape: Shape) -> Noise:
+        found = super().noise(name, shape)
+        return Unrounded(found.values, found.scale)
+
+
+class Silent:
+    """A meter whose noise is zero."""
+
+    def noise(self, name: str, shape: Shape) -> Noise:
+        return Unrounded(np.zeros(shape), 1.0)
+
+    def publish(self, name: str, total: Any) -> Any:
+        return np.asarray(total, np.float64)
+
+    def shape(self, name: str) -> Shape:
+        return ()
+
+
+def as_the_ledger_knows(job: Any) -> Iterator[tuple[str, dict[str, str]]]:
+    """A rung's job as its trials; any other as itself."""
+    rung = stages.rung_of(job.rule.name)
+    if rung is None:
+        yield job.rule.name, dict(job.wildcards.items())
+        return
+    for name in job.output.keys():  # noqa: SIM118, not a mapping
+        if name.startswith("score_"):
+            yield "run_trial", rung | {"trial": name.removeprefix("score_")}

@@ -1,0 +1,154 @@
+"""The commands: formats and exit codes that others script against (docs/design.md)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpladder import cli
+from dpladder.config import load
+from dpladder.plan.plan import make_plan
+from dpladder.privacy.ledger.book import open_ledger, reserve
+from dpladder.privacy.ledger.home import open_home
+
+DEMO = Path(__file__).parents[1] / "config" / "config.yaml"
+
+
+DEAR = "sweep: {rungs: [{epsilon: 0.1, trials: 3}, {epsilon: 0.2, trials: 3}]}"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def config(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "config.yaml"
+    path.write_text("dataset: {lineage: mnist5k, source: mnist5k, nominal_size: 4000}\n" + text)
+    return str(path)
+
+
+def test_a_plan_is_shown_without_making_a_home(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "--configfile", str(DEMO), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    wanted = {"feasible", "epsilon", "delta", "mu", "target_epsilon", "lifetime_epsilon", "spends"}
+    assert wanted <= document.keys()
+    assert document["feasible"]
+    assert not home.exists()
+
+
+def test_the_table_names_every_rule_that_spends(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "--configfile", str(DEMO)]) == 0
+    shown = capsys.readouterr().out
+    assert all(
+        rule in shown
+        for rule in ("run_trial", "train_final", "evaluate", "epsilon = 1.0000", "lifetime limit 8")
+    )
+
+
+def test_an_infeasible_plan_exits_1_with_the_nearest_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = config(tmp_path, f"privacy: {{epsilon: 0.3, delta: 1e-5}}\n{DEAR}")
+    assert cli.main(["plan", "--configfile", given]) == 1
+    assert "raise the total to" in capsys.readouterr().err
+
+
+def test_an_infeasible_plan_is_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = config(tmp_path, f"privacy: {{epsilon: 0.3, delta: 1e-5}}\n{DEAR}")
+    assert cli.main(["plan", "--configfile", given, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["feasible"] is False
+    assert "infeasible" in document["problems"][0]
+
+
+def test_a_bad_config_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "--configfile", config(tmp_path, "privacy: {epsilon: -1, delta: 1e-5}")]) == 2
+    assert "privacy.epsilon" in capsys.readouterr().err
+
+
+def test_the_ledger_lists_every_entry_with_its_state(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = make_plan(load([DEMO]), {})
+    reserve(open_ledger(open_home(), plan.terms["mnist5k"]), plan.items.values())
+    assert cli.main(["ledger", "show", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["mnist5k"]
+    assert shown["lifetime_epsilon"] == 8.0
+    assert shown["epsilon"] == pytest.approx(1.0, abs=1e-6)
+    assert {item["state"] for item in shown["items"]} == {"RESERVED"}
+    assert len(shown["items"]) == 8
+
+
+def test_an_edited_ledger_exits_1_and_names_the_entry(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = make_plan(load([DEMO]), {})
+    ledger = open_ledger(open_home(), plan.terms["mnist5k"])
+    reserve(ledger, plan.items.values())
+    assert cli.main(["ledger", "verify"]) == 0
+    entry = ledger.folder / "00000002.json"
+    entry.write_bytes(entry.read_bytes().replace(b"sigma", b"sigmA", 1))
+    assert cli.main(["ledger", "verify"]) == 1
+    assert "entry 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", ["show", "verify"])
+def test_a_home_without_a_ledger_is_named(
+    home: Path, action: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["ledger", action]) == 0
+    assert f"no ledger in {home}" in capsys.readouterr().out
+
+
+def test_a_cache_root_that_is_not_there_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["cache", "ls", str(tmp_path / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+
+
+def test_verifying_something_else_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["verify", str(tmp_path)]) == 2
+    assert "results folder of a finished run" in capsys.readouterr().err
+
+
+def test_an_audit_of_an_unknown_learner_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["audit", "--learner", "dp_magic"]) == 2
+    assert "dp_gd" in capsys.readouterr().err
+
+
+SMALL = "data.npz"
+
+
+def looked_at(folder: Path, monkeypatch: pytest.MonkeyPatch, classes: str) -> list[str]:
+    """A project of 60 rows of two labels in the working directory, and its config."""
+    monkeypatch.chdir(folder)
+    np.savez(SMALL, features=np.eye(60), labels=np.array(["cat", "dog"])[np.arange(60) % 2])
+    Path("config.yaml").write_text(
+        f"dataset: {{lineage: pets, source: 'npz:{SMALL}', nominal_size: 50, classes: {classes}}}\n"
+        "features: {model: none}\nprivacy: {epsilon: 1.0, delta: 1e-5}\nsweep: {rungs: []}\n"
+    )
+    return ["check"]
+
+
+@pytest.mark.parametrize("classes", ["[cat, dog]", "[retina, histology]"])
+def test_a_check_shows_what_would_be_read_and_its_exit_code_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], classes: str
+) -> None:
+    assert cli.main(looked_at(tmp_path, monkeypatch, classes)) == 0
+    shown = capsys.readouterr().out
+    assert "rows     60" in shown
+    assert ("'cat' is not in dataset.classes: 30 rows" in shown) == (classes != "[cat, dog]")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", SMALL, "home"]
+
+
+def test_a_contact_sheet_goes_into_the_private_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["check", str(DEMO), "--contact-sheet"]) == 0
+    sheet = tmp_path / "private/mnist5k/check/contact-sheet.png"
+    assert str(sheet.relative_to(tmp_path)) in capsys.readouterr().out
+    assert [path.stat().st_mode & 0o077 for path in (sheet, *sheet.parents[:3])] == [0] * 4
+    looked_at(tmp_path, monkeypatch, "[cat, dog]")
+    assert cli.main(["check", "--contact-sheet"]) == 2
+    assert "holds features, not images" in capsys.readouterr().err

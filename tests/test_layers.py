@@ -1,0 +1,151 @@
+"""Imports point one way, and what Snakemake loads at parse time stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from dpladder.config.learner_sections import names
+from dpladder.config.search_sections import SEARCHES
+
+SOURCE = Path(__file__).parents[1] / "src"
+PACKAGE = SOURCE / "dpladder"
+
+BASIS = {"errors", "config", "privacy"}
+MAY_USE = {
+    "errors": set(),
+    "config": {"errors"},
+    "privacy": {"errors", "config"},
+    "network": BASIS,
+    "data": BASIS | {"network"},
+    "learn": BASIS | {"network"},
+    "search": BASIS | {"learn"},
+    "plan": BASIS | {"search"},
+    "report": BASIS | {"search"},
+    "compare": BASIS | {"learn", "search"},
+    "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "compare"},
+    "use": BASIS | {"network", "data", "learn"},
+    "audits": BASIS | {"data", "learn", "search", "plan", "jobs"},
+    "commands": BASIS | {"network", "data", "plan", "jobs", "use"},
+    "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audits", "commands"},
+}
+"""Each room, and the rooms it may import besides itself. A new room takes its place here first."""
+
+TRAINING = {
+    "h5py",
+    "matplotlib",
+    "mlxtend",
+    "opacus",
+    "pandas",
+    "safetensors",
+    "sklearn",
+    "timm",
+    "torch",
+    "torchvision",
+}
+NEVER = dict.fromkeys([*BASIS, "plan"], TRAINING) | {
+    "report": {"h5py", "opacus", "timm", "torch", "torchvision"}
+}
+"""Libraries that a room never imports, not even inside a function."""
+
+AT_PARSE = [
+    "config",
+    "errors",
+    "plan.dag",
+    "plan.digests",
+    "plan.plan",
+    "plan.startup",
+    "privacy.accounting.gdp",
+    "privacy.accounting.events",
+    "privacy.ledger.book",
+    "privacy.ledger.home",
+    *(f"search.{name}.price" for section in SEARCHES for name in names(section)),
+]
+HEAVY = TRAINING | {"dp_accounting", "numpy", "scipy", "pyarrow"}
+
+
+def imports(tree: ast.Module, everywhere: bool = True) -> Iterator[str]:
+    """Dotted names that a module imports: anywhere, or at its top level alone."""
+    for node in ast.walk(tree) if everywhere else tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide the direction; write the full name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            yield from (
+                part.value
+                for part in ast.walk(node)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def room_of(name: str) -> str:
+    return name.split(".")[1]
+
+
+MODULES = {name_of(path): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if "." in name])
+def test_a_module_imports_only_from_the_rooms_below_its_own(module):
+    room = room_of(module)
+    assert room in MAY_USE, f"{room} is a new room: give it a place in MAY_USE"
+    used = {room_of(name) for name in imports(MODULES[module]) if name.startswith("dpladder.")}
+    assert used <= MAY_USE[room] | {room}
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if "." in name and room_of(name) in NEVER])
+def test_a_module_leaves_training_libraries_to_the_rooms_that_train(module):
+    used = {name.split(".")[0] for name in imports(MODULES[module])}
+    assert used & NEVER[room_of(module)] == set()
+
+
+def test_the_package_itself_imports_nothing_before_it_is_asked():
+    assert set(imports(MODULES["dpladder"], everywhere=False)) == {
+        "__future__.annotations",
+        "typing.TYPE_CHECKING",
+        "typing.Any",
+    }
+
+
+def imported_modules(tree: ast.Module) -> set[str]:
+    names = imports(tree)
+    return {name if name in MODULES else name.rpartition(".")[0] for name in names} & MODULES.keys()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Not even inside functions."""
+    graph = {module: imported_modules(tree) for module, tree in MODULES.items()}
+    assert len(list(TopologicalSorter(graph).static_order())) == len(MODULES)
+
+
+def package_of(module: str) -> str:
+    """The folder that a module lies in; a module beside the rooms is one by itself."""
+    inside = (SOURCE / module.replace(".", "/")).is_dir() or module.count(".") == 1
+    return module if inside else module.rpartition(".")[0]
+
+
+def test_no_packages_import_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {}
+    for module, tree in MODULES.items():
+        used = {package_of(name) for name in imported_modules(tree)}
+        graph.setdefault(package_of(module), set()).update(used - {package_of(module)})
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("module", AT_PARSE)
+def test_what_is_loaded_at_parse_time_is_light(module):
+    code = f"import sys, dpladder.{module}; print(*sorted({HEAVY!r} & sys.modules.keys()))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []

@@ -1,0 +1,127 @@
+"""Projects: a folder each, from wherever the workflow is started; and what stands between a newcomer and the first run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from PIL import Image
+from support import ROOT, Workspace
+
+from dpladder import cli
+from dpladder.commands.project import RUN_HELP, command_of
+from dpladder.config import load
+from dpladder.errors import BadInput
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+def dpladder(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dpladder.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_a_new_project_needs_its_data_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["init", "My Photos"]) == 0
+    folder = tmp_path / "My Photos"
+    assert {path.name for path in folder.iterdir()} == {".gitignore", "README.md", "config.yaml", "data"}
+    assert {"/data/", "/private/", "/results/"} <= {*(folder / ".gitignore").read_text().splitlines()}
+    assert str(ROOT / ".venv") in (folder / "README.md").read_text()
+    for name in ("first", "second"):
+        (folder / "data" / name).mkdir()
+        for shade in range(20):  # enough for each part to hold some
+            Image.new("RGB", (30, 30), (shade, 0, 0)).save(folder / "data" / name / f"{shade}.png")
+    assert cli.main(["check", str(folder)]) == 0
+    assert "train: " in capsys.readouterr().out
+    assert cli.main(["plan", str(folder)]) == 0
+    assert "lineage my-photos" in capsys.readouterr().out.lower()
+    os.chdir(folder)
+    assert load(["config.yaml"]).main.dataset.lineage == "my-photos"
+    assert cli.main(["plan"]) == 0
+
+
+def test_a_folder_that_is_there_is_no_new_project(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["init", "one"]) == 0
+    assert cli.main(["init", "one"]) == 2
+    assert "Name a new folder" in capsys.readouterr().err
+
+
+def test_the_workflow_works_in_the_projects_folder_from_wherever_it_is_started(tmp_path: Path) -> None:
+    Workspace(tmp_path / "a" / "project", tmp_path / "home").create()
+    ended = dpladder("run", "a/project", "--cores", "1", "plan")
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "a/project/results/plan.json").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "home"]
+
+
+def test_projects_share_a_home_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        made = Workspace(tmp_path / name, tmp_path / "home", {"dataset": {"lineage": name}})
+        made.create()
+        assert dpladder("run", name, "--cores", "1", "-n").returncode == 0
+        assert dpladder("plan", name).returncode == 0
+        assert not made.results.exists()
+
+
+def test_a_config_of_the_clone_is_run_here_and_any_other_where_it_lies(tmp_path: Path) -> None:
+    assert command_of([str(ROOT / "config/examples/own_images.yaml")])[0] == tmp_path
+    assert command_of([])[0] == tmp_path
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/config.yaml").touch()
+    (tmp_path / "project/more.yaml").touch()
+    for given in (["project"], ["project/config.yaml"], ["project/more.yaml", "project"]):
+        assert command_of(given)[0] == tmp_path / "project"
+
+
+def test_snakemake_is_given_what_it_needs_and_what_was_said(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").touch()
+    _, command = command_of(["config.yaml", "-n", "--forcerun", "evaluate"])
+    assert command[command.index("--workflow-profile") + 1] == str(ROOT / "workflow/profiles/default")
+    assert command[-5:] == ["-n", "--forcerun", "evaluate", "--configfile", str(tmp_path / "config.yaml")]
+    assert command_of(["-n"])[1][-1] == str(tmp_path / "config.yaml")
+    _, command = command_of(["--slurm", "-n"])
+    assert command[command.index("--workflow-profile") + 1] == str(ROOT / "workflow/profiles/slurm")
+    assert "--slurm" not in command
+
+
+def test_a_config_that_is_not_there_is_named() -> None:
+    with pytest.raises(BadInput, match=r"none\.yaml does not exist"):
+        command_of(["none.yaml"])
+
+
+def test_run_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "--help"]) == 0
+    assert capsys.readouterr().out.strip() == RUN_HELP
+
+
+def test_every_argument_has_its_help() -> None:
+    def without(parser) -> list[str]:
+        found = []
+        for action in parser._actions:
+            if getattr(action, "choices", None) and hasattr(action, "_name_parser_map"):
+                for inner in action.choices.values():
+                    found += without(inner)
+            elif not action.help:
+                found.append(f"{parser.prog} {action.dest}")
+        return found
+
+    assert without(cli._parser()) == []
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    version = yaml.safe_load((ROOT / "pyproject.toml").read_text().split("version = ")[1].split("\n")[0])
+    assert capsys.readouterr().out.strip() == f"dpladder {version}"

@@ -1,0 +1,117 @@
+"""A model as a folder that needs no dpladder: the same predictions to rounding, and a card that claims what is stated."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import dpladder
+from dpladder.cli import main
+from dpladder.config.model import Features
+from dpladder.data.backbones import encoder
+from dpladder.data.sources import Source
+from dpladder.learn import weights
+from dpladder.use.card import card
+
+RANDOM = np.random.default_rng(0)
+CONFIG = {
+    "dataset.lineage": "pets",
+    "dataset.unit": {"by": "record", "cap": 1},
+    "privacy.relation": "add_remove",
+    "privacy.delta": 1e-5,
+    "learner": {"name": "dp_gd"},
+}
+
+
+def model_of(
+    folder: Path, features: Features, source: Source, layers: list[np.ndarray], **mapped: Any
+) -> Path:
+    """A file such as train_final writes, of random weights, that centres features."""
+    network = {**encoder(features, source, 1).facts, **features.model_dump(mode="json"), "width": 6}
+    if features.model != "none":
+        network["width"] = 1280
+    inference = {
+        "classes": ["cat", "dog"],
+        "network": network,
+        "map": {"radius": None, "length": 32.0, "constant": 0.2, "exact": False} | mapped,
+    }
+    facts = {"inference": inference, "config": CONFIG, "target_epsilon": 1.0, "steps": 30}
+    weights.save(folder / "weights.safetensors", layers, facts, RANDOM.normal(size=network["width"]) / 10)
+    return folder / "weights.safetensors"
+
+
+def alone(folder: Path, code: str) -> Any:
+    """What the folder's own module says, where dpladder cannot be imported."""
+    blocked = "import sys; sys.modules['dpladder'] = None; import json, model; "
+    command = [sys.executable, "-c", f"{blocked}c = model.load('.'); print(json.dumps({code}))"]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+@pytest.mark.parametrize(
+    "mapped", [{}, {"length": None}, {"radius": 1.0}, {"radius": 1.0, "exact": True}, {"constant": 0.0}]
+)
+def test_an_exported_head_predicts_the_same_by_itself(tmp_path: Path, mapped: dict[str, Any]) -> None:
+    width = 6 + (mapped.get("constant", 0.2) > 0)
+    layers = [
+        RANDOM.normal(size=(5, width + 1)).astype(np.float32),
+        RANDOM.normal(size=(2, 5)).astype(np.float32),
+    ]
+    rows = RANDOM.normal(size=(8, 6))
+    source = Source("features", lambda index: rows[index], (), width=6)
+    file = model_of(tmp_path, Features(model="none", normalize=True), source, layers, **mapped)
+    assert main(["export", str(file), str(tmp_path / "out")]) == 0
+    found = alone(tmp_path / "out", f"c.classify({rows.tolist()})")
+    wanted = dpladder.load(file).predict(rows).probabilities
+    assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
+
+
+def test_an_exported_network_predicts_the_same_by_itself(tmp_path: Path) -> None:
+    head = RANDOM.normal(size=(2, 1281)).astype(np.float32) / 30
+    source = Source("files", bytes, ())
+    file = model_of(tmp_path, Features(image_size=32), source, [head])
+    paths = [tmp_path / f"{place}.png" for place in range(4)]
+    for path in paths:
+        Image.fromarray(RANDOM.integers(0, 256, (40, 50, 3), np.uint8)).save(path)
+    assert main(["export", str(file), str(tmp_path / "out"), "--to", "huggingface"]) == 0
+    found = alone(tmp_path / "out", f"c.classify({[*map(str, paths)]})")
+    wanted = dpladder.load(file).predict(paths).probabilities
+    assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert card.startswith("---\npipeline_tag: image-classification")
+    assert "No statement lay beside it" in card
+    assert "towards epsilon = 1 at delta = 1e-05" in card
+
+
+def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(tmp_path: Path) -> None:
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    stated = {
+        "lineage": "pets",
+        "mode": "release",
+        "delta": 1e-5,
+        "statement": "Lineage pets: a limit.",
+        "joint_epsilon": 2.5,
+        "epsilon": 1.0,
+        "with_earlier": {"epsilon": 2.25},
+        "search_share": None,
+    }
+    told = card(replace(dpladder.load(file), privacy=stated), with_header=False)
+    assert "epsilon = 2.2500 (1.0000 only if it owes nothing to them)" in told
+    assert "published with it: epsilon = 2.5000" in told
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    assert main(["export", str(file), str(tmp_path)]) == 2
+    assert "Name a new folder" in capsys.readouterr().err

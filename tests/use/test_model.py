@@ -1,0 +1,202 @@
+"""A model in use: records go the way that they went in the workflow, and what does not fit is refused in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import dpladder
+from dpladder.cli import main
+from dpladder.config.model import Dataset, Features, Split
+from dpladder.data.cache import open_cache
+from dpladder.data.centre import Map
+from dpladder.data.extract import extract
+from dpladder.data.prepare import Keys, prepare, read_manifest
+from dpladder.errors import BadInput
+from dpladder.learn import score, weights
+
+KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
+RANDOM = np.random.default_rng(0)
+IMAGES = RANDOM.integers(0, 256, (11, 20, 24, 3), np.uint8)
+MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False}
+
+
+def extracted(folder: Path, arrays: dict[str, Any], features: Features) -> Any:
+    """The cache that a run would make, in the order of the source."""
+    np.savez(folder / "data.npz", **arrays, labels=np.arange(11) % 3)
+    source = f"npz:{folder / 'data.npz'}"
+    dataset = Dataset(lineage="x", source=source, nominal_size=1, classes=3, split=Split(test=0.0))
+    prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
+    extract(
+        folder / "manifest.h5", features, "train", folder / "train.h5", folder / "extract.jsonl",
+        root=folder / "root", units_key=KEYS.units, cache_key=KEYS.cache,
+    )  # fmt: skip
+    cache = open_cache(folder / "train.h5", KEYS.cache)
+    order = np.argsort(read_manifest(folder / "manifest.h5", KEYS.cache).index)
+    return cache, np.asarray(cache.features)[order]
+
+
+def model_of(folder: Path, cache: Any, classes: tuple[str, ...] = ("a", "b", "c"), **more: Any) -> Path:
+    """A file such as train_final writes, of random weights."""
+    head = RANDOM.normal(size=(len(classes), int(cache.attrs["width"]) + 1)).astype(np.float32)
+    network = dict(cache.attrs) | {"layers": json.loads(str(cache.attrs["layers"]))}
+    inference = {"task": "classification", "classes": classes, "network": network, "map": MAP} | more
+    mean = np.linspace(0.0, 1.0, int(cache.attrs["width"]))
+    weights.save(folder / "weights.safetensors", (head,), {"inference": inference}, mean)
+    return folder / "weights.safetensors"
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> tuple[Path, np.ndarray, np.ndarray]:
+    """A model on features of one's own, those features, and what a run made of them."""
+    rows = RANDOM.normal(size=(11, 6))
+    cache, stored = extracted(tmp_path, {"features": rows}, Features(model="none"))
+    return model_of(tmp_path, cache), rows, stored
+
+
+def expected(file: Path, stored: np.ndarray) -> list[int]:
+    """The workflow's own way from a stored row to a class."""
+    layers, mean, _ = weights.load_with_mean(file)
+    return score.predict(layers, Map(mean, **MAP)(stored)).tolist()
+
+
+def test_features_are_predicted_as_evaluate_does_to_the_last_bit(matrix: Any) -> None:
+    file, rows, stored = matrix
+    model = dpladder.load(file)
+    mean = weights.load_with_mean(file)[1]
+    assert np.array_equal(model.preprocess(rows), Map(mean, **MAP)(stored))
+    found = model.predict(rows)
+    assert found.labels == ["abc"[place] for place in expected(file, stored)]
+    assert found.probabilities.sum(axis=1) == pytest.approx(1.0)
+
+
+def test_images_are_predicted_as_evaluate_does_to_the_last_bit_however_they_come(tmp_path: Path) -> None:
+    features = Features(batch_size=4, image_size=32)
+    cache, stored = extracted(tmp_path, {"images": IMAGES}, features)
+    file = model_of(tmp_path, cache)
+    wanted = ["abc"[place] for place in expected(file, stored)]
+    (tmp_path / "pictures").mkdir()
+    for place, pixels in enumerate(IMAGES):
+        Image.fromarray(pixels).save(tmp_path / "pictures" / f"{place:02}.png")
+    paths = sorted((tmp_path / "pictures").iterdir())
+    model = dpladder.load(file)
+    for given in (IMAGES, paths, tmp_path / "pictures", tmp_path / "data.npz", [*map(Image.open, paths)]):
+        assert model.predict(given).labels == wanted
+    assert np.array_equal(model.preprocess(IMAGES[3:5]), model.preprocess(IMAGES)[3:5])
+
+
+def test_the_command_writes_tables_and_says_what_cannot_be_read(tmp_path: Path, capsys: Any) -> None:
+    cache, stored = extracted(tmp_path, {"images": IMAGES}, Features(batch_size=4, image_size=32))
+    file = model_of(tmp_path, cache)
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    Image.fromarray(IMAGES[0]).save(pictures / "a.png")
+    (pictures / "b.png").write_text("no image")
+    output = tmp_path / "out.parquet"
+    assert (
+        main(["predict", str(file), str(pictures), str(tmp_path / "data.npz"), "--output", str(output)]) == 0
+    )
+    table = pd.read_parquet(output)
+    assert [*table.columns] == ["input", "record", "class", "problem", "p(a)", "p(b)", "p(c)"]
+    assert table["problem"].tolist() == ["", "record cannot be decoded", *[""] * 11]
+    assert table["class"].tolist()[2:] == ["abc"[place] for place in expected(file, stored)]
+    assert table.loc[1, ["p(a)", "p(b)", "p(c)"]].isna().all()
+    assert main(["predict", str(file), str(pictures / "a.png")]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1].split(",")[2] == table["class"][0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (RANDOM.normal(size=(2, 7)), "takes features of 6 numbers for each record; given were features of 7"),
+        ([IMAGES[0]], "takes features of 6 numbers for each record; given were image files"),
+        (3, "give paths, a sequence of images"),
+    ],
+)
+def test_what_the_model_does_not_take_is_refused(matrix: Any, rows: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        dpladder.load(matrix[0]).predict(rows)
+
+
+def test_a_model_of_images_takes_no_features_and_no_other_network(tmp_path: Path) -> None:
+    cache, _ = extracted(tmp_path, {"images": IMAGES}, Features(batch_size=4, image_size=32))
+    with pytest.raises(BadInput, match="takes images, which efficientnet_lite0 reads; given were features"):
+        dpladder.load(model_of(tmp_path, cache)).predict(_features(tmp_path))
+    cache.attrs["weights_sha256"] = "0" * 64
+    with pytest.raises(BadInput, match="not those that this model was trained with"):
+        dpladder.load(model_of(tmp_path, cache)).predict(IMAGES)
+    cache.attrs["weights"] = "local"
+    with pytest.raises(BadInput, match="a checkpoint of your own: give its path"):
+        dpladder.load(model_of(tmp_path, cache))
+
+
+def _features(folder: Path) -> Path:
+    np.savez(folder / "features.npz", features=np.eye(3))
+    return folder / "features.npz"
+
+
+def test_a_table_of_numbers_may_have_other_columns_beside_them(matrix: Any, tmp_path: Path) -> None:
+    file, rows, stored = matrix
+    table = pd.DataFrame(rows, columns=[f"x{place}" for place in range(6)]).assign(
+        label="unknown", id=range(11)
+    )
+    wanted = ["abc"[place] for place in expected(file, stored)]
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    table.to_parquet(tmp_path / "rows.parquet", index=False)
+    for name in ("rows.csv", "rows.parquet"):
+        assert dpladder.load(file).predict(tmp_path / name).labels == wanted
+
+
+def test_chosen_columns_are_found_by_name_wherever_they_stand(tmp_path: Path) -> None:
+    rows = RANDOM.normal(size=(11, 2))
+    cache, stored = extracted(tmp_path, {"features": rows}, Features(model="none"))
+    file = model_of(tmp_path, cache, columns=["b", "a"])
+    wanted = ["abc"[place] for place in expected(file, stored)]
+    table = pd.DataFrame({"a": rows[:, 1], "patient": ["x"] * 11, "b": rows[:, 0]})
+    table.to_csv(tmp_path / "rows.csv", index=False, sep=";")
+    table.to_parquet(tmp_path / "rows.parquet")
+    for name in ("rows.csv", "rows.parquet"):
+        assert dpladder.load(file).predict(tmp_path / name).labels == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no.png", "does not exist"),
+        ("notes.md", "of no kind that is known"),
+        ("empty", "holds no images"),
+        ("words.csv", "neither a table with a column path"),
+    ],
+)
+def test_inputs_that_are_none_are_named(
+    matrix: Any, tmp_path: Path, name: str, message: str, capsys: Any
+) -> None:
+    (tmp_path / "notes.md").write_text("a")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "words.csv").write_text("a,b\nx,y\n")
+    assert main(["predict", str(matrix[0]), str(tmp_path / name)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_of_results_names_its_only_model(matrix: Any, tmp_path: Path, capsys: Any) -> None:
+    final = tmp_path / "results/main/final/1"
+    final.mkdir(parents=True)
+    matrix[0].rename(final / "weights.safetensors")
+    assert main(["predict", str(tmp_path / "results"), str(tmp_path / "data.npz")]) == 0
+    (tmp_path / "results/main/final/2").mkdir()
+    (tmp_path / "results/main/final/2/weights.safetensors").touch()
+    assert main(["predict", str(tmp_path / "results"), str(tmp_path / "data.npz")]) == 2
+    assert "Name one file" in capsys.readouterr().err
+
+
+def test_weights_of_a_trial_are_no_model(tmp_path: Path) -> None:
+    weights.save(tmp_path / "weights.safetensors", (np.zeros((2, 2), np.float32),), {})
+    with pytest.raises(BadInput, match="is no final model"):
+        dpladder.load(tmp_path / "weights.safetensors")

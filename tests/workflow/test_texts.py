@@ -1,0 +1,89 @@
+"""Texts through the whole workflow: the real DAG, a real language model, and no word of a text outside the private folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from languages import WORDS, tiny_language_model
+from support import Workspace
+
+import dpladder
+from dpladder.cli import main
+
+CANARY = "zanzibar"
+
+
+def texts(project: Workspace, name: str, seed: int) -> None:
+    """Two classes that speak of different things, and a few records that are none."""
+    random = np.random.default_rng(seed)
+    topics = (WORDS[:10], WORDS[10:])
+    rows = [
+        (f"{' '.join(random.choice(topics[place % 2], 6))} {place} {CANARY}", f"c{place % 2}")
+        for place in range(150)
+    ]
+    with (project.folder / name).open("w", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *rows, ("", "c0"), (" ", "c1"), ("the cat", CANARY)])
+    with (project.folder / name).open("ab") as file:
+        file.write(b"\xff\xfe" + CANARY.encode() + b",c0\n")
+
+
+@pytest.fixture(name="written")
+def _written(project: Workspace) -> Workspace:
+    texts(project, "texts.csv", 0)
+    texts(project, "shifted.csv", 1)
+    model = tiny_language_model(project.folder / "model")
+    project.configure(
+        {
+            "dataset": {"source": "csv:texts.csv", "nominal_size": 120, "classes": ["c0", "c1"]},
+            "features": {
+                "model": f"hf:{model}", "weights": "pretrained", "tokens": 8, "batch_size": 8,
+                "mean": {"epsilon": 4.0},
+            },
+            "privacy": {"epsilon": 20.0, "lifetime": {"epsilon": 20.0}},
+            "sweep": {"rungs": [{"epsilon": 2.0, "trials": 2}, {"epsilon": 4.0, "trials": 2}]},
+            "experiments": {"shift": {"dataset": {"public_test": "csv:shifted.csv"}}},
+        }
+    )  # fmt: skip
+    return project
+
+
+def test_texts_are_tuned_on_trained_on_measured_and_predicted(
+    written: Workspace, capfd: pytest.CaptureFixture
+) -> None:
+    ended = written.finish("results/main/summary.json", "results/shift/summary.json")
+    assert main(["verify", "results"]) == 0
+    tests = {
+        name: json.loads(Path(f"results/{name}/summary.json").read_text())["targets"][0]["test"]
+        for name in ("main", "shift")
+    }
+    assert (tests["main"]["noised"], tests["shift"]["noised"]) == (True, False)
+    assert tests["shift"]["accuracy"] > 0.7
+    assert not Path("results/shift/final/20/weights.safetensors").exists()  # it is main's
+
+    public = [*Path("results").rglob("*"), *Path("logs").rglob("*"), *Path(".snakemake").rglob("*")]
+    assert len(public) > 50
+    assert [path for path in public if path.is_file() and CANARY.encode() in path.read_bytes()] == []
+    assert CANARY not in ended.stdout + ended.stderr
+    kept = [path for path in Path("private").rglob("*") if path.is_file()]
+    assert "record cannot be decoded" in "".join(path.read_text() for path in kept if path.suffix == ".jsonl")
+
+    model = dpladder.load("results/main/final/20/weights.safetensors")
+    found = model.predict(["the cat sat on a mat", "rain snow sea sky long short", " "])
+    assert (found.labels, found.problems[2]) == (["c0", "c1", None], "record cannot be decoded")
+    Path("one.txt").write_text("the cat sat on a mat")
+    Path("many.csv").write_text("text\nthe cat sat on a mat\n")
+    capfd.readouterr()
+    assert main(["predict", "results/main", "one.txt", "many.csv"]) == 0
+    lines = list(csv.DictReader(capfd.readouterr().out.splitlines()))
+    assert [line["class"] for line in lines] == ["c0", "c0"]
+
+    assert main(["check", "config.yaml"]) == 0
+    told = capfd.readouterr().out
+    assert "problem  text cannot be read: not UTF-8: 1 (153)" in told
+    assert "problem  text cannot be read: nothing but white space: 1 (151)" in told
+    assert "problem  text is missing or empty: 1 (150)" in told
+    assert "characters of a text" in told

@@ -1,0 +1,5 @@
+"""The one script of the workflow: it does what the rule's name says."""
+
+from dpladder.jobs.task import do
+
+do(snakemake)  # noqa: F821, Snakemake provides it
