@@ -144,6 +144,16 @@ def test_no_packages_import_each_other_in_a_circle():
     TopologicalSorter(graph).prepare()
 
 
+def test_a_class_name_says_one_thing():
+    homes: dict[str, list[str]] = {}
+    for module, tree in MODULES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(module)
+    # Every search's room holds its own.
+    assert {name: found for name, found in homes.items() if len(found) > 1 and name != "Searcher"} == {}
+
+
 @pytest.mark.parametrize("module", AT_PARSE)
 def test_what_is_loaded_at_parse_time_is_light(module):
     code = f"import sys, dpladder.{module}; print(*sorted({HEAVY!r} & sys.modules.keys()))"

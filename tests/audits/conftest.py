@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpladder.audits.scene import Stage, stage
+from dpladder.audits.scene import SceneFolder, stage
 from dpladder.privacy.audit import attack
 
 KEY = b"a public key for audits in tests"
 
 
 @pytest.fixture
-def made() -> Iterator[Stage]:
+def made() -> Iterator[SceneFolder]:
     with stage(KEY) as found:
         yield found
 

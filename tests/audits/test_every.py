@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpladder.audits import every, rules, searches
-from dpladder.audits.scene import LINEAGE, Rule, Stage, within
+from dpladder.audits.scene import LINEAGE, Rule, SceneFolder, within
 from dpladder.cli import main
 from dpladder.errors import BadInput
 from dpladder.jobs.estimate_mean import estimate_mean
@@ -21,7 +21,7 @@ GROUPS = (*rules.ATTACKED, *searches.ATTACKED)
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_every_rule_and_every_search_passes(group: str, made: Stage, short: None) -> None:
+def test_every_rule_and_every_search_passes(group: str, made: SceneFolder, short: None) -> None:
     report = run_audit(every.mechanisms(group, made), KEY, among=50)
     assert report.ok, table(report)
 
@@ -60,7 +60,7 @@ def test_a_learner_in_the_config_alone_fails_the_audit(monkeypatch: pytest.Monke
         every.groups()
 
 
-def test_what_is_attacked_is_what_the_ledger_is_charged(made: Stage) -> None:
+def test_what_is_attacked_is_what_the_ledger_is_charged(made: SceneFolder) -> None:
     attacked = rules.mean(made, "replace_one")
     rule: Rule = attacked.run.func.__self__  # type: ignore[attr-defined]
     with within(rule.scene.folder, rule.scene.home):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpladder.compare import contest as contests
-from dpladder.compare.contest import Arena, PublicMeter, Row, contest, oracle
+from dpladder.compare.contest import Arena, PublicMeter, Standing, contest, oracle
 from dpladder.compare.contestants import entry
 from dpladder.config.learner_sections import learner_of
 from dpladder.config.model import Fit, Resources, Rung, Search, Sweep
@@ -27,7 +27,7 @@ from dpladder.report.comparison_table import write_csv
 from dpladder.report.learners_figure import plot_learners, verdict, write_markdown
 from dpladder.report.searches_figure import publish
 from dpladder.search.asking import Ask, Setting
-from dpladder.search.bench import Training, answers, correct
+from dpladder.search.bench import Asked, answers, correct
 
 CLASSES, DIMENSION = 3, 6
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))
@@ -59,9 +59,7 @@ def searching(name, epsilon=1.0):
 
 def asked(learner="dp_gd", **ask):
     """A training of r = 1 and one of r = 20."""
-    return [
-        Training(f"of {r}", Ask(r, 2.0, **ask), learner_of({"name": learner}), SEARCH) for r in (1.0, 20.0)
-    ]
+    return [Asked(f"of {r}", Ask(r, 2.0, **ask), learner_of({"name": learner}), SEARCH) for r in (1.0, 20.0)]
 
 
 def trained(place, trainings):
@@ -199,7 +197,7 @@ def test_every_way_to_search_has_its_row_and_so_has_every_ablation():
 
 
 def row(learner, epsilon, mean, sd=0.01):
-    return asdict(Row(learner, epsilon, mean, sd, mean - 0.1, 4, 7.0, 1.5, 0.2))
+    return asdict(Standing(learner, epsilon, mean, sd, mean - 0.1, 4, 7.0, 1.5, 0.2))
 
 
 ROWS = [
@@ -234,10 +232,10 @@ def test_tables_and_figure_hold_every_row(tmp_path):
 
 
 def test_rerr_is_the_share_of_the_lead_over_random_search():
-    closed = judge(Row("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), floor=0.7, top=0.9, delta=1e-5)
+    closed = judge(Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), floor=0.7, top=0.9, delta=1e-5)
     assert closed["rerr"] == pytest.approx(0.5)
     assert closed["oracle_epsilon"] == pytest.approx(4.21, abs=0.01)
-    assert math.isnan(judge(Row("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), 0.9, 0.9, 1e-5)["rerr"])
+    assert math.isnan(judge(Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), 0.9, 0.9, 1e-5)["rerr"])
 
 
 def test_tables_and_figure_of_searches_hold_every_row(tmp_path):

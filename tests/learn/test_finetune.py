@@ -66,13 +66,13 @@ def moved(learner: FineTune, constants: Constants, size: float = 0.01) -> Tensor
     )
 
 
-def plan_of(learner: FineTune, constants: Constants) -> clipping.Plan:
-    return clipping.plan_of(parts.tuned_of(learner, constants).copied(CPU), constants.dimension)
+def owners_of(learner: FineTune, constants: Constants) -> clipping.Ownership:
+    return clipping.owners_of(parts.tuned_of(learner, constants).copied(CPU), constants.dimension)
 
 
 def summed(learner: FineTune, constants: Constants, data: Data, weights: Tensor, bound: float) -> Tensor:
     held = load(data, constants, CPU, chunk=8, memory_mb=1000, views=learner.augment)
-    return clipping.clipped_sum(plan_of(learner, constants), held, weights[None], bound, held.chunks())[0]
+    return clipping.clipped_sum(owners_of(learner, constants), held, weights[None], bound, held.chunks())[0]
 
 
 def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Tensor) -> list[Tensor]:
@@ -237,7 +237,7 @@ class Mixing(nn.Module):
 
 def test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called() -> None:
     learner = FineTune(trains="all", init="random")
-    plan = plan_of(learner, SMALL)
+    plan = owners_of(learner, SMALL)
     plan.tuned.put(moved(learner, SMALL).float())
     clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
     plan.tuned.module.enter.append(Mixing())
@@ -247,7 +247,7 @@ def test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called(
 
 def test_batch_norm_in_training_mode_is_seen_too() -> None:
     learner = FineTune(trains="head", init="random")
-    plan = plan_of(learner, SMALL)
+    plan = owners_of(learner, SMALL)
     plan.tuned.put(moved(learner, SMALL).float())
     plan.tuned.module.train()
     with pytest.raises(Refused, match="depends on the other records of its batch"):
@@ -269,7 +269,7 @@ def test_a_set_that_lies_below_the_cut_is_refused(until, trains, says) -> None:
 
 
 def test_chunks_are_as_large_as_the_declared_memory_allows() -> None:
-    plan = plan_of(FineTune(trains="all"), SMALL)
+    plan = owners_of(FineTune(trains="all"), SMALL)
     sizes = [plan.chunk(memory, 1) for memory in (1, 10, 100, 10_000)]
     assert sizes == sorted(sizes)
     assert (sizes[0], sizes[-1]) == (1, clipping.MOST)

@@ -20,7 +20,7 @@ class HalfTheNoise(Meter):
         return Noise(found.values / 2, found.scale)
 
 
-def attacked(seed: int, meter: type[Meter]) -> canaries.Found:
+def attacked(seed: int, meter: type[Meter]) -> canaries.Bound:
     coins = np.random.default_rng(seed).random(canaries.CANARIES) < 0.5
     source, training = SecretNoise(bytes(32), Job("audit", "canaries"), "", str(seed)), canaries.demo(8.0)
     return canaries.judge(training, canaries.released(training, coins, source, meter), coins)

@@ -27,7 +27,7 @@ from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Composed, Job, mu
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.audit.one_run import mu_bound
-from dpladder.privacy.release.meter import Meter, Source
+from dpladder.privacy.release.meter import Meter, Streams
 from dpladder.privacy.release.noise import SecretNoise, uniform
 from dpladder.search.space import Space
 from dpladder.search.training import Training, training_of
@@ -46,7 +46,7 @@ Coins = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Found:
+class Bound:
     """What one run shows: a lower bound at confidence 1 - CHANCE, and what the training claims."""
 
     correct: int
@@ -61,7 +61,7 @@ class Found:
         return self.bound <= self.claimed
 
 
-def audit(key: bytes, epsilon: float = EPSILON) -> Found:
+def audit(key: bytes, epsilon: float = EPSILON) -> Bound:
     """One run, whose noise and coins hang on `key`."""
     source = SecretNoise(key, Job("audit", "canaries"), "one run", "0")
     coins = uniform(source.stream("coins", 0), (CANARIES,)) < 0.5
@@ -75,7 +75,9 @@ def demo(epsilon: float) -> Training:
     return training_of(space, of_prior(space, most), Entry(most))
 
 
-def released(training: Training, coins: Coins, source: Source, meter: Callable[..., Meter] = Meter) -> Floats:
+def released(
+    training: Training, coins: Coins, source: Streams, meter: Callable[..., Meter] = Meter
+) -> Floats:
     """The weights of a training on the made-up data and the canaries whose coins say so."""
     declared = meter(training.declared.draws, source)
     [weights] = training.run(_data(coins), declared, Resources())
@@ -83,7 +85,7 @@ def released(training: Training, coins: Coins, source: Source, meter: Callable[.
     return weights.astype(np.float64)
 
 
-def judge(training: Training, weights: Floats, coins: Coins) -> Found:
+def judge(training: Training, weights: Floats, coins: Coins) -> Bound:
     """Guess in or out, where the weights say it most clearly."""
     across = weights[:, CONSTANTS.dimension - DIRECTIONS :]
     scores = (across - across.mean(axis=0)).ravel()
@@ -95,10 +97,10 @@ def judge(training: Training, weights: Floats, coins: Coins) -> Found:
     claimed = mu(Composed(training.declared.events))
     assert claimed is not None, "full batches are Gaussian"
     epsilons = [gdp.epsilon(each, CONSTANTS.delta) for each in (claimed, found)]
-    return Found(correct, guesses, CANARIES, CHANCE, *epsilons)
+    return Bound(correct, guesses, CANARIES, CHANCE, *epsilons)
 
 
-def sentence(found: Found) -> str:
+def sentence(found: Bound) -> str:
     verdict = "ok    " if found.ok else "FAILED"
     return (
         f"{verdict} one training with {found.canaries} canaries: {found.correct} of the {found.guesses} surest guesses are "
@@ -107,7 +109,7 @@ def sentence(found: Found) -> str:
     )
 
 
-def to_json(found: Found) -> str:
+def to_json(found: Bound) -> str:
     return json.dumps(asdict(found) | {"ok": found.ok, "delta": CONSTANTS.delta}, indent=2)
 
 

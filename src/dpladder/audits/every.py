@@ -12,7 +12,7 @@ from importlib import import_module
 from multiprocessing import get_context
 
 from dpladder.audits import rules, searches
-from dpladder.audits.scene import Stage, stage
+from dpladder.audits.scene import SceneFolder, stage
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
@@ -46,7 +46,7 @@ def groups(only: str | None = None) -> tuple[str, ...]:
     return (BUILT_IN, *LEARNERS, *rules.ATTACKED, *searches.ATTACKED)
 
 
-def mechanisms(group: str, made: Stage) -> tuple[Mechanism, ...]:
+def mechanisms(group: str, made: SceneFolder) -> tuple[Mechanism, ...]:
     if group in rules.ATTACKED:
         return tuple(rules.attacks(made, group))
     if group in searches.ATTACKED:

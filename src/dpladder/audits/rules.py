@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 from safetensors.numpy import load_file
 
-from dpladder.audits.scene import ETA, N0, NOTHING, Rule, Scene, Stage, Unit, Units, within
+from dpladder.audits.scene import ETA, N0, NOTHING, Rule, Scene, SceneFolder, Unit, Units, within
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
@@ -31,7 +31,7 @@ KINDS: tuple[Kind, ...] = ("add_remove", "replace_one")
 CAPS = {"add_remove": 1, "replace_one": 2}
 
 
-def mean(stage: Stage, kind: Kind) -> Mechanism:
+def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
     # Records are scaled into a ball, or, where there is none, all to the public length.
     ball = {"mean": {"epsilon": EPSILON} | ({"radius": RADIUS} if kind == "add_remove" else {})}
     scene = stage.scene(terms(kind, 40.0), {"features": ball | {"length": RADIUS}})
@@ -41,7 +41,7 @@ def mean(stage: Stage, kind: Kind) -> Mechanism:
     )
 
 
-def covariance(stage: Stage, kind: Kind) -> Mechanism:
+def covariance(stage: SceneFolder, kind: Kind) -> Mechanism:
     shared = {"name": "dp_ls", "radius": RADIUS, "covariance": {"epsilon": EPSILON}}
     rule = Rule(
         _of_learner(stage, kind, shared),
@@ -53,7 +53,7 @@ def covariance(stage: Stage, kind: Kind) -> Mechanism:
     )
 
 
-def statistics(stage: Stage, kind: Kind) -> Mechanism:
+def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
     shared = {"name": "dp_ls", "radius": RADIUS, "statistics": {"epsilon": EPSILON}}
     names = ("covariance", "moments", "targets")
 
@@ -71,7 +71,7 @@ def statistics(stage: Stage, kind: Kind) -> Mechanism:
     return rule.mechanism(f"rule estimate_statistics {kind}", scale, pairs(kind), effort=0.2)
 
 
-def trial(stage: Stage, kind: Kind) -> Mechanism:
+def trial(stage: SceneFolder, kind: Kind) -> Mechanism:
     rungs = {"sweep": {"rungs": [{"epsilon": EPSILON, "trials": 1}], "select": {"share": 0.3}}}
 
     def read(folder: Path) -> Floats:
@@ -87,13 +87,13 @@ def trial(stage: Stage, kind: Kind) -> Mechanism:
     return rule.mechanism(f"rule run_trial {kind}", scale, pairs(kind))
 
 
-def final(stage: Stage, kind: Kind) -> Mechanism:
+def final(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _final(stage, kind).mechanism(
         f"rule train_final {kind}", lambda asked: ETA * _scale(asked, "noise") / N0, pairs(kind)
     )
 
 
-def evaluation(stage: Stage, kind: Kind) -> Mechanism:
+def evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
     """On a model that the final training's rule really released, through the ledger."""
     trained = _final(stage, kind)
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
@@ -119,7 +119,7 @@ def evaluation(stage: Stage, kind: Kind) -> Mechanism:
     return rule.mechanism(f"rule evaluate {kind}", lambda asked: _scale(asked, "counts"), pairs, True)
 
 
-ATTACKED: dict[str, tuple[Callable[[Stage, Kind], Mechanism], tuple[Kind, ...]]] = {
+ATTACKED: dict[str, tuple[Callable[[SceneFolder, Kind], Mechanism], tuple[Kind, ...]]] = {
     "estimate_mean": (mean, KINDS),
     "estimate_covariance": (covariance, ("replace_one",)),
     "estimate_statistics": (statistics, ("replace_one",)),
@@ -130,13 +130,13 @@ ATTACKED: dict[str, tuple[Callable[[Stage, Kind], Mechanism], tuple[Kind, ...]]]
 """Every rule that asks private data something, but for the searches."""
 
 
-def attacks(stage: Stage, rule: str) -> Iterator[Mechanism]:
+def attacks(stage: SceneFolder, rule: str) -> Iterator[Mechanism]:
     attack, kinds = ATTACKED[rule]
     for kind in kinds:
         yield attack(stage, kind)
 
 
-def _final(stage: Stage, kind: Kind) -> Rule:
+def _final(stage: SceneFolder, kind: Kind) -> Rule:
     total = {
         "privacy": {"epsilon": EPSILON},
         "evaluate": {"epsilon": EPSILON},
@@ -147,7 +147,7 @@ def _final(stage: Stage, kind: Kind) -> Rule:
     return Rule(scene, "train_final", released_weights, {"target": f"{scene.project.main.privacy.epsilon:g}"})
 
 
-def _of_learner(stage: Stage, kind: Kind, learner: Mapping[str, Any]) -> Scene:
+def _of_learner(stage: SceneFolder, kind: Kind, learner: Mapping[str, Any]) -> Scene:
     return stage.scene(terms(kind, 40.0), {"learner": learner})
 
 

@@ -52,8 +52,8 @@ BASE: dict[str, Any] = {
     "resources": {"threads": 1},
 }
 
-Row = tuple[tuple[float, ...], int]  # features and label
-Unit = tuple[Row, ...]
+Labelled = tuple[tuple[float, ...], int]  # features and label
+Unit = tuple[Labelled, ...]
 Units = tuple[Unit, ...]
 Inputs = Mapping[str, Any]
 NOTHING: Inputs = {"fit": [], "below": []}
@@ -106,7 +106,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Stage:
+class SceneFolder:
     """A folder for scenes, which is gone when it is left. `key` makes its homes' keys: an audit repeats."""
 
     folder: Path
@@ -131,9 +131,9 @@ class Stage:
 
 
 @contextlib.contextmanager
-def stage(key: bytes) -> Iterator[Stage]:
+def stage(key: bytes) -> Iterator[SceneFolder]:
     with tempfile.TemporaryDirectory(prefix="dpladder-audit-") as folder:
-        yield Stage(Path(folder), key)
+        yield SceneFolder(Path(folder), key)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpladder.audits.rules import CAPS, EPSILON, Kind, pairs, released_weights, terms
-from dpladder.audits.scene import ETA, N0, Rule, Stage
+from dpladder.audits.scene import ETA, N0, Rule, SceneFolder
 from dpladder.config.learner_sections import names
 from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import BadInput
@@ -38,7 +38,7 @@ def known() -> Iterator[str]:
     return (name for section in SEARCHES for name in names(section))
 
 
-def search(stage: Stage, name: str) -> Mechanism:
+def search(stage: SceneFolder, name: str) -> Mechanism:
     kind: Kind = "add_remove" if name == "koskela_kulkarni" else "replace_one"
     options: Mapping[str, Any] = {
         "hpo": {"name": name, **ATTACKED[name]},

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpladder.compare.contest import Entry, Straight
+from dpladder.compare.contest import Contestant, Straight
 from dpladder.config import search_sections
 from dpladder.config.learner_sections import HyperparameterFree, Learner
 from dpladder.config.model import Fit
 from dpladder.config.search_sections import DpHypo, KoskelaKulkarni, LiuTalwar, PapernotSteinke
-from dpladder.search.asking import Method, Setting
+from dpladder.search.asking import Searcher, Setting
 from dpladder.search.ladder import Ladder
-from dpladder.search.methods import method_of
+from dpladder.search.methods import search_of
 
-FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
+HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
 PUBLISHED = ((0.1, 3), (0.2, 3))
 LINE = Fit(using="best", against="epsilon")
 
 # Nothing is secret in public data, so none is padded.
-METHODS: dict[str, Method] = {
-    "random_search": method_of(search_sections.RandomSearch()),
-    "random_search_uniform": method_of(search_sections.RandomSearch(law="uniform")),
-    "naive_composition": method_of(search_sections.NaiveComposition()),
-    "papernot_steinke": method_of(PapernotSteinke(padded=False)),
-    "papernot_steinke_poisson": method_of(PapernotSteinke(law="poisson", padded=False)),
-    "liu_talwar": method_of(LiuTalwar(padded=False)),
-    "koskela_kulkarni": method_of(KoskelaKulkarni(padded=False)),
-    "koskela_kulkarni_all": method_of(KoskelaKulkarni(apart=False, padded=False)),
-    "dp_hypo": method_of(DpHypo(padded=False)),
-    "propose_test": method_of(search_sections.ProposeTest()),
+METHODS: dict[str, Searcher] = {
+    "random_search": search_of(search_sections.RandomSearch()),
+    "random_search_uniform": search_of(search_sections.RandomSearch(law="uniform")),
+    "naive_composition": search_of(search_sections.NaiveComposition()),
+    "papernot_steinke": search_of(PapernotSteinke(padded=False)),
+    "papernot_steinke_poisson": search_of(PapernotSteinke(law="poisson", padded=False)),
+    "liu_talwar": search_of(LiuTalwar(padded=False)),
+    "koskela_kulkarni": search_of(KoskelaKulkarni(padded=False)),
+    "koskela_kulkarni_all": search_of(KoskelaKulkarni(apart=False, padded=False)),
+    "dp_hypo": search_of(DpHypo(padded=False)),
+    "propose_test": search_of(search_sections.ProposeTest()),
     "linear_scaling_line": Ladder(PUBLISHED, LINE),
     "linear_scaling_binary": Ladder(PUBLISHED, LINE),
     "four_decades": Ladder(PUBLISHED, Fit(against="epsilon")),
     "prior": Ladder(()),
     "ladder": Ladder(),
-    FREE: Straight(),
+    HYPERPARAMETER_FREE: Straight(),
 }
 # What published versions search is r itself, over four decades.
 DECADES: dict[str, object] = {
@@ -51,8 +51,8 @@ SEARCHES: dict[str, dict[str, object]] = {
 }
 
 
-def entry(name: str, setting: Setting, learner: Learner) -> Entry:
+def entry(name: str, setting: Setting, learner: Learner) -> Contestant:
     """A way to search under its name, with the search that it was published with."""
     search = setting.search.model_copy(update=SEARCHES.get(name, {}))
-    own = HyperparameterFree() if name == FREE else learner
-    return Entry(name, METHODS[name], replace(setting, search=search), own)
+    own = HyperparameterFree() if name == HYPERPARAMETER_FREE else learner
+    return Contestant(name, METHODS[name], replace(setting, search=search), own)

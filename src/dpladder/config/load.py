@@ -54,7 +54,7 @@ class Project:
 
 
 @dataclass(frozen=True)
-class Source:
+class ParsedFile:
     """A parsed YAML file: its values, and where each key stands."""
 
     values: dict[str, Any]
@@ -187,7 +187,7 @@ _Loader.add_implicit_resolver(
 TEXT_TAG, MERGE_TAG = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
 
 
-def read_yaml(path: Path) -> Source:
+def read_yaml(path: Path) -> ParsedFile:
     text = _read_text(path)
     lines: dict[KeyPath, str] = {}
     try:
@@ -207,7 +207,7 @@ def read_yaml(path: Path) -> Source:
         raise BadInput(
             f"config file {path}: the top level must be a mapping of keys, not a {type(values).__name__}; start from config/config.yaml"
         )
-    return Source(values, lines)
+    return ParsedFile(values, lines)
 
 
 def _read_text(path: Path) -> str:

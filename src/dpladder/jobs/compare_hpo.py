@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 
-from dpladder.compare.contest import GRID, Arena, Entry, Row, contest, oracle
+from dpladder.compare.contest import GRID, Arena, Contestant, Standing, contest, oracle
 from dpladder.compare.contestants import METHODS, entry
 from dpladder.config.learner_sections import Learner, shares_releases
 from dpladder.config.model import Fit, Search
@@ -19,7 +19,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.report.searches_figure import publish
 from dpladder.report.style import Document
 from dpladder.search.asking import Setting
-from dpladder.search.koskela_kulkarni.run import Way as SubsetRuns
+from dpladder.search.koskela_kulkarni.run import Searcher as SubsetRuns
 from dpladder.search.ladder import Ladder
 
 FLOORS = ("random_search", "random_search_uniform")
@@ -59,14 +59,14 @@ def compare(
     return judged[: len(entries)], judged[len(entries) :]
 
 
-def judge(row: Row, floor: float, top: float, delta: float) -> Document:
+def judge(row: Standing, floor: float, top: float, delta: float) -> Document:
     """RERR: the share of the oracle's lead over random search that a row closes, where there is such a lead."""
     honest = gdp.epsilon(math.sqrt(GRID) * gdp.mu(row.epsilon, delta), delta)
     rerr = (row.mean - floor) / (top - floor) if top > floor else math.nan
     return {**asdict(row), "rerr": rerr, "oracle": top, "oracle_epsilon": honest}
 
 
-def ablations(setting: Setting, learner: Learner) -> list[Entry]:
+def ablations(setting: Setting, learner: Learner) -> list[Contestant]:
     """Ladders that look whatever it costs, and with one part changed at a time."""
     two, best = ((0.1, 3), (0.2, 3)), Fit(using="best")
     ladders = {
@@ -87,9 +87,9 @@ def ablations(setting: Setting, learner: Learner) -> list[Entry]:
         "steps first": {"decompose": "steps_first", "steps": (30, 100)},
     }
     return [
-        *(Entry(name, ladder, setting, learner) for name, ladder in ladders.items()),
+        *(Contestant(name, ladder, setting, learner) for name, ladder in ladders.items()),
         *(
-            Entry(
+            Contestant(
                 name,
                 Ladder(two),
                 replace(setting, search=setting.search.model_copy(update=change)),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from dpladder.compare.contest import Entry, Straight, contest
+from dpladder.compare.contest import Contestant, Straight, contest
 from dpladder.config.learner_sections import Learner
 from dpladder.config.model import Fit, Sweep
 from dpladder.errors import BadInput
@@ -43,7 +43,7 @@ def entries(
     constants: Constants,
     epsilons: Iterable[float] = EPSILONS,
     centred: bool = True,
-) -> list[Entry]:
+) -> list[Contestant]:
     """A learner at every total, and how its r is found. Rungs are as for `total`, and scale with the totals; `auto` buys
     for each total what pays there."""
     rungs = (
@@ -53,10 +53,10 @@ def entries(
     ladder = Ladder(rungs, fit, sweep.select.share)
     way = Straight() if learner.searches is None else ladder
     settings = (Setting(epsilon, search, constants, centred=centred) for epsilon in epsilons)
-    return [Entry(name, way, setting, learner) for setting in settings]
+    return [Contestant(name, way, setting, learner) for setting in settings]
 
 
-def _entries_of(task: Task, constants: Constants) -> list[Entry]:
+def _entries_of(task: Task, constants: Constants) -> list[Contestant]:
     """Those of each experiment, called by its learner where that tells them apart."""
     entered = task.reads.contestants
     if other := [entry.experiment for entry in entered if not entry.comparable]:

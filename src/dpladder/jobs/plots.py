@@ -20,66 +20,66 @@ from dpladder.report import (
     utility_figure,
 )
 
-FREE = "drawn from releases alone"
+FROM_RELEASES = "drawn from releases alone"
 
 
 def plot_ladder(task: Task[Reads]) -> None:
     ladder_figure.plot_ladder(read_json(task.input["summary"]), task.output["figure"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def plot_scores(task: Task[Reads]) -> None:
     scores_figure.plot_scores(read_json(task.input["summary"]), task.output["figure"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def plot_utility(task: Task[Reads]) -> None:
     utility_figure.plot_utility(read_json(task.input["summary"]), task.output["figure"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def plot_budget(task: Task[Reads]) -> None:
     budget_figure.plot_budget(_statement(task), task.output["figure"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def plot_pareto(task: Task[Reads]) -> None:
     utility_figure.plot_pareto([read_json(path) for path in task.input["summaries"]], task.output["figure"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def plot_heatmap(task: Task[Reads]) -> None:
     heatmap_figure.plot_heatmap([read_json(path) for path in task.input["summaries"]], task.output["figure"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def plot_batches(task: Task[Reads]) -> None:
     summaries = [read_json(path) for path in task.input["summaries"]]
     batches_figure.plot_batches(summaries, task.output["figure"])
     tables.write_table(batches_figure.batches_table(summaries), task.output["table"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def tabulate(task: Task[Reads]) -> None:
     tables.write_table(tables.summary_table(read_json(task.input["summary"])), task.output["table"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def tabulate_trials(task: Task[Reads]) -> None:
     tables.write_table(tables.trials_table(read_json(task.input["summary"])), task.output["table"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def tabulate_spends(task: Task[Reads]) -> None:
     tables.write_table(tables.spends_table(_statement(task)), task.output["table"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def report_page(task: Task[Reads]) -> None:
     statement = restored(SealedStatement, read_json(task.input["statement"]))
     summaries = [read_json(path) for path in task.input["summaries"]]
     page.write_page(statement, summaries, [*map(Path, task.input["pictures"])], task.output["page"])
-    write_record(task, free=FREE)
+    write_record(task, free=FROM_RELEASES)
 
 
 def _statement(task: Task[Reads]) -> Statement:

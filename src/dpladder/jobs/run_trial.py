@@ -32,7 +32,7 @@ from dpladder.learn.interface import Constants, Data, Declaration, Weights
 from dpladder.learn.registry import method
 from dpladder.plan.reads import RunTrial
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.booking import FREE as FREE_OF_CHARGE
+from dpladder.privacy.accounting.booking import FREE as NOTHING_CHARGED
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Work
@@ -40,7 +40,7 @@ from dpladder.search.space import Space, draw
 from dpladder.search.training import Training, chosen, of_trial, training_of
 from dpladder.search.trial import Trial
 
-FREE = Declaration((), ())  # counting on a source declared public
+UNCHARGED = Declaration((), ())  # counting on a source declared public
 
 
 class Silence:
@@ -149,8 +149,8 @@ def _prepared(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:
         train,
         scored,
         constants,
-        training_of(space, r, FREE_OF_CHARGE if solved else paid["weights"]),
-        FREE if public else score.declare(paid["score"].mu, constants),
+        training_of(space, r, NOTHING_CHARGED if solved else paid["weights"]),
+        UNCHARGED if public else score.declare(paid["score"].mu, constants),
         Trial(
             rung,
             number,

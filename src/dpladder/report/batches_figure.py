@@ -22,7 +22,7 @@ from dpladder.report.style import (
     plain,
 )
 
-Found = Mapping[tuple[float, float], Sequence[float]]
+Accuracies = Mapping[tuple[float, float], Sequence[float]]
 
 
 def plot_batches(summaries: Sequence[Document], path: Path) -> None:
@@ -60,7 +60,7 @@ def batches_table(summaries: Sequence[Document]) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()))
 
 
-def accuracies(summaries: Sequence[Document]) -> Found:
+def accuracies(summaries: Sequence[Document]) -> Accuracies:
     """Those of all repeats, by sampling rate and total."""
     found = defaultdict(list)
     for summary in summaries:

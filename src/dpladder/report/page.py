@@ -28,17 +28,17 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Picture:
     name: str
     svg: Markup
     caption: Markup
 
 
 @dataclass(frozen=True)
-class Section:
+class Chapter:
     title: str
     tables: Sequence[Table] = ()
-    figures: Sequence[Figure] = ()
+    figures: Sequence[Picture] = ()
 
     @property
     def anchor(self) -> str:
@@ -67,22 +67,22 @@ def write_page(
 
 def _sections(
     statement: SealedStatement, summaries: Sequence[Document], pictures: Sequence[Path]
-) -> Iterator[Section]:
+) -> Iterator[Chapter]:
     owners = {
         picture: picture.parent.parent.name for picture in pictures
     }  # <experiment>/figures, or results/figures
     shared = [picture for picture in pictures if owners[picture] == "results"]
     finals = pd.concat([summary_table(summary) for summary in summaries])
-    yield Section("Final models", [_table(finals, "summary")], _figures(shared, "pareto"))
+    yield Chapter("Final models", [_table(finals, "summary")], _figures(shared, "pareto"))
     for summary in summaries:
         own = [picture for picture in pictures if owners[picture] == summary["experiment"]]
         tables = [_table(trials_table(summary), "trials")] if summary["rungs"] else []
         figures = _figures(own, "utility", "ladder", "scores")
         if tables or figures:
-            yield Section(f"Experiment {summary['experiment']}", tables, figures)
+            yield Chapter(f"Experiment {summary['experiment']}", tables, figures)
     if research := _figures(shared, "heatmap", "batches"):
-        yield Section("Research", figures=research)
-    yield Section("Privacy", [_table(spends_table(statement), "spends")], _figures(shared, "budget"))
+        yield Chapter("Research", figures=research)
+    yield Chapter("Privacy", [_table(spends_table(statement), "spends")], _figures(shared, "budget"))
 
 
 def _table(table: pd.DataFrame, caption: str) -> Table:
@@ -90,10 +90,10 @@ def _table(table: pd.DataFrame, caption: str) -> Table:
     return Table([*map(str, shown)], shown.astype(str).to_numpy().tolist(), _caption(caption))
 
 
-def _figures(pictures: Sequence[Path], *names: str) -> list[Figure]:
+def _figures(pictures: Sequence[Path], *names: str) -> list[Picture]:
     """Those of these names that there are, in this order."""
     by_name = {picture.stem: picture for picture in pictures}
-    return [Figure(name, _svg(by_name[name]), _caption(name)) for name in names if name in by_name]
+    return [Picture(name, _svg(by_name[name]), _caption(name)) for name in names if name in by_name]
 
 
 def _svg(path: Path) -> Markup:

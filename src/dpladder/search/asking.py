@@ -102,7 +102,7 @@ class Found:
 Asking = Generator[list[Ask], list[Answer], Found]
 
 
-class Method(Protocol):
+class Searcher(Protocol):
     def declare(self, setting: Setting) -> Declaration: ...
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking: ...

@@ -50,7 +50,7 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Ownership:
     """Who owns what. `rest`: tensors that only the whole network knows. `floats`: that a record needs, about."""
 
     tuned: Tuned
@@ -107,7 +107,9 @@ class Made:
         return [factor.double() @ found.nan_to_num(0.0, 0.0, 0.0).double() for found in self.gradients]
 
 
-def clipped_sum(plan: Plan, records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]) -> Tensor:
+def clipped_sum(
+    plan: Ownership, records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]
+) -> Tensor:
     """Sum of the records' gradients, each clipped to `bound`, for weights of shape (1, numbers)."""
     plan.tuned.put(weights[0].float())
     total = torch.zeros_like(weights)
@@ -129,7 +131,7 @@ def factors(parts: Sequence[tuple[Layer, Product | Made]], bound: float) -> Tens
     return (bound / norms).clamp(max=1.0).nan_to_num(nan=0.0)
 
 
-def gradients(plan: Plan, x: Tensor, labels: Tensor) -> list[tuple[Layer, Product | Made]]:
+def gradients(plan: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, Product | Made]]:
     """Records' gradients, each the mean over the record's views."""
     views = x.shape[1]
     x, labels = x.flatten(0, 1), labels.repeat_interleave(views)
@@ -214,7 +216,7 @@ def _positions(values: Tensor, module: nn.Module, views: int) -> Tensor:
     return rows if views == 1 else rows.reshape(-1, views * rows.shape[1], rows.shape[2])
 
 
-def plan_of(tuned: Tuned, width: int) -> Plan:
+def owners_of(tuned: Tuned, width: int) -> Ownership:
     """Owners of the trained tensors: layers without layers in them that are used once, on one tensor; else the whole."""
     x = torch.zeros(2, width, device=tuned.base.device, dtype=tuned.base.dtype)
     uses, floats = _probed(tuned.module, x)
@@ -243,7 +245,7 @@ def plan_of(tuned: Tuned, width: int) -> Plan:
     )
     whole = Layer(tuned.module, tuple(rest), tuple(places[name] for name in rest))
     made = sum(slot.stop - slot.start for layer in (*layers, whole) for slot in layer.places)
-    return Plan(tuned, layers, whole, 4 * floats + 3 * made)
+    return Ownership(tuned, layers, whole, 4 * floats + 3 * made)
 
 
 def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], int]:
@@ -272,7 +274,7 @@ def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], int]:
     return uses, floats
 
 
-def refuse_mixing(plan: Plan, chunk: int, views: int, width: int, classes: int) -> None:
+def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: int) -> None:
     """Privacy rests on gradients that follow from their own record alone, so see it on this very module and machine, on
     public noise: with another record among them, all others' logits and gradients stay the same to the last bit."""
     random = torch.Generator().manual_seed(0)
@@ -292,7 +294,7 @@ def refuse_mixing(plan: Plan, chunk: int, views: int, width: int, classes: int) 
         )
 
 
-def _shown(plan: Plan, x: Tensor, labels: Tensor) -> list[Tensor]:
+def _shown(plan: Ownership, x: Tensor, labels: Tensor) -> list[Tensor]:
     """All that a chunk's records add to a sum, each by itself, and their logits."""
     with torch.no_grad():
         shown = [plan.tuned.module(x.flatten(0, 1)).reshape(*x.shape[:2], -1)]

@@ -23,7 +23,7 @@ from dpladder.network.facts import Network
 HEAD = "head.weight"
 
 
-class Classifier(nn.Module):
+class AboveCut(nn.Module):
     """From flattened activations at the cut to logits. The head's bias is a last column, met by a constant input."""
 
     def __init__(self, upper: Upper, classes: int, bias: bool) -> None:
@@ -78,7 +78,7 @@ class Tuned:
     """A classifier in evaluation mode, and its trained tensors by name. A training moves one vector, how far each of them
     is from `base`: the public network, and zero for what the network has not."""
 
-    module: Classifier
+    module: AboveCut
     trained: Mapping[str, nn.Parameter]
     base: Tensor
 
@@ -111,7 +111,7 @@ def _tuned(
     upper = (
         Upper(nn.Identity(), nn.Identity(), dimension, frozenset()) if network is None else upper_of(network)
     )
-    module = copy.deepcopy(Classifier(upper, classes, bias))
+    module = copy.deepcopy(AboveCut(upper, classes, bias))
     for part in module.modules():
         if hasattr(part, "inplace"):  # what a layer puts out is looked at after others have used it
             vars(part)["inplace"] = False

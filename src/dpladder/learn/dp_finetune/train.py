@@ -15,7 +15,7 @@ from dpladder.config.learner_sections import FineTune
 from dpladder.config.model import Resources
 from dpladder.learn.descent import Begin, descend, momentum
 from dpladder.learn.dp_adam.train import adam
-from dpladder.learn.dp_finetune.clipping import clipped_sum, plan_of, refuse_mixing
+from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of, refuse_mixing
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.dp_finetune.parts import start, tuned_of
 from dpladder.learn.interface import Constants, Data, Hyper, Weights
@@ -33,7 +33,7 @@ def train(
     device = prepare(resources)
     torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
     built = tuned_of(learner, constants)
-    plan = plan_of(built.copied(device), constants.dimension)
+    plan = owners_of(built.copied(device), constants.dimension)
     first = start(learner, constants, built).to(device)
     chunk = plan.chunk(resources.mem_mb, learner.augment)
     _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
@@ -56,7 +56,7 @@ def _check(
     constants = Constants(1, classes, dimension, network=network)
     built = tuned_of(learner, constants)
     random = learner.model_copy(update={"init": "random"})  # under a head of zeros no gradient gets through
-    plan = plan_of(built.copied(device), dimension)
+    plan = owners_of(built.copied(device), dimension)
     plan.tuned.put(start(random, constants, built).float().to(device))
     refuse_mixing(plan, chunk, learner.augment, dimension, classes)
 

@@ -15,7 +15,7 @@ from dpladder.privacy.accounting.events import Booked, Composed, Counted, Gaussi
 
 
 @dataclass(frozen=True)
-class Split:
+class Multipliers:
     """Noise multipliers of the gradients and of each loss, and at how many of the steps how many losses are looked at."""
 
     gradient: float
@@ -25,7 +25,7 @@ class Split:
     points: int = 3
 
 
-def split(learner: HyperparameterFree, hyper: Hyper, relation: Relation = "add_remove") -> Split:
+def split(learner: HyperparameterFree, hyper: Hyper, relation: Relation = "add_remove") -> Multipliers:
     """sigma_g = gamma sigma, where sigma is what T steps would need without losses to look at. On full batches, exactly
     mu^2 = T / sigma_g^2 + points looks / sigma_l^2; for looks = T / K that is sigma_l = sigma sqrt(points / (K (1 -
     gamma^-2))). On samples all multipliers grow or shrink together until the run is booked at mu."""
@@ -36,13 +36,13 @@ def split(learner: HyperparameterFree, hyper: Hyper, relation: Relation = "add_r
     loss = gdp.sigma(of_losses, learner.points * looks)
     if learner.loss_noise == "laplace":
         loss = least_noise(lambda scale: price(Laplace(scale), relation).mu, 1.0 / loss, loss)
-    whole = Split(gradient, loss, hyper.steps, looks, learner.points)
+    whole = Multipliers(gradient, loss, hyper.steps, looks, learner.points)
     if learner.sampling_rate == 1.0:
         return whole
     return _scaled(whole, _least_scale(whole, hyper, learner.sampling_rate, relation))
 
 
-def _least_scale(whole: Split, hyper: Hyper, rate: float, relation: Relation) -> float:
+def _least_scale(whole: Multipliers, hyper: Hyper, rate: float, relation: Relation) -> float:
     def cost(scale: float) -> float:
         return price(Booked(events(_scaled(whole, scale), rate), hyper.delta0), relation).mu
 
@@ -52,11 +52,13 @@ def _least_scale(whole: Split, hyper: Hyper, rate: float, relation: Relation) ->
     return memo.remembered(question, arguments, partial(least_noise, cost, hyper.mu, 1.0))
 
 
-def _scaled(whole: Split, scale: float) -> Split:
-    return Split(whole.gradient * scale, whole.loss * scale, whole.steps, whole.looks, whole.points)
+def _scaled(whole: Multipliers, scale: float) -> Multipliers:
+    return Multipliers(whole.gradient * scale, whole.loss * scale, whole.steps, whole.looks, whole.points)
 
 
-def events(found: Split, sampling_rate: float = 1.0, loss_noise: str = "gaussian") -> tuple[Counted, ...]:
+def events(
+    found: Multipliers, sampling_rate: float = 1.0, loss_noise: str = "gaussian"
+) -> tuple[Counted, ...]:
     """What the run costs. On a Poisson sample, a step's losses see the records that its gradient sees, so they all compose
     inside the sampling. Composed outside it, as published, they would pass for independent samples."""
     gradient = Gaussian(found.gradient)
@@ -85,7 +87,7 @@ def declare(learner: HyperparameterFree, hyper: Hyper, constants: Constants) -> 
     return Declaration((Counted(Booked(charged, hyper.delta0)),), (noise, losses, sample))
 
 
-def _losses(learner: HyperparameterFree, found: Split, constants: Constants, under: str = "") -> Draw:
+def _losses(learner: HyperparameterFree, found: Multipliers, constants: Constants, under: str = "") -> Draw:
     """A unit moves each of a look's losses by its records' bounds, in units of the bound on one record's loss, which moves.
     A loss is never negative, so a unit replaced moves no sum by more than a unit added does. Together they move by the
     root of their number; each Laplace release is an event of its own, and moves alone."""

@@ -20,7 +20,7 @@ from dpladder.config.learner_sections import Adam, Descent, HyperparameterFree
 from dpladder.config.model import Resources
 from dpladder.learn.descent import SLACK, Begin, momentum, per_trial, published, released, sampled_rows
 from dpladder.learn.dp_adam.train import adam
-from dpladder.learn.hyfree_dp.cost import Split, split
+from dpladder.learn.hyfree_dp.cost import Multipliers, split
 from dpladder.learn.interface import Constants, Data, Hyper, alone
 from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.records import Records, Rows
@@ -137,7 +137,7 @@ def noised_losses(
     weights: Tensor,
     move: Tensor,
     bound: Tensor,
-    splits: Sequence[Split],
+    splits: Sequence[Multipliers],
     meters: Sequence[Meter],
 ) -> Tensor:
     """Mean losses from behind to ahead, (trainings, points)."""

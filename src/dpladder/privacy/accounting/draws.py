@@ -119,10 +119,10 @@ def tie(charged: Sequence[Counted], draws: Sequence[Draw]) -> None:
         )
 
 
-Found = tuple[Event, int]
+Priced = tuple[Event, int]
 
 
-def _sampled(draws: Sequence[Draw]) -> Iterator[Found]:
+def _sampled(draws: Sequence[Draw]) -> Iterator[Priced]:
     """Poisson-sampled Gaussians, by the masks that their noise lies under. Noise under a mask that is drawn at some of its
     steps alone makes two kinds of steps."""
     for mask in draws:
@@ -137,14 +137,14 @@ def _sampled(draws: Sequence[Draw]) -> Iterator[Found]:
                 yield Sampled(mask.scale, Gaussian(1.0 / step)), count - rest
 
 
-def _selected(draws: Sequence[Draw]) -> Iterator[Found]:
+def _selected(draws: Sequence[Draw]) -> Iterator[Priced]:
     """The best of a secret number of runs: the mu of one run."""
     for runs in draws:
         if runs.distribution == "uniform" and any(draw.under == runs.name for draw in draws):
             yield RepeatAndSelect(Gaussian(1.0 / cost(draws, runs.name)), 2.0, 1.0), 1
 
 
-def _rounds(draws: Sequence[Draw]) -> Iterator[Found]:
+def _rounds(draws: Sequence[Draw]) -> Iterator[Priced]:
     """Rounds of pure DP: a round's Laplace noises add."""
     if draws:
         lengths = {draw.shape[0] for draw in draws}
@@ -152,7 +152,7 @@ def _rounds(draws: Sequence[Draw]) -> Iterator[Found]:
         yield Exponential(math.fsum(d.sensitivity / d.scale for d in draws)), lengths.pop()
 
 
-def _matches(charged: Found, found: Found) -> bool:
+def _matches(charged: Priced, found: Priced) -> bool:
     (event, count), (other, counted) = charged, found
     if count != counted:
         return False

@@ -36,7 +36,7 @@ from dpladder.privacy.accounting.events import (
     Sampled,
 )
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.release.meter import Draw, Meter, Source, Used, Within
+from dpladder.privacy.release.meter import Draw, Meter, Streams, Used, Within
 from dpladder.privacy.release.noise import DerivedNoise, SecretNoise
 from dpladder.privacy.release.publish import FINENESS, Noise
 
@@ -49,7 +49,7 @@ MOST = 1000  # released numbers: their correlation matrix must fit in memory
 SLACK = 1e-5  # what float32 arithmetic inside a chunk may add
 INSIDE = 0.01  # how far inside its bound a tight mechanism may clip, to pay for such arithmetic
 
-Streams = Callable[[Job, str, str], Source]
+SourceOfJob = Callable[[Job, str, str], Streams]
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def run_audit(
     mechanisms: Sequence[Mechanism],
     key: bytes,
     delta: float = 1e-5,
-    noise: Callable[[bytes, Job, str, str], Source] = SecretNoise,
+    noise: Callable[[bytes, Job, str, str], Streams] = SecretNoise,
     among: int | None = None,
 ) -> Report:
     """Audit each mechanism with noise under `key`: home's subkey for audits, never the one for noise. `among`: of how many
@@ -173,7 +173,7 @@ class _Bare(Meter):
     """No noise, and everybody in every sample: what is left is what the data alone do. `totals` are what noise was asked
     for, by the name of its draw."""
 
-    def __init__(self, draws: Sequence[Draw], source: Source) -> None:
+    def __init__(self, draws: Sequence[Draw], source: Streams) -> None:
         super().__init__(draws, source)
         self.totals: dict[str, list[Floats]] = {draw.name: [] for draw in draws}
 
@@ -196,7 +196,7 @@ class _BareWithin(Within):
         return _Bare(draws, DerivedNoise(self.source.stream(name, 0)))
 
 
-def _audit(mechanism: Mechanism, streams: Streams, delta: float, chance: float) -> list[Finding]:
+def _audit(mechanism: Mechanism, streams: SourceOfJob, delta: float, chance: float) -> list[Finding]:
     name = mechanism.name
     job = Job("audit", name, (("trial", "0"),))
     scores, used = _noise(mechanism, streams)
@@ -228,11 +228,11 @@ def _release(mechanism: Mechanism, data: Any, meter: Meter) -> Floats:
     return released
 
 
-def _without_noise(mechanism: Mechanism, data: Any, stream: Source) -> Floats:
+def _without_noise(mechanism: Mechanism, data: Any, stream: Streams) -> Floats:
     return _release(mechanism, data, _Bare(mechanism.draws, stream))
 
 
-def _noise(mechanism: Mechanism, streams: Streams) -> tuple[Floats, list[Used]]:
+def _noise(mechanism: Mechanism, streams: SourceOfJob) -> tuple[Floats, list[Used]]:
     """Normal scores of the published noise: a row per round, with one run of each identity that must not share noise.
 
     The noise is the release with noise less the release without. Rounds differ in their nonce; the runs of a round
@@ -274,7 +274,7 @@ def _repeated(mechanism: Mechanism, used: Sequence[Used]) -> int:
     return sum(count - 1 for count in counts.values())
 
 
-def _outside(mechanism: Mechanism, stream: Source) -> Finding:
+def _outside(mechanism: Mechanism, stream: Streams) -> Finding:
     """Two runs on the same streams differ only by randomness that did not come through the meter."""
     data = mechanism.neighbours[0][0]
     one, other = (_release(mechanism, data, Meter(mechanism.draws, stream)) for _ in range(2))
@@ -315,7 +315,7 @@ def _distribution(name: str, scores: Floats, chance: float) -> Finding:
     return Finding(name, "Kolmogorov-Smirnov distance", 0, float(distance), 0, float(allowed))
 
 
-def _shift(mechanism: Mechanism, pair: tuple[Any, Any], stream: Source) -> tuple[Floats, Floats]:
+def _shift(mechanism: Mechanism, pair: tuple[Any, Any], stream: Streams) -> tuple[Floats, Floats]:
     """Where the releases of two neighbours lie without noise: the first, and the step from it to the second."""
     first, second = (_without_noise(mechanism, data, stream) for data in pair)
     return first, second - first
@@ -329,7 +329,7 @@ def _sensitivity(mechanism: Mechanism, measured: float) -> Finding:
     )
 
 
-def _declared(mechanism: Mechanism, stream: Source) -> Finding:
+def _declared(mechanism: Mechanism, stream: Streams) -> Finding:
     """How far a unit moves what a single draw hides, over what that draw declares: a mechanism of several draws may hide in
     the others' slack what one of them forgot.
 
@@ -355,7 +355,7 @@ def _declared(mechanism: Mechanism, stream: Source) -> Finding:
     )
 
 
-def _totals(mechanism: Mechanism, data: Any, stream: Source) -> dict[str, list[Floats]]:
+def _totals(mechanism: Mechanism, data: Any, stream: Streams) -> dict[str, list[Floats]]:
     meter = _Bare(mechanism.draws, stream)
     _release(mechanism, data, meter)
     return meter.totals
@@ -370,7 +370,7 @@ def _moved(draw: Draw, one: Sequence[Floats], other: Sequence[Floats]) -> list[F
 
 def _epsilon(
     mechanism: Mechanism,
-    streams: Streams,
+    streams: SourceOfJob,
     pair: tuple[Any, Any],
     shift: tuple[Floats, Floats],
     delta: float,

@@ -17,7 +17,7 @@ from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.publish import Noise
 
-__all__ = ["Draw", "Meter", "Source", "Used", "Within"]
+__all__ = ["Draw", "Meter", "Streams", "Used", "Within"]
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -31,14 +31,14 @@ class Used:
     sha256: str | None
 
 
-class Source(Protocol):
+class Streams(Protocol):
     def stream(self, name: str, index: int) -> bytes: ...
 
 
 class Meter:
     """Hands out the declared draws, each from a stream of its own, and refuses any other."""
 
-    def __init__(self, draws: Sequence[Draw], source: Source, audit: bool = False) -> None:
+    def __init__(self, draws: Sequence[Draw], source: Streams, audit: bool = False) -> None:
         self._declared = {draw.name: draw for draw in draws}
         if len(self._declared) != len(draws):
             raise BadInput("two draws share a name. Give each draw of a job its own.")

@@ -28,7 +28,7 @@ SHARPNESS = (
 
 
 @dataclass(frozen=True)
-class Way:
+class Searcher:
     """A small total hardly lets a proposal lean at all."""
 
     section: DpHypo

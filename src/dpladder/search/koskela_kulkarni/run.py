@@ -17,7 +17,7 @@ from dpladder.search.secret_runs import best, budget, draws, toss
 
 
 @dataclass(frozen=True)
-class Way:
+class Searcher:
     """`apart`: the final training sees the rest alone (variant 1), else everything (variant 2)."""
 
     section: KoskelaKulkarni

@@ -25,7 +25,7 @@ from dpladder.search.space import draw
 
 
 @dataclass(frozen=True)
-class Way:
+class Searcher:
     """Trainings at mu / sqrt(runs) each, spread over the range; all could be published, the best one is."""
 
     section: search_sections.NaiveComposition

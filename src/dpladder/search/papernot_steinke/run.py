@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dpladder.search.secret_runs import RandomRuns as Way
+from dpladder.search.secret_runs import RandomRuns as Searcher
 
-__all__ = ["Way"]
+__all__ = ["Searcher"]

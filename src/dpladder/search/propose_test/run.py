@@ -27,7 +27,7 @@ from dpladder.search.space import draw
 
 
 @dataclass(frozen=True)
-class Way:
+class Searcher:
     """Candidates that are tested on parts, and the final training at the last one that passed."""
 
     section: ProposeTest

@@ -12,7 +12,7 @@ from dpladder.search.space import draw
 
 
 @dataclass(frozen=True)
-class Way:
+class Searcher:
     """One training at a random r. It looks at nothing, so its draw of r is public."""
 
     section: search_sections.RandomSearch
