@@ -18,7 +18,7 @@ from dpladder.compare.contest import Arena, _bench
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Search
 from dpladder.search.asking import Ask
-from dpladder.search.bench import Asked, answers, correct
+from dpladder.search.bench import NamedAsk, answers, correct
 from dpladder.search.prior import belief, expecting
 from dpladder.search.space import Space
 
@@ -54,7 +54,7 @@ def accuracy(arena: Arena, strength: float, part: float, repeats: int) -> float:
         own = less_own_mean(replace(arena, seed=seed), mu, part)
         left = mu * (1 - part) ** 0.5
         r = Space(search, learner, own.constants).r(belief(learner.name, search).median, left)
-        [found], _ = answers(_bench(own), [Asked(f"{strength} {part}", Ask(r, left), learner, search)])
+        [found], _ = answers(_bench(own), [NamedAsk(f"{strength} {part}", Ask(r, left), learner, search)])
         right += correct([found.weights], own.test)[0]
     return right / repeats / len(arena.test.labels)
 

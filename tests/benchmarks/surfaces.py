@@ -23,7 +23,7 @@ from dpladder.config.learner_sections import Learner, learner_of
 from dpladder.config.model import Search
 from dpladder.learn.interface import Data
 from dpladder.search.asking import Ask
-from dpladder.search.bench import Asked, answers, correct
+from dpladder.search.bench import NamedAsk, answers, correct
 from dpladder.search.space import Space
 
 KAPPAS = (0.16, 0.3, 0.6, 1.1, 1.7, 2.7, 4.5, 7.5, 12.0)
@@ -83,7 +83,7 @@ def measured(
     n0, space = arena.constants.n0, Space(Search(), learner, arena.constants)
     places = [(mu, space.r(kappa, mu)) for mu in MUS for kappa in kappas]
     asks = [
-        Asked(f"{mu} {r} {again}", Ask(r, mu), learner, space.search)
+        NamedAsk(f"{mu} {r} {again}", Ask(r, mu), learner, space.search)
         for mu, r in places
         for again in range(repeats)
     ]

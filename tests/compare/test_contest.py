@@ -27,7 +27,7 @@ from dpladder.report.comparison_table import write_csv
 from dpladder.report.learners_figure import plot_learners, verdict, write_markdown
 from dpladder.report.searches_figure import publish
 from dpladder.search.asking import Ask, Setting
-from dpladder.search.bench import Asked, answers, correct
+from dpladder.search.bench import NamedAsk, answers, correct
 
 CLASSES, DIMENSION = 3, 6
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))
@@ -59,7 +59,9 @@ def searching(name, epsilon=1.0):
 
 def asked(learner="dp_gd", **ask):
     """A training of r = 1 and one of r = 20."""
-    return [Asked(f"of {r}", Ask(r, 2.0, **ask), learner_of({"name": learner}), SEARCH) for r in (1.0, 20.0)]
+    return [
+        NamedAsk(f"of {r}", Ask(r, 2.0, **ask), learner_of({"name": learner}), SEARCH) for r in (1.0, 20.0)
+    ]
 
 
 def trained(place, trainings):

@@ -16,7 +16,7 @@ from dpladder.privacy.ledger.book import Terms
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.search.asking import Ask, Found, trainings
-from dpladder.search.bench import Asked, Bench, answers
+from dpladder.search.bench import Bench, NamedAsk, answers
 
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))
 CONSTANTS = Constants(n0=300, classes=3, dimension=5)
@@ -36,7 +36,7 @@ def outer(seed=0):
 def trained(number, seed=0, threads=1, data=NOTHING, **ask):
     bench = Bench(data, CONSTANTS, Resources(threads=threads), _meters(outer(seed), DRAWS))
     asks = [
-        Asked(str(place), Ask(8.0, 0.5, **ask), learner_of({"name": "dp_gd"}), SEARCH)
+        NamedAsk(str(place), Ask(8.0, 0.5, **ask), learner_of({"name": "dp_gd"}), SEARCH)
         for place in range(number)
     ]
     return [answer.weights[0] for answer in answers(bench, asks)[0]]
@@ -56,14 +56,14 @@ def test_noise_hangs_on_the_secret_stream_and_on_nothing_else():
 
 
 def test_a_training_may_draw_only_what_its_learner_declares():
-    training = Asked("0", Ask(8.0, 0.5), learner_of({"name": "dp_gd"}), SEARCH)
+    training = NamedAsk("0", Ask(8.0, 0.5), learner_of({"name": "dp_gd"}), SEARCH)
     meter = _meters(outer(), DRAWS)(training, [gaussian("noise", 2.0, 1.0, (3,))])
     with pytest.raises(Refused, match="differs from the declared"):
         meter.publish("noise", np.zeros(4))
 
 
 def test_a_training_for_more_than_its_search_declared_is_refused():
-    training = Asked("0", Ask(8.0, 0.5), learner_of({"name": "dp_gd"}), SEARCH)
+    training = NamedAsk("0", Ask(8.0, 0.5), learner_of({"name": "dp_gd"}), SEARCH)
     with pytest.raises(Refused, match="another mu"):
         _meters(outer(), DRAWS)(training, [gaussian("noise", 1.0, 1.0, (3,))])
 

@@ -35,7 +35,7 @@ from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.privacy.release.publish import Noise
 from dpladder.search.asking import Answer, Setting, alone
 from dpladder.search.dp_hypo.run import CELLS, proposal
-from dpladder.search.ladder import Ladder
+from dpladder.search.ladder import LadderSearcher
 from dpladder.search.methods import search_of
 from dpladder.search.propose_test.price import rounds_of
 from dpladder.search.propose_test.run import climb
@@ -123,7 +123,7 @@ def test_a_method_that_looks_comes_near_the_hump(name):
 
 def test_without_looking_r_is_the_priors():
     where = setting(8.0)
-    [found] = {search(Ladder(()), where, seed).r for seed in range(3)}
+    [found] = {search(LadderSearcher(()), where, seed).r for seed in range(3)}
     assert where.space.kappa(found, where.mu) == pytest.approx(where.space.belief().median, rel=0.01)
 
 
@@ -155,7 +155,7 @@ def test_naive_composition_pays_for_every_run_and_score():
 
 def test_a_ladder_pays_for_every_trial_and_score():
     asked = []
-    ladder = Ladder(((0.1, 3), (0.2, 2)))
+    ladder = LadderSearcher(((0.1, 3), (0.2, 2)))
     search(ladder, setting(), asked=asked)
     scores = [
         1 / draw.scale
@@ -168,7 +168,7 @@ def test_a_ladder_pays_for_every_trial_and_score():
 
 
 def test_a_ladder_whose_draws_look_back_uses_the_rung_below():
-    centred = Ladder(PUBLISHED, Fit(using="best", against="epsilon"))
+    centred = LadderSearcher(PUBLISHED, Fit(using="best", against="epsilon"))
     asked = []
     search(centred, Setting(8.0, Search(**DECADES | {"prior": "proportional"}), CONSTANTS), asked=asked)
     first = max(asked[:3], key=lambda ask: math.exp(-(math.log(ask.r / BEST) ** 2)))

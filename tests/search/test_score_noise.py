@@ -16,7 +16,7 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.search import ladder
 from dpladder.search.asking import Answer, Searcher, Setting, alone
-from dpladder.search.ladder import Ladder
+from dpladder.search.ladder import LadderSearcher
 from dpladder.search.methods import search_of
 from dpladder.search.propose_test.run import rounds_in
 
@@ -59,7 +59,7 @@ def test_every_trial_of_a_rung_has_noise_of_its_own(monkeypatch):
         ladder, "fit_radius", lambda trials, *_: seen.append(trials) or SimpleNamespace(r_star=1.0)
     )
     for seed in range(5):
-        found_by = Ladder(((0.2, 3),))
+        found_by = LadderSearcher(((0.2, 3),))
         meter = Meter(
             found_by.declare(SETTING).draws, SecretNoise(bytes(32), Job("toy", "ladder"), "", str(seed))
         )

@@ -33,7 +33,7 @@ from dpladder.search.asking import Answer, Setting, alone
 from dpladder.search.dp_hypo import run as dp_hypo
 from dpladder.search.dp_hypo.run import CELLS
 from dpladder.search.koskela_kulkarni import run as koskela_kulkarni
-from dpladder.search.ladder import Climbed, Ladder
+from dpladder.search.ladder import Climbed, LadderSearcher
 from dpladder.search.methods import search_of
 from dpladder.search.naive_composition import run as naive_composition
 from dpladder.search.prices import price
@@ -234,10 +234,10 @@ def told(monkeypatch):
 
 
 def test_all_that_a_ladder_publishes(told):
-    assert violation(told(Ladder(), True), told(Ladder(), False)) < 6
+    assert violation(told(LadderSearcher(), True), told(LadderSearcher(), False)) < 6
 
 
 def test_trials_that_are_not_paid_for_are_caught(monkeypatch, told):
     monkeypatch.setattr(Climbed, "final", property(lambda self: self.total))
-    dear = Ladder(((0.5, 3), (0.6, 3)))
+    dear = LadderSearcher(((0.5, 3), (0.6, 3)))
     assert violation(told(dear, True), told(dear, False)) > 6

@@ -14,7 +14,7 @@ from runpy import run_path
 import numpy as np
 import pytest
 
-from dpladder.compare.contest import Contestant, contest
+from dpladder.compare.contest import Competitor, contest
 from dpladder.compare.contestants import METHODS
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Search
@@ -46,7 +46,7 @@ def mixture():
 
 def rows(arena, epsilon, ways, search=None):
     setting = Setting(epsilon, search or Search(), arena.constants)
-    return contest(arena, [Contestant(str(way), way, setting, Descent()) for way in ways], REPEATS)
+    return contest(arena, [Competitor(str(way), way, setting, Descent()) for way in ways], REPEATS)
 
 
 def test_even_an_unlucky_ladder_beats_the_average_random_draw(mixture):

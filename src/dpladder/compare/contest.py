@@ -23,7 +23,7 @@ from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.privacy.release.publish import Noise
 from dpladder.search.asking import Answer, Ask, Asking, Found, Searcher, Setting, Units, trainings
-from dpladder.search.bench import Asked, Bench, answers, correct
+from dpladder.search.bench import Bench, NamedAsk, answers, correct
 from dpladder.search.space import Space
 
 GRID, GRID_REPEATS = 13, 8
@@ -42,7 +42,7 @@ class Arena:
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Competitor:
     """A way to search, what it is told, and what it trains."""
 
     name: str
@@ -83,7 +83,7 @@ class Run:
     """One search under way: what it asks for next, and what it has used so far."""
 
     name: str
-    entry: Contestant
+    entry: Competitor
     asking: Asking
     meter: Meter
     asks: list[Ask] = field(default_factory=list)
@@ -119,7 +119,7 @@ class PublicMeter(Meter):
         return Noise(drawn, self._declared[name].scale)
 
 
-def contest(arena: Arena, entries: Sequence[Contestant], repeats: int) -> list[Standing]:
+def contest(arena: Arena, entries: Sequence[Competitor], repeats: int) -> list[Standing]:
     """Every entry's search `repeats` times, all of them side by side. Repeats differ in public draws and in noise."""
     runs = [started(arena, entry, repeat) for entry in entries for repeat in range(repeats)]
     while pending := [run for run in runs if run.asks]:
@@ -132,7 +132,7 @@ def oracle(arena: Arena, setting: Setting, learner: Learner) -> float:
     """The best mean test accuracy over a grid of the range, each training with the whole total: what no private search knows."""
     space = Space(setting.search, learner, setting.constants)
     trainings = [
-        Asked(f"oracle {setting.epsilon} {place} {again}", Ask(r, setting.mu), learner, setting.search)
+        NamedAsk(f"oracle {setting.epsilon} {place} {again}", Ask(r, setting.mu), learner, setting.search)
         for place in np.geomspace(*space.range(), GRID).tolist()
         for r in [space.r(place, setting.mu)]
         for again in range(GRID_REPEATS)
@@ -142,7 +142,7 @@ def oracle(arena: Arena, setting: Setting, learner: Learner) -> float:
     return float(right.reshape(GRID, GRID_REPEATS).mean(axis=1).max()) / len(arena.test.labels)
 
 
-def started(arena: Arena, entry: Contestant, repeat: int) -> Run:
+def started(arena: Arena, entry: Competitor, repeat: int) -> Run:
     """A search with public draws and secrets of its own."""
     search = entry.setting.search.model_copy(update={"seed": repeat})
     entry = replace(entry, setting=replace(entry.setting, search=search, learner=entry.learner))
@@ -161,7 +161,7 @@ def started(arena: Arena, entry: Contestant, repeat: int) -> Run:
 def answer(arena: Arena, pending: Sequence[Run]) -> None:
     """Trains what all searches ask for at once, and answers each, until none asks for more."""
     trainings = [
-        Asked(f"{run.name} {run.trainings} {place}", ask, run.entry.learner, run.entry.setting.search)
+        NamedAsk(f"{run.name} {run.trainings} {place}", ask, run.entry.learner, run.entry.setting.search)
         for run in pending
         for place, ask in enumerate(run.asks)
     ]
@@ -174,7 +174,7 @@ def answer(arena: Arena, pending: Sequence[Run]) -> None:
         run.step(found[own])
 
 
-def summary(arena: Arena, entry: Contestant, runs: Sequence[Run]) -> Standing:
+def summary(arena: Arena, entry: Competitor, runs: Sequence[Run]) -> Standing:
     found = [run.found for run in runs if run.found]
     heads = [one.weights for one in found if one.weights is not None]
     accuracy = np.full(len(runs), 1.0 / arena.constants.classes)  # without weights there is a guess
@@ -203,7 +203,7 @@ def _units(data: Data) -> Units:
 
 
 def _bench(arena: Arena) -> Bench:
-    def meter(training: Asked, draws: Sequence[Draw]) -> Meter:
+    def meter(training: NamedAsk, draws: Sequence[Draw]) -> Meter:
         return PublicMeter(draws, arena, training.name)
 
     return Bench(arena.train, arena.constants, arena.resources, meter)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpladder.compare.contest import Contestant, Straight
+from dpladder.compare.contest import Competitor, Straight
 from dpladder.config import search_sections
 from dpladder.config.learner_sections import HyperparameterFree, Learner
 from dpladder.config.model import Fit
 from dpladder.config.search_sections import DpHypo, KoskelaKulkarni, LiuTalwar, PapernotSteinke
 from dpladder.search.asking import Searcher, Setting
-from dpladder.search.ladder import Ladder
+from dpladder.search.ladder import LadderSearcher
 from dpladder.search.methods import search_of
 
 HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
@@ -29,11 +29,11 @@ METHODS: dict[str, Searcher] = {
     "koskela_kulkarni_all": search_of(KoskelaKulkarni(apart=False, padded=False)),
     "dp_hypo": search_of(DpHypo(padded=False)),
     "propose_test": search_of(search_sections.ProposeTest()),
-    "linear_scaling_line": Ladder(PUBLISHED, LINE),
-    "linear_scaling_binary": Ladder(PUBLISHED, LINE),
-    "four_decades": Ladder(PUBLISHED, Fit(against="epsilon")),
-    "prior": Ladder(()),
-    "ladder": Ladder(),
+    "linear_scaling_line": LadderSearcher(PUBLISHED, LINE),
+    "linear_scaling_binary": LadderSearcher(PUBLISHED, LINE),
+    "four_decades": LadderSearcher(PUBLISHED, Fit(against="epsilon")),
+    "prior": LadderSearcher(()),
+    "ladder": LadderSearcher(),
     HYPERPARAMETER_FREE: Straight(),
 }
 # What published versions search is r itself, over four decades.
@@ -51,8 +51,8 @@ SEARCHES: dict[str, dict[str, object]] = {
 }
 
 
-def entry(name: str, setting: Setting, learner: Learner) -> Contestant:
+def entry(name: str, setting: Setting, learner: Learner) -> Competitor:
     """A way to search under its name, with the search that it was published with."""
     search = setting.search.model_copy(update=SEARCHES.get(name, {}))
     own = HyperparameterFree() if name == HYPERPARAMETER_FREE else learner
-    return Contestant(name, METHODS[name], replace(setting, search=search), own)
+    return Competitor(name, METHODS[name], replace(setting, search=search), own)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 
-from dpladder.compare.contest import GRID, Arena, Contestant, Standing, contest, oracle
+from dpladder.compare.contest import GRID, Arena, Competitor, Standing, contest, oracle
 from dpladder.compare.contestants import METHODS, entry
 from dpladder.config.learner_sections import Learner, shares_releases
 from dpladder.config.model import Fit, Search
@@ -20,7 +20,7 @@ from dpladder.report.searches_figure import publish
 from dpladder.report.style import Document
 from dpladder.search.asking import Setting
 from dpladder.search.koskela_kulkarni.run import Searcher as SubsetRuns
-from dpladder.search.ladder import Ladder
+from dpladder.search.ladder import LadderSearcher
 
 FLOORS = ("random_search", "random_search_uniform")
 
@@ -66,19 +66,19 @@ def judge(row: Standing, floor: float, top: float, delta: float) -> Document:
     return {**asdict(row), "rerr": rerr, "oracle": top, "oracle_epsilon": honest}
 
 
-def ablations(setting: Setting, learner: Learner) -> list[Contestant]:
+def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
     """Ladders that look whatever it costs, and with one part changed at a time."""
     two, best = ((0.1, 3), (0.2, 3)), Fit(using="best")
     ladders = {
-        "two rungs of three": Ladder(two),
-        "one rung of three": Ladder(two[:1]),
-        "two rungs of six": Ladder(((0.1, 6), (0.2, 6))),
-        "dearer rungs, at 0.3 and 0.4 of the total": Ladder(((0.3, 3), (0.4, 3))),
-        "a fifth of each trial for its score": Ladder(two, share=0.2),
-        "each rung's best alone": Ladder(two, best),
-        "line in epsilon through each rung's best": Ladder(two, Fit(using="best", against="epsilon")),
-        "r grows with epsilon": Ladder(two, Fit(against="epsilon")),
-        "r grows with mu": Ladder(two, Fit(against="mu")),
+        "two rungs of three": LadderSearcher(two),
+        "one rung of three": LadderSearcher(two[:1]),
+        "two rungs of six": LadderSearcher(((0.1, 6), (0.2, 6))),
+        "dearer rungs, at 0.3 and 0.4 of the total": LadderSearcher(((0.3, 3), (0.4, 3))),
+        "a fifth of each trial for its score": LadderSearcher(two, share=0.2),
+        "each rung's best alone": LadderSearcher(two, best),
+        "line in epsilon through each rung's best": LadderSearcher(two, Fit(using="best", against="epsilon")),
+        "r grows with epsilon": LadderSearcher(two, Fit(against="epsilon")),
+        "r grows with mu": LadderSearcher(two, Fit(against="mu")),
     }
     searches: dict[str, dict[str, object]] = {
         "no prior": {"prior": "none"},
@@ -87,11 +87,11 @@ def ablations(setting: Setting, learner: Learner) -> list[Contestant]:
         "steps first": {"decompose": "steps_first", "steps": (30, 100)},
     }
     return [
-        *(Contestant(name, ladder, setting, learner) for name, ladder in ladders.items()),
+        *(Competitor(name, ladder, setting, learner) for name, ladder in ladders.items()),
         *(
-            Contestant(
+            Competitor(
                 name,
-                Ladder(two),
+                LadderSearcher(two),
                 replace(setting, search=setting.search.model_copy(update=change)),
                 learner,
             )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from dpladder.compare.contest import Contestant, Straight, contest
+from dpladder.compare.contest import Competitor, Straight, contest
 from dpladder.config.learner_sections import Learner
 from dpladder.config.model import Fit, Sweep
 from dpladder.errors import BadInput
@@ -18,7 +18,7 @@ from dpladder.plan.reads import CompareLearners
 from dpladder.report.comparison_table import write_csv
 from dpladder.report.learners_figure import plot_learners, write_markdown
 from dpladder.search.asking import Setting
-from dpladder.search.ladder import Ladder
+from dpladder.search.ladder import LadderSearcher
 from dpladder.search.prior import expecting
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -43,20 +43,20 @@ def entries(
     constants: Constants,
     epsilons: Iterable[float] = EPSILONS,
     centred: bool = True,
-) -> list[Contestant]:
+) -> list[Competitor]:
     """A learner at every total, and how its r is found. Rungs are as for `total`, and scale with the totals; `auto` buys
     for each total what pays there."""
     rungs = (
         None if sweep.rungs is None else tuple((rung.epsilon / total, rung.trials) for rung in sweep.rungs)
     )
     search = expecting(sweep.search, learner, centred)
-    ladder = Ladder(rungs, fit, sweep.select.share)
+    ladder = LadderSearcher(rungs, fit, sweep.select.share)
     way = Straight() if learner.searches is None else ladder
     settings = (Setting(epsilon, search, constants, centred=centred) for epsilon in epsilons)
-    return [Contestant(name, way, setting, learner) for setting in settings]
+    return [Competitor(name, way, setting, learner) for setting in settings]
 
 
-def _entries_of(task: Task, constants: Constants) -> list[Contestant]:
+def _entries_of(task: Task, constants: Constants) -> list[Competitor]:
     """Those of each experiment, called by its learner where that tells them apart."""
     entered = task.reads.contestants
     if other := [entry.experiment for entry in entered if not entry.comparable]:

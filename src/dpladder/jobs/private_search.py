@@ -16,7 +16,7 @@ from dpladder.plan.reads import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.search.asking import Answer, Ask, Found, Setting, alone
-from dpladder.search.bench import Asked, Bench, answers
+from dpladder.search.bench import Bench, NamedAsk, answers
 from dpladder.search.methods import search_of
 from dpladder.search.space import hyper_of
 from dpladder.search.training import chosen
@@ -47,7 +47,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         numbers = count()
 
         def trained(asks: Sequence[Ask]) -> list[Answer]:
-            return answers(bench, [Asked(str(next(numbers)), ask, learner, search) for ask in asks])[0]
+            return answers(bench, [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks])[0]
 
         found = alone(found_by.run(setting, meter, data.units), trained)
         choice = _choice(setting, found)
@@ -57,12 +57,12 @@ def release_of(task: Task[SearchPrivately]) -> Release:
     return single(task, held, spends, declared.draws, inputs, ("weights",), produce)
 
 
-def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[Asked, Sequence[Draw]], Meter]:
+def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence[Draw]], Meter]:
     """A meter for each training, of the streams that its search declared for it: its own draws follow from places that
     are secret."""
     streams = {draw.name: meter.within(draw.name) for draw in draws if draw.distribution == "within"}
 
-    def inner(training: Asked, declared: Sequence[Draw]) -> Meter:
+    def inner(training: NamedAsk, declared: Sequence[Draw]) -> Meter:
         return streams[training.ask.within].meter(training.name, declared)
 
     return inner

@@ -26,7 +26,7 @@ WIDE = 32  # trainings that share a pass
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class NamedAsk:
     """What a search asks for, under a name that no other training of its bench has."""
 
     name: str
@@ -47,10 +47,10 @@ class Bench:
     data: Data
     constants: Constants
     resources: Resources
-    meter: Callable[[Asked, Sequence[Draw]], Meter]
+    meter: Callable[[NamedAsk, Sequence[Draw]], Meter]
 
 
-def answers(bench: Bench, trainings: Sequence[Asked]) -> tuple[list[Answer], Floats]:
+def answers(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], Floats]:
     """Each one's weights and score, and its share of the time. Every core has a batch of its own."""
     batches = [*_batches(trainings, bench.resources.threads)]
     found: dict[int, Answer] = {}
@@ -80,7 +80,7 @@ def correct(heads: Sequence[Weights], data: Data) -> NDArray[np.int64]:
     return found
 
 
-def _batches(trainings: Sequence[Asked], cores: int) -> Iterator[list[int]]:
+def _batches(trainings: Sequence[NamedAsk], cores: int) -> Iterator[list[int]]:
     """Places of those that read the same records. A batch is as long as its longest, so like lengths go together; the
     longest first, so that cores end together."""
     wide = min(WIDE, math.ceil(len(trainings) / cores))
@@ -93,7 +93,7 @@ def _batches(trainings: Sequence[Asked], cores: int) -> Iterator[list[int]]:
         yield from (group[start : start + wide] for start in range(0, len(group), wide))
 
 
-def _together(bench: Bench, trainings: Sequence[Asked]) -> tuple[list[Answer], float]:
+def _together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], float]:
     """Trained as a release would be, each with the noise that it declares, and on one core."""
     began = time.perf_counter()
     ask, learner = trainings[0].ask, trainings[0].learner

@@ -24,7 +24,7 @@ from dpladder.search.trial import Trial
 
 
 @dataclass(frozen=True)
-class Ladder:
+class LadderSearcher:
     """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has; none: what pays on public
     data of this strength (search/looking.py), which may be no trial at all. `share`: of a trial's mu^2, for its score."""
 
