@@ -36,7 +36,7 @@ from dpladder.privacy.release.publish import Noise
 from dpladder.search.asking import Answer, Setting, alone
 from dpladder.search.dp_hypo.run import CELLS, proposal
 from dpladder.search.ladder import LadderSearcher
-from dpladder.search.methods import search_of
+from dpladder.search.methods import searcher_of
 from dpladder.search.propose_test.price import rounds_of
 from dpladder.search.propose_test.run import climb
 from dpladder.search.secret_prices import runs_of
@@ -128,7 +128,7 @@ def test_without_looking_r_is_the_priors():
 
 
 def test_propose_and_test_needs_many_parts_to_come_near_the_hump():
-    few, many = (distance(search_of(ProposeTest(parts=parts)), "propose_test") for parts in (10, 400))
+    few, many = (distance(searcher_of(ProposeTest(parts=parts)), "propose_test") for parts in (10, 400))
     assert many < math.log(4) < few
 
 
@@ -141,12 +141,12 @@ def distance(found_by, name):
 
 @pytest.mark.parametrize("section", SEARCHES)
 def test_every_section_of_the_config_has_its_search(section):
-    assert search_of(section()).section == section()
+    assert searcher_of(section()).section == section()
 
 
 def test_naive_composition_pays_for_every_run_and_score():
     asked = []
-    naive = search_of(NaiveComposition(runs=4))
+    naive = searcher_of(NaiveComposition(runs=4))
     search(naive, setting(), asked=asked)
     draw, _ = naive.declare(setting()).draws
     spent = [ask.mu for ask in asked] + [1 / draw.scale] * 4
@@ -177,7 +177,7 @@ def test_a_ladder_whose_draws_look_back_uses_the_rung_below():
 
 def test_how_many_runs_and_where_is_secret_and_random():
     """K follows its law over the meter's streams; nothing of it hangs on the public seed."""
-    runs = search_of(LiuTalwar(mean=4.0, padded=False))
+    runs = searcher_of(LiuTalwar(mean=4.0, padded=False))
     counts, places = [], set()
     for seed in range(300):
         asked = []
@@ -193,7 +193,7 @@ def test_how_many_runs_and_where_is_secret_and_random():
 def test_a_run_and_its_score_and_the_end_of_the_law_fit_in_delta_together(law):
     asked = []
     section = PapernotSteinke(mean=4.0, law=law)
-    found_by, runs = search_of(section), runs_of(section)
+    found_by, runs = searcher_of(section), runs_of(section)
     search(found_by, setting(), 1, asked)
     score = next(draw for draw in found_by.declare(setting()).draws if draw.name == "score")
     mu = gdp.compose([asked[0].mu, 1 / score.scale])
@@ -203,14 +203,14 @@ def test_a_run_and_its_score_and_the_end_of_the_law_fit_in_delta_together(law):
 
 @pytest.mark.parametrize("padded", [True, False])
 def test_no_run_at_all_puts_out_no_weights(padded):
-    rarely = search_of(PapernotSteinke(mean=1.01, law="poisson", padded=padded))
+    rarely = searcher_of(PapernotSteinke(mean=1.01, law="poisson", padded=padded))
     found = [search(rarely, setting(), seed) for seed in range(20)]
     assert {None, True} == {one.weights if one.weights is None else True for one in found}
 
 
 @pytest.mark.parametrize("section", [PapernotSteinke, LiuTalwar, DpHypo, KoskelaKulkarni])
 def test_padding_hides_the_number_of_runs_and_changes_nothing_else(section):
-    plain, padded = (search_of(section(mean=3.0, padded=padded)) for padded in (False, True))
+    plain, padded = (searcher_of(section(mean=3.0, padded=padded)) for padded in (False, True))
     lengths = set()
     for seed in range(12):
         short, long = [], []
@@ -252,8 +252,8 @@ def test_a_proposal_stays_within_its_bounds(wished, ratio):
 
 
 def test_an_adaptive_search_looks_more_often_where_scores_were_high():
-    adaptive = search_of(DpHypo(mean=12.0, law="logarithmic", adapting=0.6, padded=False))
-    plain = search_of(PapernotSteinke(mean=12.0, padded=False))
+    adaptive = searcher_of(DpHypo(mean=12.0, law="logarithmic", adapting=0.6, padded=False))
+    plain = searcher_of(PapernotSteinke(mean=12.0, padded=False))
 
     def nearby(found_by):
         asked = []
@@ -266,20 +266,20 @@ def test_an_adaptive_search_looks_more_often_where_scores_were_high():
 
 def test_tuning_on_a_subset_keeps_the_final_training_apart():
     asked = []
-    search(search_of(KoskelaKulkarni(mean=5.0)), setting(), asked=asked)
+    search(searcher_of(KoskelaKulkarni(mean=5.0)), setting(), asked=asked)
     *tuning, final = asked
     assert all((ask.trained == tuning[0].trained).all() for ask in tuning)
     assert not (tuning[0].trained & final.trained).any()
     assert (tuning[0].trained | final.trained).all()
     assert 0.1 < tuning[0].trained.mean() < 0.3  # Poisson, with probability 0.2
     asked.clear()
-    search(search_of(KoskelaKulkarni(mean=5.0, apart=False)), setting(), asked=asked)
+    search(searcher_of(KoskelaKulkarni(mean=5.0, apart=False)), setting(), asked=asked)
     assert asked[-1].trained is None
 
 
 def test_tuning_on_a_subset_scales_r_with_the_number_of_records():
     asked = []
-    found = search(search_of(KoskelaKulkarni(mean=5.0, share=0.2, padded=False)), setting(), 1, asked)
+    found = search(searcher_of(KoskelaKulkarni(mean=5.0, share=0.2, padded=False)), setting(), 1, asked)
     assert any(ask.r == pytest.approx(found.r / 4) for ask in asked[:-1])
 
 
@@ -290,7 +290,7 @@ def test_tuning_on_a_subset_is_refused_where_its_theorem_does_not_hold():
 
 def test_parts_are_disjoint_and_tested_on_records_set_aside():
     asked = []
-    search(search_of(ProposeTest(parts=4, candidates=2)), setting(), asked=asked)
+    search(searcher_of(ProposeTest(parts=4, candidates=2)), setting(), asked=asked)
     *tested, final = asked
     parts = [ask.trained for ask in tested[::2]]
     aside = tested[0].counted
@@ -302,7 +302,7 @@ def test_parts_are_disjoint_and_tested_on_records_set_aside():
 
 def test_rounds_are_capped_at_what_was_paid_for():
     section = ProposeTest(step=0.1, candidates=4)
-    level, utility = search_of(section).declare(setting()).draws[-4:-2]
+    level, utility = searcher_of(section).declare(setting()).draws[-4:-2]
     assert rounds_of(section) == 19
     assert level.shape == (19,)
     assert utility.shape == (19, 4)
@@ -321,7 +321,7 @@ def test_a_climb_doubles_on_a_hit_and_resets_on_a_miss():
 
 def test_replacing_a_unit_doubles_what_a_part_may_move():
     scales = [
-        search_of(ProposeTest())
+        searcher_of(ProposeTest())
         .declare(setting(constants=Constants(1000, 10, 4, relation=relation)))
         .draws[-3]
         .scale

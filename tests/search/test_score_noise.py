@@ -17,7 +17,7 @@ from dpladder.privacy.release.noise import SecretNoise
 from dpladder.search import ladder
 from dpladder.search.asking import Answer, Searcher, Setting, alone
 from dpladder.search.ladder import LadderSearcher
-from dpladder.search.methods import search_of
+from dpladder.search.methods import searcher_of
 from dpladder.search.propose_test.run import rounds_in
 
 SETTING = Setting(1.0, Search(), Constants(n0=1000, classes=10, dimension=4, length=10.0))
@@ -47,7 +47,7 @@ def searched(found_by: Searcher, seed: int) -> tuple[int, int]:
     ids=lambda section: section.name,
 )
 def test_every_run_has_noise_of_its_own(section):
-    games = [searched(search_of(section), seed) for seed in range(60)]
+    games = [searched(searcher_of(section), seed) for seed in range(60)]
     won_by_the_best = [winner >= runs - 2 for winner, runs in games if runs >= 4]
     assert len(won_by_the_best) > 10
     assert 0 < np.mean(won_by_the_best) < 0.8
@@ -72,7 +72,7 @@ def test_every_trial_of_a_rung_has_noise_of_its_own(monkeypatch):
 def test_a_test_has_the_noise_of_above_threshold():
     """Dwork & Roth 2014, Algorithm 1 and Theorem 3.23: a level's noise is 2/epsilon0 of what a utility moves by, and that of
     the utilities twice as much, for a comparison may change from both sides."""
-    declared = search_of(ProposeTest(parts=10)).declare(SETTING)
+    declared = searcher_of(ProposeTest(parts=10)).declare(SETTING)
     epsilon0 = rounds_in(declared.events[1]).epsilon
     scales = {draw.name: draw.scale for draw in declared.draws}
     assert scales["level"] == pytest.approx(2 * 0.1 / epsilon0)
@@ -81,7 +81,7 @@ def test_a_test_has_the_noise_of_above_threshold():
 
 def test_no_record_set_aside_moves_a_utility_beyond_one():
     """Of the records set aside as many as there are may be right; what they are divided by is public, and may be fewer."""
-    found_by, told = search_of(ProposeTest(parts=2, candidates=1)), []
+    found_by, told = searcher_of(ProposeTest(parts=2, candidates=1)), []
     meter = Meter(
         found_by.declare(SETTING).draws, SecretNoise(bytes(32), Job("toy", "private_search"), "", "0")
     )

@@ -34,7 +34,7 @@ from dpladder.search.dp_hypo import run as dp_hypo
 from dpladder.search.dp_hypo.run import CELLS
 from dpladder.search.koskela_kulkarni import run as koskela_kulkarni
 from dpladder.search.ladder import Climbed, LadderSearcher
-from dpladder.search.methods import search_of
+from dpladder.search.methods import searcher_of
 from dpladder.search.naive_composition import run as naive_composition
 from dpladder.search.prices import price
 from dpladder.search.propose_test.run import Searcher as DoublingTests
@@ -145,19 +145,19 @@ def attack(method, **how):
 @pytest.mark.parametrize("order", [up, down, folded])
 @pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
 def test_the_best_of_a_random_number_of_runs(law, order):
-    assert attack(search_of(PapernotSteinke(law=law, padded=False)), order=order) < 6
+    assert attack(searcher_of(PapernotSteinke(law=law, padded=False)), order=order) < 6
 
 
 def test_a_fixed_number_of_runs_is_caught(monkeypatch):
     monkeypatch.setattr(selection, "number", lambda uniform, runs, limit: 30)
-    assert attack(search_of(PapernotSteinke(mean=30.0, padded=False)), number=25_000) > 6
+    assert attack(searcher_of(PapernotSteinke(mean=30.0, padded=False)), number=25_000) > 6
 
 
 def test_a_bound_without_the_weight_of_ranks_is_caught(monkeypatch):
     forget()
     with monkeypatch.context() as planted:
         planted.setattr(selection, "rank_loss", lambda mu, runs, lean=None: 0.0)
-        assert attack(search_of(PapernotSteinke(mean=40.0, law="poisson", padded=False)), number=4_000) > 6
+        assert attack(searcher_of(PapernotSteinke(mean=40.0, law="poisson", padded=False)), number=4_000) > 6
 
 
 def eager(cells, answers, chance, scale):
@@ -171,13 +171,13 @@ def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
     proposals = {side: dp_hypo.proposal(side * np.linspace(-8, 8, CELLS), lean) for side in (1, -1)}
     monkeypatch.setattr(dp_hypo, "beliefs", eager)
     monkeypatch.setattr(dp_hypo, "proposal", lambda side, _: proposals[side])
-    assert attack(search_of(DpHypo(padded=False)), order=order) < 6
+    assert attack(searcher_of(DpHypo(padded=False)), order=order) < 6
 
 
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize("order", [up, across, folded])
 def test_tuning_on_a_subset(apart, order):
-    assert attack(search_of(KoskelaKulkarni(share=0.5, apart=apart, padded=False)), order=order) < 6
+    assert attack(searcher_of(KoskelaKulkarni(share=0.5, apart=apart, padded=False)), order=order) < 6
 
 
 def test_a_final_training_that_is_not_paid_for_is_caught(monkeypatch):
@@ -185,7 +185,7 @@ def test_a_final_training_that_is_not_paid_for_is_caught(monkeypatch):
     [honest] = price(rarely, EPSILON, DELTA, "add_remove")
     dear = Counted(replace(honest.event, final=Gaussian(1 / (2 * SETTING.mu))))
     monkeypatch.setattr(koskela_kulkarni, "events_of", lambda *_: (dear,))
-    assert attack(search_of(rarely)) > 6
+    assert attack(searcher_of(rarely)) > 6
 
 
 def favourite(ask, present):
@@ -194,23 +194,23 @@ def favourite(ask, present):
 
 
 def test_rounds_of_propose_and_test():
-    assert attack(search_of(ProposeTest(parts=2, candidates=2)), score=favourite) < 6
+    assert attack(searcher_of(ProposeTest(parts=2, candidates=2)), score=favourite) < 6
 
 
 def test_utilities_without_enough_noise_are_caught(monkeypatch):
     monkeypatch.setattr(DoublingTests, "_sensitivity", lambda self, setting: 1e-3)
-    assert attack(search_of(ProposeTest(parts=2, candidates=2)), score=favourite) > 6
+    assert attack(searcher_of(ProposeTest(parts=2, candidates=2)), score=favourite) > 6
 
 
 @pytest.mark.parametrize("order", [up, down])
 def test_the_best_of_runs_that_were_all_paid_for(order):
-    assert attack(search_of(NaiveComposition(runs=5)), order=order) < 6
+    assert attack(searcher_of(NaiveComposition(runs=5)), order=order) < 6
 
 
 def test_losers_that_are_not_paid_for_are_caught(monkeypatch):
     whole = Counted(Gaussian(1 / SETTING.mu), 5)
     monkeypatch.setattr(naive_composition, "events_of", lambda *_: (whole,))
-    assert attack(search_of(NaiveComposition(runs=5))) > 6
+    assert attack(searcher_of(NaiveComposition(runs=5))) > 6
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dpladder.config.model import Fit
 from dpladder.config.search_sections import DpHypo, KoskelaKulkarni, LiuTalwar, PapernotSteinke
 from dpladder.search.asking import Searcher, Setting
 from dpladder.search.ladder import LadderSearcher
-from dpladder.search.methods import search_of
+from dpladder.search.methods import searcher_of
 
 HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
 PUBLISHED = ((0.1, 3), (0.2, 3))
@@ -19,16 +19,16 @@ LINE = Fit(using="best", against="epsilon")
 
 # Nothing is secret in public data, so none is padded.
 METHODS: dict[str, Searcher] = {
-    "random_search": search_of(search_sections.RandomSearch()),
-    "random_search_uniform": search_of(search_sections.RandomSearch(law="uniform")),
-    "naive_composition": search_of(search_sections.NaiveComposition()),
-    "papernot_steinke": search_of(PapernotSteinke(padded=False)),
-    "papernot_steinke_poisson": search_of(PapernotSteinke(law="poisson", padded=False)),
-    "liu_talwar": search_of(LiuTalwar(padded=False)),
-    "koskela_kulkarni": search_of(KoskelaKulkarni(padded=False)),
-    "koskela_kulkarni_all": search_of(KoskelaKulkarni(apart=False, padded=False)),
-    "dp_hypo": search_of(DpHypo(padded=False)),
-    "propose_test": search_of(search_sections.ProposeTest()),
+    "random_search": searcher_of(search_sections.RandomSearch()),
+    "random_search_uniform": searcher_of(search_sections.RandomSearch(law="uniform")),
+    "naive_composition": searcher_of(search_sections.NaiveComposition()),
+    "papernot_steinke": searcher_of(PapernotSteinke(padded=False)),
+    "papernot_steinke_poisson": searcher_of(PapernotSteinke(law="poisson", padded=False)),
+    "liu_talwar": searcher_of(LiuTalwar(padded=False)),
+    "koskela_kulkarni": searcher_of(KoskelaKulkarni(padded=False)),
+    "koskela_kulkarni_all": searcher_of(KoskelaKulkarni(apart=False, padded=False)),
+    "dp_hypo": searcher_of(DpHypo(padded=False)),
+    "propose_test": searcher_of(search_sections.ProposeTest()),
     "linear_scaling_line": LadderSearcher(PUBLISHED, LINE),
     "linear_scaling_binary": LadderSearcher(PUBLISHED, LINE),
     "four_decades": LadderSearcher(PUBLISHED, Fit(against="epsilon")),

@@ -17,7 +17,7 @@ from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.search.asking import Answer, Ask, Found, Setting, alone
 from dpladder.search.bench import Bench, NamedAsk, answers
-from dpladder.search.methods import search_of
+from dpladder.search.methods import searcher_of
 from dpladder.search.space import hyper_of
 from dpladder.search.training import chosen
 
@@ -37,7 +37,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
     ]
     learner = task.reads.learner
     setting = Setting(task.reads.target, search, constants, task.reads.select.share, events, learner)
-    found_by = search_of(task.reads.hpo)
+    found_by = searcher_of(task.reads.hpo)
     declared = found_by.declare(setting)
 
     def produce(meter: Meter, folder: Path) -> None:

@@ -11,7 +11,7 @@ from dpladder.config.search_sections import PrivateSearch
 from dpladder.search.asking import Searcher
 
 
-def search_of(section: PrivateSearch) -> Searcher:
+def searcher_of(section: PrivateSearch) -> Searcher:
     """The search that a section of the config describes."""
     found: Searcher = import_module(f"dpladder.search.{section.name}.run").Searcher(section)
     return found
