@@ -60,11 +60,11 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
         mean = noised_mean(np.asarray(train.features), train.labels, length, n0, meter, exact=True)
     seen = Map(mean, length if part else None, length, Features().constant, exact=True)
     constants = replace(arena.constants, dimension=seen.width(width), length=length)
-    parts = {
-        name: replace(data, features=seen(data.features))
-        for name, data in (("train", train), ("test", arena.test))
-    }
-    return replace(arena, constants=constants, **parts)
+
+    def own(data: Data) -> Data:
+        return replace(data, features=seen(data.features))
+
+    return replace(arena, train=own(train), test=own(arena.test), constants=constants)
 
 
 def centred(name: str, centre: str) -> bool:
@@ -119,7 +119,7 @@ def extract(name: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     if name == "digits":
         features = Features(model="none")
     network = encoder(features, source, threads=2)
-    records = [network.load(source.read(index)) for index in range(len(source.labels))]
+    records = [network.load(source.read(index), 0) for index in range(len(source.labels))]
     rows = np.stack(records) if name == "digits" else encoded(network, records)
     return rows.astype(np.float32), np.asarray(source.labels, dtype=np.int64)
 
@@ -141,7 +141,7 @@ def clothes(count: int = 24_000) -> tuple[NDArray[np.float32], NDArray[np.int64]
     labels = pixels("train-labels-idx1-ubyte.gz", 8)[:count].astype(np.int64)
     network = encoder(Features(image_size=96, batch_size=50), open_source("mnist5k"), threads=2)
     rows = [
-        encoded(network, [network.load(image) for image in images[start : start + 1000]])
+        encoded(network, [network.load(image, 0) for image in images[start : start + 1000]])
         for start in range(0, count, 1000)
     ]
     return np.concatenate(rows).astype(np.float32), labels

@@ -89,7 +89,7 @@ def ours_on(images: list[Any], threads: int) -> Any:
     batches = [range(start, start + size) for start in range(0, len(images) - size + 1, size)]
 
     def load(batch: range) -> NDArray[Any]:
-        return np.stack([network.load(images[index]) for index in batch])
+        return np.stack([network.load(images[index], 0) for index in batch])
 
     def work() -> NDArray[Any]:
         return np.concatenate(list(network.encode(in_order(load, batches, threads))))
@@ -170,7 +170,7 @@ def large(folder: Path, rows: int = 1_281_167, width: int = 1280) -> None:
             yield block[: rows - start]
 
     path, key = folder / "large.h5", KEYS.cache
-    arrays = {
+    arrays: dict[str, NDArray[Any] | sealed.Blocks] = {
         "features": sealed.Blocks((rows, width), np.float16, pieces()),
         "labels": np.zeros(rows, np.int64),
         "record_ids": np.zeros((rows, 16), np.uint8),

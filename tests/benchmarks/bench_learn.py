@@ -106,7 +106,8 @@ def opacus_hooks(x: torch.Tensor, y: torch.Tensor, size: int = 2500) -> None:
     )
     for start in range(0, len(x), size):
         optimizer.signal_skip_step(start + size < len(x))
-        cross_entropy(model(x[start : start + size]), y[start : start + size], reduction="sum").backward()
+        loss = cross_entropy(model(x[start : start + size]), y[start : start + size], reduction="sum")
+        torch.autograd.backward(loss)
         optimizer.step()
         optimizer.zero_grad()
 

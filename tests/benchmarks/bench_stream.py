@@ -60,6 +60,7 @@ class Watched(Meter):
 
 def forget(features: np.memmap, file: int) -> None:
     """Out of this process, then out of the page cache."""
+    assert isinstance(features.base, mmap.mmap)
     features.base.madvise(mmap.MADV_DONTNEED)
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 

@@ -54,7 +54,7 @@ def main() -> None:
         setting = Setting(left, expecting(Search(), Descent(), taken), arena.constants, centred=taken)
         ablated = asked.ablations and epsilon == ABLATED
         own, varied = compare(arena, setting, Descent(), asked.repeats, asked.methods, ablated)
-        rows += [row | {"epsilon": epsilon} for row in own]
+        rows += [{**row, "epsilon": epsilon} for row in own]
         for name, lines in (("hpo", rows), ("ablations", varied)):
             if lines:
                 path = asked.out / name

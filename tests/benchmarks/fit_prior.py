@@ -55,8 +55,8 @@ def main() -> None:
     parser.add_argument("--learner", default="dp_gd")
     asked = parser.parse_args()
     found = {surface.name: hump(surface) for surface in surfaces(asked.surfaces)}
-    for name, own in found.items():
-        print(f"{name:24} {math.exp(own.place):.2f}, {own.height:.3f} high")
+    for name, one in found.items():
+        print(f"{name:24} {math.exp(one.place):.2f}, {one.height:.3f} high")
     for centred in (True, False):
         own = [one for name, one in found.items() if name.endswith(" none") != centred]
         write(asked.learner, centred, *fitted(own))

@@ -44,9 +44,9 @@ def main() -> None:
             event = SubsetSelect(SHARE, tuning, RUN, apart, booking.delta0_of(DELTA, 1000))
             curve = subset.curve(event)
             alone = float(curve.epsilons[np.argmax(curve.deltas <= DELTA)])
-            booked = booking.epsilon(booking.price(event, "add_remove"), DELTA)
+            together = booking.epsilon(booking.price(event, "add_remove"), DELTA)
             where = "apart" if apart else "on everything"
-            print(f"| the same on a subset, {law}, {where} | | {booked:.3f} | {alone:.3f} |")
+            print(f"| the same on a subset, {law}, {where} | | {together:.3f} | {alone:.3f} |")
     gaps()
 
 
