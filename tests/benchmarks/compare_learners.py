@@ -32,6 +32,7 @@ FIRST_ORDER = (
     "d_adaptation",
     "hyfree_dp",
     "one_step",
+    "dp_prototypes",
     "dp_zo",
 )
 SECOND_ORDER = ("dp_fc", "dp_ls", "dp_newton")

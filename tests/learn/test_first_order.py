@@ -26,7 +26,7 @@ from dpladder.config.learner_sections import (
 from dpladder.config.model import Resources
 from dpladder.learn.descent import SLACK
 from dpladder.learn.dp_zo.train import directions
-from dpladder.learn.hyfree_dp.cost import Split, events, split
+from dpladder.learn.hyfree_dp.cost import Multipliers, events, split
 from dpladder.learn.hyfree_dp.train import (
     FACTOR,
     FIRST,
@@ -366,7 +366,7 @@ def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_
     def epsilon(parts):
         return loss_distribution(parts, "add_remove").get_epsilon_for_delta(1e-5)
 
-    found = Split(gradient=0.4705636, loss=1.3507518, steps=750, looks=150)
+    found = Multipliers(gradient=0.4705636, loss=1.3507518, steps=750, looks=150)
     (looking, blind) = events(found, 0.004)
     assert (looking.count, blind.count) == (150, 600)
     assert mu(looking.event.event) == pytest.approx(math.hypot(1 / found.gradient, math.sqrt(3) / found.loss))
@@ -412,7 +412,7 @@ def test_the_losses_noise_covers_all_records_of_a_unit():
     constants = constants_of(cap=3)
     noise = hyfree_dp.declare(HyperparameterFree(), HYPER, constants).draws[1].scale
     found = split(HyperparameterFree(), HYPER)
-    data, unit = records(), [Split(1.0, 1.0, 1, 1)]
+    data, unit = records(), [Multipliers(1.0, 1.0, 1, 1)]
     sums = []
     for count in (54, 57):  # without a unit of three records, and with it
         held = load(Data(data.features[:count], data.labels[:count]), constants, CPU, chunk=8, memory_mb=1)
@@ -530,7 +530,7 @@ def test_no_record_weighs_more_than_its_bound(values, label, weights, bound, cap
         heads,
         torch.full_like(heads, 0.1),
         torch.tensor([bound]).double(),
-        [Split(1.0, 1.0, 1, 1)],
+        [Multipliers(1.0, 1.0, 1, 1)],
         [Silent()],
     )
     assert ((seen >= 0) & (seen <= bound)).all()

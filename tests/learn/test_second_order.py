@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from support import SmoothMeter, Unrounded
 
-from dpladder.config.learner_sections import Covariance, FeatureCovariance, LeastSquares, Newton, Statistics
+from dpladder.config.learner_sections import (
+    Covariance,
+    FeatureCovariance,
+    LeastSquares,
+    Newton,
+    Prototypes,
+    Statistics,
+)
 from dpladder.config.model import Resources
 from dpladder.learn.dp_ls import statistics
 from dpladder.learn.dp_ls.train import release_sums
@@ -29,12 +36,13 @@ from dpladder.privacy.release.meter import Meter
 dp_fc = method("dp_fc")
 dp_ls = method("dp_ls")
 dp_newton = method("dp_newton")
+dp_prototypes = method("dp_prototypes")
 
 ONE = Resources(threads=1)
 CLASSES, DIMENSION, COUNT = 3, 6, 240
 CONSTANTS = Constants(n0=200, classes=CLASSES, dimension=DIMENSION)
 MU = gdp.mu(1.0, 1e-5)
-MODULES = {"dp_ls": dp_ls, "dp_fc": dp_fc, "dp_newton": dp_newton}
+MODULES = {"dp_ls": dp_ls, "dp_fc": dp_fc, "dp_newton": dp_newton, "dp_prototypes": dp_prototypes}
 LEARNERS = {
     "dp_ls": LeastSquares(),
     "dp_ls shared": LeastSquares(covariance=Covariance(epsilon=1.0)),
@@ -42,6 +50,7 @@ LEARNERS = {
     "dp_fc shared": FeatureCovariance(covariance=Covariance(epsilon=1.0)),
     "dp_newton softmax": Newton(),
     "dp_newton sigmoid": Newton(link="sigmoid"),
+    "dp_prototypes": Prototypes(),
 }
 
 
@@ -111,6 +120,24 @@ def sums_of(learner, data, constants=CONSTANTS, hyper=None):
 
     fitted(learner, hyper, data, constants, watched)
     return np.concatenate(seen)
+
+
+# --- prototypes ----------------------------------------------------------------------------------------------------
+
+
+def test_prototypes_point_where_class_means_of_records_in_the_ball_do():
+    data, weights = records(), fitted(Prototypes(radius=2.0), Hyper(1.0, 1, MU))
+    lengths = np.linalg.norm(data.features, axis=1, keepdims=True)
+    inside = data.features * np.minimum(1.0, 2.0 / lengths)
+    means = np.stack([inside[data.labels == label].mean(axis=0) for label in range(CLASSES)])
+    assert weights == pytest.approx(means / np.linalg.norm(means, axis=1, keepdims=True), abs=1e-3)
+
+
+def test_a_small_class_keeps_its_prototype_beside_large_ones():
+    data = records(2000)
+    few = replace(data, labels=np.where((data.labels == 0) & (np.arange(2000) > 90), -1, data.labels))
+    one, other = (fitted(Prototypes(), Hyper(1.0, 1, MU), each)[0] for each in (data, few))
+    assert one @ other > 0.9
 
 
 # --- what it costs ------------------------------------------------------------------------------------------------

@@ -250,6 +250,17 @@ class OneStep(Section):
     bias: bool = Field(False, description="append a constant feature")
 
 
+class Prototypes(Section):
+    """A noised mean of each class; the nearest by angle wins. One release, nothing to search, and small classes count as much
+    as large ones (as Wahdany et al.'s DPPL, with plain means)."""
+
+    searches: ClassVar[Searched] = None
+    steps: ClassVar[int] = 1
+    eta: ClassVar[float] = 1.0
+    name: Literal["dp_prototypes"] = "dp_prototypes"
+    radius: Radius = 1.0
+
+
 class StepSizeFree(Descending):
     """Gradient descent on a linear head whose step sizes grow with what the released gradients show (Prodigy,
     D-Adaptation)."""
@@ -276,6 +287,7 @@ Learner = Annotated[
     | HyperparameterFree
     | ZerothOrder
     | OneStep
+    | Prototypes
     | StepSizeFree,
     Field(discriminator="name"),
 ]

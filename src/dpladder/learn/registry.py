@@ -24,6 +24,7 @@ LEARNERS = (
     "dp_adam_wosm",
     "dp_prodigy",
     "one_step",
+    "dp_prototypes",
     "hyfree_dp",
     "dp_zo",
     "dp_ls",

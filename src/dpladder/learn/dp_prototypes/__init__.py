@@ -1,0 +1,1 @@
+"""A noised mean of each class."""
