@@ -113,6 +113,13 @@ MUTANTS = (
         attack("estimate_statistics"),
     ),
     Mutant(
+        "prototypes move as if contributions were never opposite",
+        "learn/dp_prototypes/cost.py",
+        "constants.moves(learner.radius)",
+        "constants.moves_apart(learner.radius)",
+        ("learn/test_second_order.py::test_a_neighbour_moves_all_sums_together_by_mu_at_most",),
+    ),
+    Mutant(
         "the released score forgets its sensitivity",
         "learn/score.py",
         'gaussian("score", sigma, constants.moves_count())',
