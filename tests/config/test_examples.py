@@ -54,7 +54,7 @@ def test_the_demo_and_every_example_can_be_afforded(path, tmp_path, monkeypatch)
 
 
 def test_the_examples_cover_what_the_documentation_promises():
-    promised = {"cifar10", "cifar100", "learners", "own_images", "own_matrix", "research", "slurm"}
+    promised = {"cifar10", "cifar100", "learners", "own_images", "own_matrix", "paper", "research", "slurm"}
     assert promised <= {path.stem for path in EXAMPLES}
 
 
