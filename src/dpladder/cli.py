@@ -166,7 +166,7 @@ def _plan(given: argparse.Namespace) -> int:
         project = opened(configs)
     states = known_states(project)
     try:
-        document = plan_document(make_plan(assign(project, states), states), states, project.choices)
+        document = plan_document(make_plan(assign(project, states), states), states, project)
     except Refused as refused:
         if given.json:
             print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))

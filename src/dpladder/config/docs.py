@@ -112,7 +112,7 @@ def reference() -> str:
         f"Generated from `src/dpladder/config/` by `{COMMAND}`. Unknown keys are errors. Every value is public:",
         "choose it before you look at the data, or derive it from releases.",
         "",
-        "`experiments:` maps names to overrides of any key below except `mode` and `paths`; experiments share caches and",
+        "`experiments:` maps names to overrides of any key below except `mode`, `paths` and `deployment`; experiments share caches and",
         "ledger, and the base itself is called `main`. Ready-made files are in `config/examples/`.",
         "",
         "| key | allowed | default | meaning |",

@@ -25,7 +25,12 @@ BASE = "main"
 RESERVED_NAMES = (BASE, "benchmarks", "data", "figures", "logs", "privacy", "report", "results", "tables")
 LONGEST_NAME = 64
 NAMED = {"learner": DEFAULT, "hpo": "ladder"}  # sections of several kinds, and the kind without a name
-PROJECT_KEYS = ("mode", "paths", "experiments")  # one for the whole project: no experiment overrides them
+PROJECT_KEYS = (
+    "mode",
+    "paths",
+    "deployment",
+    "experiments",
+)  # one for the whole project: no experiment overrides them
 STAND_IN = {  # for required keys that are wrong, so that the others can be checked; never part of a config
     "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},
     "privacy": {"epsilon": 1.0, "delta": 0.5},

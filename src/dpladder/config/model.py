@@ -381,6 +381,36 @@ class Paths(Section):
     )
 
 
+Words = Annotated[str, Field(min_length=1)]
+
+
+class Deployment(Section):
+    """What only people know of what is published, for the statement and for `dpladder register`. Nothing is computed from it."""
+
+    name: Words = Field(description="what the published model is called")
+    curators: Annotated[tuple[Words, ...], Field(min_length=1)] = Field(
+        description="who publishes it: organisations"
+    )
+    authors: Annotated[tuple[Words, ...], Field(min_length=1)] = Field(
+        description="who fills this in, and answers questions about it"
+    )
+    use: Words = Field(description="what it is meant for, and what not")
+    data: Words = Field(
+        description="what the private data is: about whom, from where, collected when and why"
+    )
+    region: Words = Field(description="the region that the data describes, or whose law applies")
+    sector: Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"] = Field(
+        description="the field that it belongs to, by the registry's list"
+    )
+    access: Words = Field(
+        description="who may read the private data and DPLADDER_HOME, and what keeps everybody else out"
+    )
+    published: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = Field(
+        None, description="day of first publication, in quotes: 'YYYY-MM-DD'; empty: the statement's day"
+    )
+    dynamic: bool = Field(False, description="true: new data comes in over time")
+
+
 class Config(Section):
     """One experiment, fully resolved."""
 
@@ -406,3 +436,4 @@ class Config(Section):
     research: Research = Field(default_factory=Research, description=Research.__doc__)
     resources: Resources = Field(default_factory=Resources, description=Resources.__doc__)
     paths: Paths = Field(default_factory=Paths, description=Paths.__doc__)
+    deployment: Deployment | None = Field(None, description=Deployment.__doc__)

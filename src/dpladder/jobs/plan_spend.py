@@ -12,5 +12,5 @@ from dpladder.privacy.statement.documents import PlanDocument
 
 def plan_spend(task: Task[PlanDocument]) -> None:
     write_json(task.output["plan"], asdict(task.reads))
-    task.output["table"].write_text(f"# PlanDocument\n\n```\n{plan_table(task.reads)}\n```\n", "utf-8")
+    task.output["table"].write_text(f"# Plan\n\n```\n{plan_table(task.reads)}\n```\n", "utf-8")
     write_record(task, free="computed from the config alone")

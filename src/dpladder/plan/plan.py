@@ -66,12 +66,14 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Plan:
-    """`superseded`: what earlier versions of this DAG's jobs spent, which nobody can take back."""
+    """`superseded`: what earlier versions of this DAG's jobs spent, which nobody can take back. `config`: a digest of all that
+    the jobs read of the config, whatever their code."""
 
     items: dict[Job, Item]
     artifacts: tuple[Artifact, ...]
     terms: dict[str, Terms]
     superseded: tuple[Spend, ...]
+    config: str
 
     def of(self, jobs: Iterable[Job]) -> tuple[Spend, ...]:
         return tuple(spend for job in jobs for spend in self.items[job].spends)
@@ -131,7 +133,8 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     for lineage, state in states.items():
         if state.terms is not None:
             check_terms(state.terms, terms[lineage])
-    statics = _statics(project)
+    asked = _asked(project)
+    statics = {job: dag.static(config, job.rule, dict(job.wildcards)) for job, config in asked.items()}
     finished, superseded = _history(states, statics, project)
     items: dict[Job, Item] = {}
     artifacts = []
@@ -145,7 +148,10 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
             items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
             artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, stands_on))
-    return Plan(items, tuple(artifacts), terms, superseded)
+    read = [
+        (name_of(job), dag.identity(config, job.rule, dict(job.wildcards))) for job, config in asked.items()
+    ]
+    return Plan(items, tuple(artifacts), terms, superseded, dag.digest(dict(read)))
 
 
 @contextlib.contextmanager
@@ -257,15 +263,15 @@ def _parallel(config: Config) -> bool:
     return config.dataset.split.rule == "hash" and config.privacy.relation == "add_remove"
 
 
-def _statics(project: Project) -> dict[Job, str]:
-    """Every private job of the DAG, with the digest of all that is known about it before data is read."""
-    statics: dict[Job, str] = {}
+def _asked(project: Project) -> dict[Job, Config]:
+    """Every private job of the DAG, with the config that it follows."""
+    asked: dict[Job, Config] = {}
     for name, config in project.experiments.items():
         alone = [*_ladder(project, name, config)]
         for target in stages.targets(config):
             alone += _final_jobs(project, name, config, target)
-        statics |= {job: dag.static(config, job.rule, dict(job.wildcards)) for job in alone}
-    return statics
+        asked |= dict.fromkeys(alone, config)
+    return asked
 
 
 def _history(

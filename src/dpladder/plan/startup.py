@@ -112,7 +112,7 @@ def _parse(workflow: Any) -> Parsed:
         anchors.check(open_home(create=False), stood, states)
     project = assign(project, states)
     plan = make_plan(project, states)
-    document = plan_document(plan, states, project.choices)
+    document = plan_document(plan, states, project)
     if workflow.is_main_process:
         print(plan_table(document), file=sys.stderr)
         _refuse(plan, states, project, document)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+from dpladder.config import Project
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.plan.stages import target_name
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of
@@ -24,9 +25,12 @@ from dpladder.privacy.statement.documents import (
 
 
 def plan_document(
-    plan: Plan, states: Mapping[str, State], choices: Mapping[str, str] | None = None
+    plan: Plan,
+    states: Mapping[str, State],
+    project: Project | None = None,
 ) -> PlanDocument:
-    """What `dpladder plan --json` puts out."""
+    """What `dpladder plan --json` puts out. `project`: for what a config says beside its prices."""
+    told = None if project is None else project.main.deployment
     lineages = {lineage: _lineage(plan, lineage) for lineage in plan.terms}
     lifetimes = {lineage: _lifetime(plan, lineage, states.get(lineage, State())) for lineage in plan.terms}
     problems = over_target(plan) + [
@@ -45,7 +49,9 @@ def plan_document(
         mu=figures.mu,
         target_epsilon=max(a.target for a in plan.artifacts if a.lineage == main.lineage),
         lifetime_epsilon=terms.lifetime_epsilon,
-        choices=dict(choices or {}),
+        config=plan.config,
+        deployment=None if told is None else told.model_dump(mode="json"),
+        choices={} if project is None else dict(project.choices),
         artifacts=tuple(_model(plan, artifact) for artifact in plan.artifacts),
         datasets=lineages,
         spends=tuple(

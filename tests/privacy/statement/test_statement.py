@@ -25,8 +25,8 @@ from dpladder.privacy.ledger.book import Item, confirm, finish, head, load, open
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.build import build, seal
 from dpladder.privacy.statement.check import check
-from dpladder.privacy.statement.documents import Statement
-from dpladder.privacy.statement.page import page
+from dpladder.privacy.statement.documents import Cost, Origin, SealedStatement
+from dpladder.privacy.statement.page import found_at_most, page
 from dpladder.privacy.statement.records import file_digest, record_of
 
 CHANGES: dict[str, Any] = {"final": {"targets": [0.5, 1.0]}}
@@ -39,7 +39,7 @@ class Finished:
         self.folder, self.results = folder, folder / "results"
         self.home = open_home(folder / "home")
         self.plan = make_plan(resolve(overlay(DEMO, changes)), {})
-        self.document = plan_document(self.plan, {})
+        self.document = plan_document(self.plan, {}, resolve(overlay(DEMO, changes)))
         self.ledger = open_ledger(self.home, self.plan.terms["mnist5k"])
         self.finish()
         self.write(
@@ -78,7 +78,7 @@ class Finished:
             {path: file_digest(self.folder / path) for path in self.records},
             {"mnist5k": load(self.ledger)},
             [head(self.ledger)],
-            {"dpladder": "0.1.0"},
+            Origin("2026-11-22", "0" * 40, {"dpladder": "0.1.0"}),
         )
         sealed = seal(asdict(statement), subkey(self.home, "ledger"))
         self.write("results/privacy.json", sealed)
@@ -95,7 +95,7 @@ def run(tmp_path: Path) -> Finished:
 
 
 def page_of(run: Finished) -> str:
-    return page(restored(Statement, run.state()))
+    return page(restored(SealedStatement, run.state()))
 
 
 def test_a_finished_run_is_stated_and_verified(run: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +115,81 @@ def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
     assert lines[2].startswith(
         "**Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-diff"
     )
+
+
+DEPLOYED = {
+    "name": "Retina",
+    "curators": ["A hospital"],
+    "authors": ["Its officer"],
+    "use": "Triage | never diagnosis",
+    "data": "Photographs of eyes, taken in 2024",
+    "region": "Denmark",
+    "sector": "Healthcare",
+    "access": "two people",
+}
+
+
+def test_the_page_can_be_filed(tmp_path: Path) -> None:
+    """Plain words, day, data, config, commit, id and seal: what an officer needs to find the run again."""
+    run = Finished(tmp_path, CHANGES | {"deployment": DEPLOYED})
+    sealed, text = run.state(), page_of(run)
+    for words in (
+        sealed["id"],
+        sealed["seal"],
+        run.document.config,
+        "0" * 40,
+        "2026-11-22",
+        DEPLOYED["data"],
+    ):
+        assert words in text
+    assert "Triage \\| never diagnosis" in text  # no cell of a table ends early
+    assert text.index("## In plain words") < text.index("## Figures") < text.index("## What this rests on")
+
+
+def test_a_config_has_one_digest_whatever_else_it_says(tmp_path: Path) -> None:
+    def digest(changes: dict[str, Any]) -> str:
+        project = resolve(overlay(DEMO, changes))
+        return plan_document(make_plan(project, {}), {}, project).config
+
+    assert digest({}) == digest({"deployment": DEPLOYED}) == digest({"resources": {"threads": 7}})
+    assert digest({}) != digest({"learner": {"clip": 2.0}})
+
+
+def test_mu_stands_beside_every_epsilon(run: Finished) -> None:
+    rows = [line for line in page_of(run).splitlines() if line.startswith("|") and "epsilon" in line]
+    assert len(rows) == 3
+    assert all("mu" in row.replace("mu^2", "") for row in rows)
+    mu = run.state()["datasets"]["mnist5k"]["mu"]
+    assert f"(mu = {up(mu, 6)})" in page_of(run)
+
+
+@pytest.mark.parametrize(("unit", "warned"), [({"by": "record"}, True), ({"by": "user", "cap": 3}, False)])
+def test_a_person_with_several_records_is_told_whose_figures_are_theirs(
+    tmp_path: Path, unit: dict[str, Any], warned: bool
+) -> None:
+    text = page_of(Finished(tmp_path, {"dataset": {"unit": unit}}))
+    assert ("A person with several records" in text) == warned
+    assert ("for a person with that many records" in text) == warned
+
+
+@pytest.mark.parametrize(
+    ("bound", "wanted"),
+    [
+        (Cost(1.0, None), "13.6 %"),  # e * 0.05, rounded up
+        (Cost(8.0, None), "100.0 %"),
+        (Cost(8.0, 1.0), "26.0 %"),  # Phi(-1.6449 + 1) = 0.2595
+        (Cost(0.0, 0.0), "5.1 %"),  # delta rounded up
+    ],
+)
+def test_what_an_attack_finds_is_bounded(bound: Cost, wanted: str) -> None:
+    assert found_at_most(bound, 1e-5) == wanted
+
+
+def test_without_a_guarantee_nobody_is_promised_a_figure(tmp_path: Path) -> None:
+    run = Finished(tmp_path, UNLIMITED)
+    assert "of those who are" in page_of(run)
+    run.run_again(UNLIMITED | {"experiments": {"try": {"learner": {"momentum": 0.1}}}})
+    assert "of those who are" not in page_of(run)
 
 
 STEERED = {"experiments": {f"try-{n}": {"learner": {"momentum": n / 10}} for n in (1, 2, 3)}}

@@ -17,10 +17,11 @@ from typing import Any
 from dpladder.errors import Refused
 from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, Spend, counts_for, from_json, to_json
-from dpladder.privacy.ledger.book import Anchor, Held, State, ever, name
+from dpladder.privacy.ledger.book import Anchor, Held, State, Terms, caps, ever, name
 from dpladder.privacy.statement.documents import (
     Cost,
     Costs,
+    Origin,
     Outside,
     PlanDocument,
     Promise,
@@ -40,7 +41,7 @@ def build(
     digests: Mapping[str, str],
     states: Mapping[str, State],
     anchors: Iterable[Anchor],
-    versions: Mapping[str, str],
+    origin: Origin,
 ) -> Statement:
     """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell one story."""
     recorded = {job_of(record): spends_of(record) for record in records.values() if "spends" in record}
@@ -53,7 +54,9 @@ def build(
             anchor.lineage: _stated(plan, anchor, states[anchor.lineage], recorded) for anchor in anchors
         },
         records=dict(sorted(digests.items())),
-        versions=dict(versions),
+        origin=origin,
+        config=plan.config,
+        deployment=plan.deployment,
     )
 
 
@@ -93,6 +96,7 @@ def _stated(
         cap=terms.cap,
         confirmed=state.confirmed,
         lifetime_epsilon=terms.lifetime_epsilon,
+        lifetime_mu=_limit_mu(terms),
         lifetime_spent=ever(terms, state.charged()).epsilon,
         planned=not released_before(lines, [*lines, *beside]),
         artifacts=models_of(promises, lines, beside, terms.delta),
@@ -102,6 +106,11 @@ def _stated(
         spends=tuple(lines),
         ledger=anchor,
     )
+
+
+def _limit_mu(terms: Terms) -> float | None:
+    most = caps(terms)
+    return most.mu if terms.lifetime_epsilon is not None and most.plain else None
 
 
 def _agree(recorded: Mapping[Job, tuple[Spend, ...]], current: Mapping[Job, Held], lineage: str) -> None:

@@ -77,8 +77,9 @@ class PlannedLifetime:
 
 @dataclass(frozen=True)
 class PlanDocument:
-    """What a config will spend. The figures on top are the first lineage's. What hangs on the ledger, `feasible`, `problems`
-    and `lifetimes`, is left at its default in results/plan.json, because it changes while the plan is carried out."""
+    """What a config will spend. The figures on top are the first lineage's. `config`: a digest of all that private jobs read
+    of the config. `deployment`: its section of that name. What hangs on the ledger, `feasible`, `problems` and `lifetimes`, is
+    left at its default in results/plan.json, because it changes while the plan is carried out."""
 
     mode: Mode
     relation: Relation
@@ -87,6 +88,8 @@ class PlanDocument:
     mu: float | None
     target_epsilon: float
     lifetime_epsilon: float | None
+    config: str
+    deployment: dict[str, Any] | None
     choices: dict[str, str]
     artifacts: tuple[PlannedModel, ...]
     datasets: dict[str, PlannedLineage]
@@ -145,13 +148,15 @@ class Costs(Cost):
 
 @dataclass(frozen=True)
 class Stated(Costs):
-    """One lineage. `planned`: whether all of it was planned before its first release. `confirmed`: whether the operator said
-    that it is about other people than the lineages before it."""
+    """One lineage. `lifetime_mu`: the limit as a Gaussian's, null where private selections may be charged beside it.
+    `planned`: whether all of it was planned before its first release. `confirmed`: whether the operator said that it is about
+    other people than the lineages before it."""
 
     unit: str
     cap: int
     confirmed: bool
     lifetime_epsilon: float | None
+    lifetime_mu: float | None
     lifetime_spent: float
     planned: bool
     artifacts: dict[str, StatedModel]
@@ -161,8 +166,18 @@ class Stated(Costs):
 
 
 @dataclass(frozen=True)
+class Origin:
+    """`date`: the day in UTC. `commit`: of the clone, null outside one."""
+
+    date: str
+    commit: str | None
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Statement:
-    """What a finished DAG guarantees. `records`: each rule's privacy record by its digest."""
+    """What a finished DAG guarantees. `origin`: when it was composed, and by what. `config`: the plan's digest of it.
+    `records`: each rule's privacy record by its digest."""
 
     mode: Mode
     relation: Relation
@@ -170,7 +185,9 @@ class Statement:
     target_epsilon: float
     datasets: dict[str, Stated]
     records: dict[str, str]
-    versions: dict[str, str]
+    origin: Origin
+    config: str
+    deployment: dict[str, Any] | None
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from statistics import NormalDist
+
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import State, Terms, ever
-from dpladder.privacy.statement.documents import Stated, StatedModel, StatedSpend, Statement
+from dpladder.privacy.statement.documents import (
+    Cost,
+    SealedStatement,
+    Stated,
+    StatedModel,
+    StatedSpend,
+    Statement,
+)
 
 MANY = 1_000_000
+FALSE_ALARMS = 0.05
 
 AFTER = (
     "\\* Planned after earlier releases of the lineage were out. The first figure counts those too; the second holds only if "
@@ -15,19 +27,111 @@ AFTER = (
 )
 
 
-def page(statement: Statement) -> str:
-    """One page that a privacy officer can sign."""
+def page(statement: SealedStatement) -> str:
+    """One page that a privacy officer can sign: what is guaranteed, in plain words, and then the figures behind it."""
     lines = ["# Privacy statement", ""]
     if statement.mode == "research":
         lines += [
             "**This is not a release.** Research mode: the data is declared public and the noise may be seeded.",
             "",
         ]
+    for lineage in statement.datasets:
+        lines += [f"**{first_line(statement, lineage)}**", ""]
+    lines += ["| | |", "|---|---|", *(f"| {what} | {words} |" for what, words in _facts(statement)), ""]
+    if statement.mode == "release":
+        lines += ["## In plain words", "", *(f"- {line}" for line in plain_words(statement)), ""]
     for lineage, dataset in statement.datasets.items():
-        lines += _page_of(statement, lineage, dataset)
+        lines += [f"## Figures: lineage {lineage}", "", *_page_of(statement, dataset)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
     lines += ["Signed: ______________________   Date: ______________", ""]
     return "\n".join(lines)
+
+
+def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
+    told, origin = statement.deployment or {}, statement.origin
+    for key in ("name", "curators", "authors", "use", "data", "region", "access"):
+        if key in told:
+            words = told[key] if isinstance(told[key], str) else ", ".join(told[key])
+            yield key, " ".join(words.split()).replace("|", "\\|")
+    for lineage, dataset in statement.datasets.items():
+        yield f"protected in {lineage}", unit_of(dataset)
+    yield "stated on", origin.date
+    yield "config", f"`{statement.config}` (`dpladder plan --json` shows it for a config)"
+    yield "commit", f"`{origin.commit}`" if origin.commit else "none: not run from a clone"
+    yield "id", f"`{statement.id}`"
+    yield "seal", f"`{statement.seal}` (`dpladder verify` checks both)"
+
+
+def unit_of(dataset: Stated) -> str:
+    """Whose privacy is protected, in words."""
+    if dataset.unit == "record":
+        return "each record"
+    return f"each {dataset.unit}, of whom at most {dataset.cap} records count"
+
+
+def plain_words(statement: Statement) -> Iterator[str]:
+    """What the guarantee means for whom, without a formula."""
+    for lineage, dataset in statement.datasets.items():
+        bound = guarantee_of(dataset)
+        if bound is None:
+            yield f"Nobody in {lineage} is promised a figure: there is no limit, and some releases followed from earlier ones."
+            continue
+        yield (
+            f"Who is protected: {unit_of(dataset)} of {lineage}. Somebody who sees everything that is published, knows all the "
+            f"other {dataset.unit}s and wants to tell whether one more is among them may accuse wrongly in {FALSE_ALARMS:.0%} "
+            f"of the cases: they then find at most {found_at_most(bound, statement.delta)} of those who are. Guessing finds "
+            f"{FALSE_ALARMS:.0%}."
+            + ("" if dataset.lifetime_epsilon is not None else " That is said of what is published so far.")
+        )
+        if dataset.unit == "record":
+            yield (
+                "The unit is a record. A person with several records in the data is protected less than that: the figures for "
+                "groups below are theirs. Where that is so, dataset.unit: {by: user} is the right unit, in a lineage of its own."
+            )
+    yield (
+        "Against whom: everybody who is not trusted with the data itself, whatever else they know. Not against those who can read "
+        "the data, the private folder or DPLADDER_HOME, who have it in the clear or the key to the noise."
+    )
+    yield (
+        f"Epsilon bounds how much one {_units(statement)}'s being in the data can change what is published: the odds of anything "
+        f"change by at most e to the epsilon. Delta, {statement.delta:g} here, is the probability that is left out of account. Mu "
+        "says both at once: telling the data with one more from the data without is as hard as telling a normal variable of "
+        "mean mu from one of mean 0."
+    )
+    yield (
+        "May be published: all that lies in results/ and logs/, the config, and whatever is computed from them. Never: the data, "
+        "private/ and DPLADDER_HOME."
+    )
+    yield (
+        "Not promised: that nothing can be guessed about somebody from what holds for people like them, whether or not they are in "
+        "the data."
+    )
+
+
+def _units(statement: Statement) -> str:
+    return " or ".join(dict.fromkeys(dataset.unit for dataset in statement.datasets.values()))
+
+
+def guarantee_of(dataset: Stated) -> Cost | None:
+    """The figure that holds: the limit that was declared, or what was planned as a whole; else none does (docs/design.md,
+    line 17)."""
+    if dataset.lifetime_epsilon is not None:
+        return Cost(dataset.lifetime_epsilon, dataset.lifetime_mu)
+    if dataset.outside_this_dag.jobs or not dataset.planned:
+        return None
+    return Cost(dataset.epsilon, dataset.mu)
+
+
+def found_at_most(bound: Cost, delta: float) -> str:
+    """The true positives of the best test at FALSE_ALARMS, in percent, rounded up: Phi(Phi^-1(alpha) + mu) of a mu-GDP release
+    (Dong, Roth & Su 2019, (6)), and delta more where the rest of a booking reveals all; min(e^eps alpha + delta,
+    1 - e^-eps (1 - delta - alpha)) of any (eps, delta)-DP one (Kairouz, Oh & Viswanath 2015, Theorem 2.1)."""
+    normal = NormalDist()
+    odds = math.exp(min(bound.epsilon, 700.0))
+    most = min(odds * FALSE_ALARMS + delta, 1.0 - (1.0 - delta - FALSE_ALARMS) / odds, 1.0)
+    if bound.mu is not None:
+        most = min(most, normal.cdf(normal.inv_cdf(FALSE_ALARMS) + bound.mu) + delta)
+    return f"{up(100 * most, 1)} %"
 
 
 def first_line(statement: Statement, lineage: str) -> str:
@@ -41,7 +145,7 @@ def first_line(statement: Statement, lineage: str) -> str:
         )
     if limit is not None:
         return _limited(lineage, limit, delta, dataset.unit, spent)
-    if dataset.outside_this_dag.jobs or not dataset.planned:
+    if guarantee_of(dataset) is None:
         return (
             f"Lineage {lineage}: no lifetime limit was declared, and some of what was spent was planned after earlier results "
             f"were out, so no figure is a guarantee. Everything so far composes to epsilon = {spent} at delta = {delta:g}."
@@ -77,50 +181,70 @@ def _limited(lineage: str, limit: float, delta: float, unit: str, spent: str) ->
     )
 
 
-def _page_of(statement: Statement, lineage: str, dataset: Stated) -> list[str]:
+def _page_of(statement: Statement, dataset: Stated) -> list[str]:
     delta, beside = statement.delta, dataset.outside_this_dag
-    lines = [f"**{first_line(statement, lineage)}**", ""]
-    lines += [
+    lines = [
         f"This DAG's releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. Outside this DAG: "
-        + (f"epsilon = {up(beside.epsilon)} over {beside.jobs} jobs." if beside.jobs else "nothing."),
+        + (
+            f"epsilon = {up(beside.epsilon)}{_mu_of(beside)} over {beside.jobs} jobs."
+            if beside.jobs
+            else "nothing."
+        ),
         "",
-        "| final model | its total | epsilon, search included | share of the search in mu^2 |",
-        "|---|---|---|---|",
+        "| final model | its total | epsilon, search included | mu | share of the search in mu^2 |",
+        "|---|---|---|---|---|",
         *(_row_of(path, artifact) for path, artifact in dataset.artifacts.items()),
         "",
         "A final model's epsilon holds for someone who sees that model, its scores and its sweep, and nothing else; for "
         "someone who sees everything published here, the joint figure above holds.",
         *(["", AFTER] if any(a.with_earlier for a in dataset.artifacts.values()) else []),
         "",
-        "| part of the data | epsilon of all that reads it |",
-        "|---|---|",
-        *(f"| {part} | {up(figure.epsilon)} |" for part, figure in dataset.partitions.items()),
+        "| part of the data | epsilon of all that reads it | mu |",
+        "|---|---|---|",
+        *(
+            f"| {part} | {up(figure.epsilon)} | {_mu(figure.mu)} |"
+            for part, figure in dataset.partitions.items()
+        ),
         "",
-        "| rule | experiment | buys | reads | times | epsilon alone |",
-        "|---|---|---|---|---|---|",
+        "| rule | experiment | buys | reads | times | epsilon alone | mu |",
+        "|---|---|---|---|---|---|---|",
     ]
     lines += [
         f"| {line.rule} {_where(line)} | {line.experiment} | {line.label}{' (superseded)' if line.superseded else ''} "
-        f"| {line.partition} | {line.count} | {up(line.epsilon)} |"
+        f"| {line.partition} | {line.count} | {up(line.epsilon)} | {_mu(line.mu)} |"
         for line in dataset.spends
     ]
     if dataset.mu:
-        groups = ", ".join(f"{k}: {up(gdp.epsilon(k * dataset.mu, delta), 2)}" for k in (2, 3, 4))
+        groups = ", ".join(
+            f"{k}: {up(gdp.epsilon(k * dataset.mu, delta), 2)} (mu = {_mu(k * dataset.mu)})"
+            for k in (2, 3, 4)
+        )
         lines += [
             "",
-            f"Several {dataset.unit}s of one group together bear k mu; epsilon of this DAG for groups of {groups}.",
+            f"Several {dataset.unit}s of one group together bear k mu; epsilon of this DAG for groups of {groups}."
+            + (
+                " **The unit is a record: for a person with that many records, these are the figures.**"
+                if dataset.unit == "record"
+                else ""
+            ),
         ]
     return [*lines, ""]
 
 
 def _row_of(path: str, artifact: StatedModel) -> str:
     epsilon, earlier = up(artifact.epsilon), artifact.with_earlier
-    figure = f"{up(earlier.epsilon)}; alone {epsilon} \\*" if earlier else epsilon
-    return f"| `{path}` | {artifact.target_epsilon:g} | {figure} | {_percent(artifact.search_share)} |"
+    figure, mu = epsilon, _mu(artifact.mu)
+    if earlier:
+        figure, mu = f"{up(earlier.epsilon)}; alone {epsilon} \\*", f"{_mu(earlier.mu)}; alone {mu}"
+    return f"| `{path}` | {artifact.target_epsilon:g} | {figure} | {mu} | {_percent(artifact.search_share)} |"
 
 
-def _mu_of(dataset: Stated) -> str:
-    return f" (mu = {up(dataset.mu, 6)})" if dataset.mu is not None else ""
+def _mu_of(cost: Cost) -> str:
+    return "" if cost.mu is None else f" (mu = {_mu(cost.mu)})"
+
+
+def _mu(mu: float | None) -> str:
+    return "none says it" if mu is None else up(mu, 6)
 
 
 def _percent(share: float | None) -> str:
@@ -169,7 +293,9 @@ def _assumptions(statement: Statement) -> list[str]:
             if dataset.confirmed
         ),
         "A person whose records are in two lineages bears both.",
-        "Versions: " + ", ".join(f"{name} {version}" for name, version in statement.versions.items()) + ".",
+        "Versions: "
+        + ", ".join(f"{name} {version}" for name, version in statement.origin.versions.items())
+        + ".",
     ]
 
 
