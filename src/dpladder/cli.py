@@ -91,6 +91,15 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("results", type=Path, help="the results folder of a finished run")
     check.set_defaults(run=_verify)
 
+    register = commands.add_parser(
+        "register", help="an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard"
+    )
+    register.add_argument("results", type=Path, help="the results folder of a finished run")
+    register.add_argument(
+        "--folder", type=Path, default=Path("register"), help="where both are written; none: %(default)s"
+    )
+    register.set_defaults(run=_register)
+
     predict = commands.add_parser("predict", help="classes and probabilities of images, texts or features")
     predict.add_argument("model", type=Path, help="weights.safetensors of a final model, or its folder")
     predict.add_argument(
@@ -268,6 +277,14 @@ def _report(problems: Sequence[str], fine: str) -> int:
     if not problems:
         print(fine)
     return 1 if problems else 0
+
+
+def _register(given: argparse.Namespace) -> int:
+    from dpladder.commands.register import register
+
+    for path in register(given.results, given.folder):
+        print(f"wrote {path}")
+    return 0
 
 
 def _predict(given: argparse.Namespace) -> int:

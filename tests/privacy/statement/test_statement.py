@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from statements import CHANGES, DEPLOYED, UNLIMITED, Finished
 from support import commit
 
-from dpladder import cli
 from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
 from dpladder.config.section import restored
@@ -21,72 +20,12 @@ from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger.book import Item, confirm, finish, head, load, open_ledger, reserve
+from dpladder.privacy.ledger.book import Item, confirm, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
-from dpladder.privacy.statement.build import build, seal
+from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.check import check
-from dpladder.privacy.statement.documents import Cost, Origin, SealedStatement
+from dpladder.privacy.statement.documents import Cost, SealedStatement
 from dpladder.privacy.statement.page import found_at_most, page
-from dpladder.privacy.statement.records import file_digest, record_of
-
-CHANGES: dict[str, Any] = {"final": {"targets": [0.5, 1.0]}}
-
-
-class Finished:
-    """A finished run, as files, without any training: the ledger's entries are real."""
-
-    def __init__(self, folder: Path, changes: dict[str, Any]) -> None:
-        self.folder, self.results = folder, folder / "results"
-        self.home = open_home(folder / "home")
-        self.plan = make_plan(resolve(overlay(DEMO, changes)), {})
-        self.document = plan_document(self.plan, {}, resolve(overlay(DEMO, changes)))
-        self.ledger = open_ledger(self.home, self.plan.terms["mnist5k"])
-        self.finish()
-        self.write(
-            "results/free/privacy.json", {"rule": "fit_radius", "wildcards": {}, "free": "post-processing"}
-        )
-
-    def finish(self) -> None:
-        """Reserve what the plan spends, and release it."""
-        held = [item for item in reserve(self.ledger, self.plan.items.values()) if item.status == "RESERVED"]
-        for place, item in enumerate(held, len(list(self.results.glob("*")))):
-            commit(self.ledger, item.token, f"{place:064x}", item.spends)
-            finish(self.ledger, item.token, "0" * 64)
-            record = record_of(item.job.rule, dict(item.job.wildcards), item.spends)
-            self.write(f"results/{place}/privacy.json", record)
-
-    def run_again(self, changes: dict[str, Any]) -> None:
-        """A config edited when results are out."""
-        states = {"mnist5k": load(self.ledger)}
-        self.plan = make_plan(resolve(overlay(DEMO, changes)), states)
-        self.document = plan_document(self.plan, states)
-        self.finish()
-
-    def write(self, path: str, document: Any) -> None:
-        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / path).write_text(json.dumps(document))
-
-    @property
-    def records(self) -> dict[str, Any]:
-        paths = sorted(self.results.rglob("*/privacy.json"))
-        return {str(path.relative_to(self.folder)): json.loads(path.read_text()) for path in paths}
-
-    def state(self) -> dict[str, Any]:
-        statement = build(
-            self.document,
-            self.records,
-            {path: file_digest(self.folder / path) for path in self.records},
-            {"mnist5k": load(self.ledger)},
-            [head(self.ledger)],
-            Origin("2026-11-22", "0" * 40, {"dpladder": "0.1.0"}),
-        )
-        sealed = seal(asdict(statement), subkey(self.home, "ledger"))
-        self.write("results/privacy.json", sealed)
-        return sealed
-
-    def verify(self, monkeypatch: pytest.MonkeyPatch) -> int:
-        monkeypatch.setenv("DPLADDER_HOME", str(self.home.path))
-        return cli.main(["verify", str(self.results)])
 
 
 @pytest.fixture
@@ -115,18 +54,6 @@ def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
     assert lines[2].startswith(
         "**Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-diff"
     )
-
-
-DEPLOYED = {
-    "name": "Retina",
-    "curators": ["A hospital"],
-    "authors": ["Its officer"],
-    "use": "Triage | never diagnosis",
-    "data": "Photographs of eyes, taken in 2024",
-    "region": "Denmark",
-    "sector": "Healthcare",
-    "access": "two people",
-}
 
 
 def test_the_page_can_be_filed(tmp_path: Path) -> None:
@@ -178,7 +105,7 @@ def test_a_person_with_several_records_is_told_whose_figures_are_theirs(
         (Cost(1.0, None), "13.6 %"),  # e * 0.05, rounded up
         (Cost(8.0, None), "100.0 %"),
         (Cost(8.0, 1.0), "26.0 %"),  # Phi(-1.6449 + 1) = 0.2595
-        (Cost(0.0, 0.0), "5.1 %"),  # delta rounded up
+        (Cost(0.0, 0.0), "5.0 %"),
     ],
 )
 def test_what_an_attack_finds_is_bounded(bound: Cost, wanted: str) -> None:
@@ -193,7 +120,6 @@ def test_without_a_guarantee_nobody_is_promised_a_figure(tmp_path: Path) -> None
 
 
 STEERED = {"experiments": {f"try-{n}": {"learner": {"momentum": n / 10}} for n in (1, 2, 3)}}
-UNLIMITED = {"privacy": {"lifetime": None}}
 
 
 def test_what_was_planned_as_a_whole_costs_what_it_costs_alone(tmp_path: Path) -> None:

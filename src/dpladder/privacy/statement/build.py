@@ -60,6 +60,16 @@ def build(
     )
 
 
+def guarantee_of(dataset: Stated) -> Cost | None:
+    """The figure that holds: the limit that was declared, or what was planned as a whole; else none does (docs/design.md,
+    line 17)."""
+    if dataset.lifetime_epsilon is not None:
+        return Cost(dataset.lifetime_epsilon, dataset.lifetime_mu)
+    if dataset.outside_this_dag.jobs or not dataset.planned:
+        return None
+    return Cost(dataset.epsilon, dataset.mu if dataset.accountant == "exact" else None)
+
+
 def seal(statement: Mapping[str, Any], key: bytes) -> Document:
     """The statement's document with its digest, which shows any slip, and a MAC, which shows any forgery to who has the
     key."""
@@ -110,7 +120,7 @@ def _stated(
 
 def _limit_mu(terms: Terms) -> float | None:
     most = caps(terms)
-    return most.mu if terms.lifetime_epsilon is not None and most.plain else None
+    return most.mu if terms.lifetime_epsilon is not None and most.plain and not most.delta0 else None
 
 
 def _agree(recorded: Mapping[Job, tuple[Spend, ...]], current: Mapping[Job, Held], lineage: str) -> None:

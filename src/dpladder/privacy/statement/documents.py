@@ -148,7 +148,7 @@ class Costs(Cost):
 
 @dataclass(frozen=True)
 class Stated(Costs):
-    """One lineage. `lifetime_mu`: the limit as a Gaussian's, null where private selections may be charged beside it.
+    """One lineage. `lifetime_mu`: the limit as a Gaussian's, null where other events may be charged beside it.
     `planned`: whether all of it was planned before its first release. `confirmed`: whether the operator said that it is about
     other people than the lineages before it."""
 

@@ -9,6 +9,7 @@ from statistics import NormalDist
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import State, Terms, ever
+from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import (
     Cost,
     SealedStatement,
@@ -112,25 +113,15 @@ def _units(statement: Statement) -> str:
     return " or ".join(dict.fromkeys(dataset.unit for dataset in statement.datasets.values()))
 
 
-def guarantee_of(dataset: Stated) -> Cost | None:
-    """The figure that holds: the limit that was declared, or what was planned as a whole; else none does (docs/design.md,
-    line 17)."""
-    if dataset.lifetime_epsilon is not None:
-        return Cost(dataset.lifetime_epsilon, dataset.lifetime_mu)
-    if dataset.outside_this_dag.jobs or not dataset.planned:
-        return None
-    return Cost(dataset.epsilon, dataset.mu)
-
-
 def found_at_most(bound: Cost, delta: float) -> str:
     """The true positives of the best test at FALSE_ALARMS, in percent, rounded up: Phi(Phi^-1(alpha) + mu) of a mu-GDP release
-    (Dong, Roth & Su 2019, (6)), and delta more where the rest of a booking reveals all; min(e^eps alpha + delta,
+    (Dong, Roth & Su 2019, (6)); min(e^eps alpha + delta,
     1 - e^-eps (1 - delta - alpha)) of any (eps, delta)-DP one (Kairouz, Oh & Viswanath 2015, Theorem 2.1)."""
     normal = NormalDist()
     odds = math.exp(min(bound.epsilon, 700.0))
     most = min(odds * FALSE_ALARMS + delta, 1.0 - (1.0 - delta - FALSE_ALARMS) / odds, 1.0)
     if bound.mu is not None:
-        most = min(most, normal.cdf(normal.inv_cdf(FALSE_ALARMS) + bound.mu) + delta)
+        most = min(most, normal.cdf(normal.inv_cdf(FALSE_ALARMS) + bound.mu))
     return f"{up(100 * most, 1)} %"
 
 

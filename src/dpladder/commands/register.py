@@ -1,0 +1,63 @@
+"""`dpladder register`: what a privacy officer files beside the statement, from the statement alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpladder.config.model import Deployment
+from dpladder.config.section import restored
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.statement.build import guarantee_of
+from dpladder.privacy.statement.check import check, read_statement
+from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.hazards import checklist
+from dpladder.privacy.statement.registry import entry, file_name, typed, written
+
+HAZARDS = "nist-sp-800-226.md"
+
+
+def register(results: Path, folder: Path) -> list[Path]:
+    """The registry's entry and the checklist of hazards, and where they lie."""
+    document = read_statement(results)
+    if problems := check(document, results.resolve()):
+        raise Refused(f"{'; '.join(problems)}. Nothing was written.")
+    statement: SealedStatement = restored(SealedStatement, document)
+    told, lineage = _told(statement), _lineage(statement)
+    found = entry(statement, lineage, told)
+    files = {
+        file_name(told, told.published or statement.origin.date): written(found),
+        HAZARDS: checklist(statement, lineage, told),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+    return [folder / name for name in files]
+
+
+def _told(statement: SealedStatement) -> Deployment:
+    if statement.mode == "research":
+        raise BadInput(
+            "these results are of mode: research, which is no release: there is nothing to register."
+        )
+    if statement.deployment is None:
+        raise BadInput(
+            f"the statement says nothing of who publishes what. Add deployment: with {', '.join(typed(Deployment))} to the config and "
+            "run again, which costs nothing; config/README.md explains each key."
+        )
+    told: Deployment = restored(Deployment, statement.deployment)
+    return told
+
+
+def _lineage(statement: SealedStatement) -> str:
+    if len(statement.datasets) != 1:
+        raise BadInput(
+            f"these results are about {len(statement.datasets)} lineages, {', '.join(statement.datasets)}, and an entry is about one. "
+            "Run each in a project of its own: what was released is restored, free."
+        )
+    [(lineage, dataset)] = statement.datasets.items()
+    if guarantee_of(dataset) is None:
+        raise Refused(
+            f"lineage {lineage} has no limit for life, and some of its releases followed from earlier ones, so no figure is a guarantee: "
+            "there is nothing to register."
+        )
+    return lineage

@@ -1,0 +1,113 @@
+"""What an officer files beside the statement: an entry as the registry wants it, and every hazard answered."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from statements import CHANGES, DEPLOYED, UNLIMITED, Finished
+
+from dpladder.cli import main
+from dpladder.config.model import Deployment
+from dpladder.config.section import restored
+from dpladder.privacy.statement.registry import slug, typed
+
+FIELDS = {
+    "basic": "name data_curators intended_use data_product_type data_product_region description publication_date data_product_sector",
+    "dp_variant": "variant_name data_domain unprotected_quantities",
+    "privacy_loss": "privacy_unit privacy_unit_details privacy_parameters privacy_parameters_details",
+    "deployment_model": (
+        "model_name model_name_details actors release_type release_type_details data_source_type data_source_type_details access_type "
+        "access_type_details"
+    ),
+    "accounting": "post_processing composition",
+    "implementation": "preprocessing_and_hyperparameter_tuning mechanisms justification",
+    "administrative": "sources notes registry_authors",
+}
+"""Every field of the registry's three tiers, by its schema of July 2026."""
+FILED = CHANGES | {"deployment": DEPLOYED}
+
+
+def registered(run: Finished, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    run.state()
+    assert main(["register", str(run.results), "--folder", str(run.folder / "filed")]) == 0, (
+        capsys.readouterr()
+    )
+    [path] = (run.folder / "filed").glob("*.yaml")
+    assert re.fullmatch(r"[a-z0-9_]+\.yaml", path.name)
+    found: dict[str, Any] = yaml.safe_load(path.read_text())
+    return found
+
+
+def test_every_field_of_every_tier_is_filled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = registered(Finished(tmp_path, FILED), capsys)
+    assert list(found) == ["url_slug", "status", "tier", "deployment"]
+    assert {part: " ".join(found["deployment"][part]) for part in found["deployment"]} == FIELDS
+    values = [value for part in found["deployment"].values() for value in part.values()]
+    assert all(values)
+    assert found["url_slug"] == "retina-a-hospital-2026"
+    assert isinstance(found["deployment"]["basic"]["publication_date"], str)  # YAML would make a date of it
+
+
+def test_the_entry_states_the_guarantee_and_nothing_stronger(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The limit for life, not what is spent so far."""
+    run = Finished(tmp_path, FILED)
+    loss = registered(run, capsys)["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"] == {"epsilon": 8.0, "delta": 1e-5}
+    assert run.state()["datasets"]["mnist5k"]["lifetime_spent"] < 8.0
+    assert "one record more" in loss["privacy_unit_details"]
+
+
+def test_no_more_than_eight_things_are_typed() -> None:
+    assert len([*typed(Deployment)]) <= 8
+
+
+def test_a_slug_is_the_registrys_own() -> None:
+    told = restored(Deployment, DEPLOYED | {"name": "Eyes_of (2024)", "curators": ["A & B", "C"]})
+    assert slug(told, "2026-01-31") == "eyes-of-2024--a-b-c-2026"
+
+
+def test_each_hazard_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    registered(Finished(tmp_path, FILED), capsys)
+    text = (tmp_path / "filed" / "nist-sp-800-226.md").read_text()
+    rows = [line for line in text.splitlines() if re.match(r"\| [234]", line)]
+    assert len(rows) == 21
+    assert {row.split(" | ")[0].strip("| ")[0] for row in rows} == {"2", "3", "4"}
+    assert "A person with two bears epsilon" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        (CHANGES, "says nothing of who publishes"),
+        (FILED | {"mode": "research", "dataset": {"declared_public": True}}, "no release"),
+    ],
+)
+def test_what_is_not_to_be_registered_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], wrong: str
+) -> None:
+    run = Finished(tmp_path, changes)
+    run.state()
+    assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 2
+    assert wrong in capsys.readouterr().err
+    assert not (tmp_path / "filed").exists()
+
+
+def test_an_odometer_is_not_registered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Finished(tmp_path, FILED | UNLIMITED)
+    run.run_again(FILED | UNLIMITED | {"experiments": {"try": {"learner": {"momentum": 0.1}}}})
+    run.state()
+    assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 1
+    assert "no figure is a guarantee" in capsys.readouterr().err
+
+
+def test_an_edited_statement_is_not_registered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Finished(tmp_path, FILED)
+    run.write("results/privacy.json", run.state() | {"delta": 1e-9})
+    assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 1
+    assert not (tmp_path / "filed").exists()

@@ -1,0 +1,95 @@
+"""A finished run, as files, without any training."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import commit
+
+from dpladder import cli
+from dpladder.config.docs import DEMO
+from dpladder.config.load import overlay, resolve
+from dpladder.plan.plan import make_plan
+from dpladder.plan.table import plan_document
+from dpladder.privacy.ledger.book import finish, head, load, open_ledger, reserve
+from dpladder.privacy.ledger.home import open_home, subkey
+from dpladder.privacy.statement.build import build, seal
+from dpladder.privacy.statement.documents import Origin
+from dpladder.privacy.statement.records import file_digest, record_of
+
+CHANGES: dict[str, Any] = {"final": {"targets": [0.5, 1.0]}}
+
+
+class Finished:
+    """A finished run, as files, without any training: the ledger's entries are real."""
+
+    def __init__(self, folder: Path, changes: dict[str, Any]) -> None:
+        self.folder, self.results = folder, folder / "results"
+        self.home = open_home(folder / "home")
+        self.plan = make_plan(resolve(overlay(DEMO, changes)), {})
+        self.document = plan_document(self.plan, {}, resolve(overlay(DEMO, changes)))
+        self.ledger = open_ledger(self.home, self.plan.terms["mnist5k"])
+        self.finish()
+        self.write(
+            "results/free/privacy.json", {"rule": "fit_radius", "wildcards": {}, "free": "post-processing"}
+        )
+
+    def finish(self) -> None:
+        """Reserve what the plan spends, and release it."""
+        held = [item for item in reserve(self.ledger, self.plan.items.values()) if item.status == "RESERVED"]
+        for place, item in enumerate(held, len(list(self.results.glob("*")))):
+            commit(self.ledger, item.token, f"{place:064x}", item.spends)
+            finish(self.ledger, item.token, "0" * 64)
+            record = record_of(item.job.rule, dict(item.job.wildcards), item.spends)
+            self.write(f"results/{place}/privacy.json", record)
+
+    def run_again(self, changes: dict[str, Any]) -> None:
+        """A config edited when results are out."""
+        states = {"mnist5k": load(self.ledger)}
+        project = resolve(overlay(DEMO, changes))
+        self.plan = make_plan(project, states)
+        self.document = plan_document(self.plan, states, project)
+        self.finish()
+
+    def write(self, path: str, document: Any) -> None:
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_text(json.dumps(document))
+
+    @property
+    def records(self) -> dict[str, Any]:
+        paths = sorted(self.results.rglob("*/privacy.json"))
+        return {str(path.relative_to(self.folder)): json.loads(path.read_text()) for path in paths}
+
+    def state(self) -> dict[str, Any]:
+        statement = build(
+            self.document,
+            self.records,
+            {path: file_digest(self.folder / path) for path in self.records},
+            {"mnist5k": load(self.ledger)},
+            [head(self.ledger)],
+            Origin("2026-11-22", "0" * 40, {"dpladder": "0.1.0"}),
+        )
+        sealed = seal(asdict(statement), subkey(self.home, "ledger"))
+        self.write("results/privacy.json", sealed)
+        return sealed
+
+    def verify(self, monkeypatch: pytest.MonkeyPatch) -> int:
+        monkeypatch.setenv("DPLADDER_HOME", str(self.home.path))
+        return cli.main(["verify", str(self.results)])
+
+
+DEPLOYED = {
+    "name": "Retina",
+    "curators": ["A hospital"],
+    "authors": ["Its officer"],
+    "use": "Triage | never diagnosis",
+    "data": "Photographs of eyes, taken in 2024",
+    "region": "Denmark",
+    "sector": "Healthcare",
+    "access": "two people",
+}
+UNLIMITED = {"privacy": {"lifetime": None}}
