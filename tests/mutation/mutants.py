@@ -73,7 +73,7 @@ MUTANTS = (
     Mutant(
         "a test count's sensitivity is 1",
         "jobs/evaluate.py",
-        "constants_of(task, test).moves_apart(1.0)",
+        "self.constants.moves_apart(1.0)",
         "1.0",
         attack("evaluate"),
     ),
@@ -295,8 +295,36 @@ MUTANTS = (
     Mutant(
         "one noise for both test counts",
         "jobs/evaluate.py",
-        "meter.publish(counts.name, right_and_wrong(model, own, read(task, test)))",
-        "right_and_wrong(model, own, read(task, test)) + meter.publish(counts.name, np.zeros(2))[0]",
+        'meter.publish("counts", test.counts(data))',
+        'test.counts(data) + meter.publish("counts", np.zeros(draws[0].shape)).flat[0]',
+        attack("evaluate"),
+    ),
+    Mutant(
+        "bins of scores leave as they are",
+        "jobs/evaluate.py",
+        'meter.publish("scores", test.scores(data))',
+        "test.scores(data)",
+        attack("evaluate"),
+    ),
+    Mutant(
+        "counts by class and bins of scores cost as much as one of them",
+        "jobs/evaluate.py",
+        "shares = (1.0 - SCORES, SCORES)",
+        "shares = (1.0, 1.0)",
+        ("jobs/test_evaluate.py",),
+    ),
+    Mutant(
+        "a record's score is in both classes' bins",
+        "learn/measures.py",
+        'np.add.at(found, (labels[known], np.searchsorted(edges, scores[known], side="right")), 1.0)',
+        'np.add.at(found.T, np.searchsorted(edges, scores[known], side="right"), 1.0)',
+        attack("evaluate"),
+    ),
+    Mutant(
+        "a record counts for the class that it is taken for, too",
+        "learn/measures.py",
+        "    return found\n\n\ndef by_score(",
+        "    np.add.at(found, (predicted[known], 0), 1.0)\n    return found\n\n\ndef by_score(",
         attack("evaluate"),
     ),
     Mutant(

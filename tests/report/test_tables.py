@@ -12,7 +12,14 @@ import pytest
 from dpladder.config.section import restored
 from dpladder.errors import BadInput
 from dpladder.privacy.statement.documents import StatedSpend
-from dpladder.report.tables import spends_table, summary_table, trials_table, write_table
+from dpladder.report.tables import (
+    classes_table,
+    readable,
+    spends_table,
+    summary_table,
+    trials_table,
+    write_table,
+)
 
 TARGET = {
     "target_epsilon": 1.0,
@@ -52,6 +59,22 @@ LINE = {
     "released": 2,
     "spend": {},
 }
+
+
+CLASSES = [
+    {"name": "ill", "accuracy": 0.75, "accuracy_sd": 0.05, "correct": 30.0, "wrong": 10.0, "sd": 2.0},
+    {"name": "well", "accuracy": None, "accuracy_sd": None, "correct": -1.0, "wrong": 2.0, "sd": 2.0},
+]
+
+
+def test_classes_that_were_paid_for_are_told_and_what_noise_hides_is_not():
+    tested = TARGET["test"] | {"classes": CLASSES, "balanced": None, "auc": {"value": 0.81234, "sd": 0.03}}
+    summary = SUMMARY | {"targets": [TARGET | {"test": tested}]}
+    assert readable(classes_table(summary))["accuracy"].tolist() == ["75.0%", ""]
+    shown = readable(summary_table(summary))
+    assert shown["AUC"].tolist() == ["0.812"]
+    assert "balanced accuracy" not in shown
+    assert classes_table(SUMMARY).empty
 
 
 def stated(*lines):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from dpladder.cli import main
 from dpladder.config.model import Features
 from dpladder.data.backbones import encoder
 from dpladder.data.sources import Source
+from dpladder.jobs.evaluate import metrics
 from dpladder.learn import weights
 from dpladder.use.card import card
 
@@ -108,6 +109,20 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
     told = card(replace(dpladder.load(file), privacy=stated), with_header=False)
     assert "epsilon = 2.2500 (1.0000 only if it owes nothing to them)" in told
     assert "published with it: epsilon = 2.5000" in told
+
+
+def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    counts = np.array([[30.0, 10.0], [1.0, 1.0]])
+    bins = np.outer([1.0, 1.0], np.full(16, 9.0))
+    found = metrics(("cat", "dog"), counts, 2.0, bins, 2.0)
+    (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
+    told = card(dpladder.load(file), with_header=False)
+    assert "| cat | 75.0% |" in told
+    assert "| dog | hidden by noise | hidden by noise |" in told
+    assert "AUC: 0.500, standard deviation of its noise" in told
+    assert "Balanced" not in told
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 from safetensors.numpy import load_file
 
-from dpladder.audits.scene import ETA, N0, NOTHING, Rule, Scene, SceneFolder, Unit, Units, within
+from dpladder.audits.scene import CLASSES, ETA, N0, NOTHING, Rule, Scene, SceneFolder, Unit, Units, within
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
@@ -94,15 +94,31 @@ def final(stage: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "accuracy")
+
+
+def evaluation_by_class(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "classes")
+
+
+def evaluation_of_scores(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "auc")
+
+
+def _evaluation(stage: SceneFolder, kind: Kind, measures: str) -> Mechanism:
     """On a model that the final training's rule really released, through the ledger."""
-    trained = _final(stage, kind)
+    classes = 2 if measures == "auc" else CLASSES
+    trained = _final(stage, kind, {"dataset": {"classes": classes}, "evaluate": {"measures": measures}})
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
     with within(trained.scene.folder, trained.scene.home):
         train_final(task)
 
     def read(folder: Path) -> Floats:
         found = read_json(folder / "metrics.json")
-        return np.array([found["correct"], found["total"] - found["correct"]])
+        if found["classes"] is None:
+            return np.array([found["correct"], found["total"] - found["correct"]])
+        counts = [one[which] for one in found["classes"] for which in ("correct", "wrong")]
+        return np.concatenate([counts, *(found["scores"] or [])])
 
     rule = Rule(
         trained.scene,
@@ -111,39 +127,49 @@ def evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
         trained.wildcards,
         {**NOTHING, "weights": str(task.output["weights"])},
     )
-    # One of the labels is the model's, whatever it learnt.
-    canaries = [_unit((1.0, 0.5, -1.0), label, CAPS[kind]) for label in (-1, 0, 1, 2)]
+    # One of the labels is the model's, whatever it learnt; and turned round, a record scores on the other side.
+    canaries = [
+        _unit(features, label, CAPS[kind])
+        for label in range(-1, classes)
+        for features in (((1.0, 0.5, -1.0),) if classes > 2 else ((1.0, 0.5, -1.0), (-1.0, -0.5, 1.0)))
+    ]
     # So many known records, half of them right, that neither count comes near zero, where a file would cut it off.
-    base = tuple(_unit((1.0, 0.5, -1.0), number % 3, 1) for number in range(120))
-    pairs = neighbours(base, canaries, kind)
-    return rule.mechanism(f"rule evaluate {kind}", lambda asked: _scale(asked, "counts"), pairs, True)
+    base = tuple(_unit((1.0, 0.5, -1.0), number % classes, 1) for number in range(120))
+
+    def scale(asked: Asked) -> Floats:
+        return np.concatenate([np.full(int(np.prod(draw.shape)), draw.scale) for draw in asked.draws])
+
+    named = "" if measures == "accuracy" else f" {measures}"
+    return rule.mechanism(f"rule evaluate{named} {kind}", scale, neighbours(base, canaries, kind), True)
 
 
-ATTACKED: dict[str, tuple[Callable[[SceneFolder, Kind], Mechanism], tuple[Kind, ...]]] = {
-    "estimate_mean": (mean, KINDS),
-    "estimate_covariance": (covariance, ("replace_one",)),
-    "estimate_statistics": (statistics, ("replace_one",)),
-    "run_trial": (trial, ("replace_one",)),
-    "train_final": (final, ("replace_one",)),
-    "evaluate": (evaluation, KINDS),
+Attack = Callable[[SceneFolder, Kind], Mechanism]
+ATTACKED: dict[str, tuple[tuple[Attack, ...], tuple[Kind, ...]]] = {
+    "estimate_mean": ((mean,), KINDS),
+    "estimate_covariance": ((covariance,), ("replace_one",)),
+    "estimate_statistics": ((statistics,), ("replace_one",)),
+    "run_trial": ((trial,), ("replace_one",)),
+    "train_final": ((final,), ("replace_one",)),
+    "evaluate": ((evaluation, evaluation_by_class, evaluation_of_scores), KINDS),
 }
-"""Every rule that asks private data something, but for the searches."""
+"""Every rule that asks private data something, but for the searches, by all that its config may have it ask."""
 
 
 def attacks(stage: SceneFolder, rule: str) -> Iterator[Mechanism]:
-    attack, kinds = ATTACKED[rule]
+    asked, kinds = ATTACKED[rule]
     for kind in kinds:
-        yield attack(stage, kind)
+        for attack in asked:
+            yield attack(stage, kind)
 
 
-def _final(stage: SceneFolder, kind: Kind) -> Rule:
+def _final(stage: SceneFolder, kind: Kind, changes: Mapping[str, Any] | None = None) -> Rule:
     total = {
         "privacy": {"epsilon": EPSILON},
         "evaluate": {"epsilon": EPSILON},
     }
     if kind == "replace_one":  # there the parts add, and the count is paid for out of the total
         total["privacy"]["epsilon"] = 24.0
-    scene = stage.scene(terms(kind), total)
+    scene = stage.scene(terms(kind), total, changes or {})
     return Rule(scene, "train_final", released_weights, {"target": f"{scene.project.main.privacy.epsilon:g}"})
 
 

@@ -70,6 +70,11 @@ class Scene:
     def home(self) -> Home:
         return Home(self.folder / "home")
 
+    @property
+    def classes(self) -> int:
+        named = self.project.main.dataset.classes
+        return len(named) if isinstance(named, tuple) else named or CLASSES
+
     def task(
         self, rule: str, wildcards: Mapping[str, str], units: Units, inputs: Inputs = NOTHING
     ) -> Task[Any]:
@@ -101,7 +106,12 @@ class Scene:
             "checks": np.zeros((len(rows), 16), np.uint8),
         }
         facts = cache.claims(self.project.main.features, commitment="", part=part)
-        attrs = {**facts, "identity": "id", "classes": CLASSES, "width": features.shape[1]}
+        attrs = {
+            **facts,
+            "identity": "id",
+            "classes": self.classes,
+            "width": features.shape[1],
+        }
         sealed.write(path, arrays, attrs, subkey(self.home, "cache"))
 
 

@@ -387,6 +387,18 @@ def _test_part(config: Config) -> Iterator[Problem]:
         )
 
 
+def _measures(config: Config) -> Iterator[Problem]:
+    kind, classes = kind_of(config.dataset.source), config.dataset.classes
+    known = classes if classes is not None or kind is None else kind.classes
+    count = len(known) if isinstance(known, tuple) else known
+    if config.evaluate.measures == "auc" and count != 2:
+        told = "its classes are known when it is read" if count is None else f"there are {count} classes"
+        yield (
+            ("evaluate", "measures"),
+            f"given 'auc'; {told}, and AUC is of two: set measures: classes, or dataset.classes to two names",
+        )
+
+
 def _paths(config: Config) -> Iterator[Problem]:
     for name, path in (("private", config.paths.private), ("cache", config.paths.cache)):
         if path is not None and any(
@@ -444,6 +456,7 @@ _READS = {
     ),
     _learner: ("learner", "features.model", "features.until"),
     _test_part: ("dataset.public_test", "dataset.split"),
+    _measures: ("evaluate.measures", "dataset.classes", "dataset.source"),
     _paths: ("paths",),
 }
 """Each check, and the keys it reads."""

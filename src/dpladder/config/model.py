@@ -350,6 +350,10 @@ class Evaluate(Section):
         None,
         description="epsilon of the noised test count on the private test part; empty: as much as the final training",
     )
+    measures: Literal["accuracy", "classes", "auc"] = Field(
+        "accuracy",
+        description="what that buys: how many are right; how many of each class, at the same price and so with more noise in the sum; or, with two classes, half of it for AUC",
+    )
 
 
 class Research(Section):

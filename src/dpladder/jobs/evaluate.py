@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,66 +22,151 @@ from dpladder.jobs.private import (
 )
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
-from dpladder.learn import score, weights
-from dpladder.learn.interface import Data, Logits, Weights
+from dpladder.learn import measures, score, weights
+from dpladder.learn.interface import Constants, Data, Logits, Weights, plain
 from dpladder.learn.registry import method
 from dpladder.plan.reads import EvaluateFinal
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
-from dpladder.report.summary import Tested
+from dpladder.report.summary import ClassTested, Tested
+
+Counts = NDArray[np.float64]
+SCORES = 0.5  # of mu squared, for the counts that AUC follows from
+
+
+@dataclass(frozen=True, eq=False)
+class Test:
+    """What is counted on the test part, by the config."""
+
+    model: Weights
+    own: Logits | None
+    constants: Constants
+    names: tuple[str, ...]
+    measures: str
+
+    def counts(self, data: Data) -> Counts:
+        """Right and wrong, in all or class by class. Private until noise is added."""
+        if self.measures == "accuracy":
+            return right_and_wrong(self.model, self.own, data)
+        predicted = score.predict(self.model, data.features, self.own)
+        return measures.by_class(predicted, data.labels, self.constants.classes)
+
+    def scores(self, data: Data) -> Counts:
+        """Bins of scores, class by class. Private until noise is added."""
+        edges = measures.edges(self.model, self.constants, self.own)
+        starts = range(0, len(data.features), score.CHUNK)
+        parts = (plain(data.features, slice(start, start + score.CHUNK)) for start in starts)
+        found = [measures.margin(self.model, part, self.own) for part in parts]
+        return measures.by_score(np.concatenate([np.empty(0), *found]), data.labels, edges)
+
+    def sigmas(self, mu: float) -> tuple[float, ...]:
+        """Of each set of counts, the noise in units of what one unit moves it by."""
+        shares = (1.0 - SCORES, SCORES) if self.measures == "auc" else (1.0,)
+        return tuple(gdp.sigma(mu * math.sqrt(share), 1) for share in shares)
+
+    def draws(self, mu: float) -> tuple[Draw, ...]:
+        """A record is in one of the counts, and in one of the bins; replaced, it may move from one to another."""
+        moved = self.constants.moves_apart(1.0)
+        counts = (2,) if self.measures == "accuracy" else (self.constants.classes, 2)
+        wanted = (("counts", counts), ("scores", (2, measures.BINS)))
+        sigmas = self.sigmas(mu)
+        return tuple(
+            gaussian(name, sigma, moved, shape) for (name, shape), sigma in zip(wanted, sigmas, strict=False)
+        )
 
 
 def evaluate(task: Task[EvaluateFinal]) -> None:
     if "test" in task.reads.public_parts:
-        test = part_of(task, "test")
-        counted = right_and_wrong(*_model(task, test), read(task, test))
-        write_json(task.output["metrics"], asdict(metrics(counted, 0.0)))
+        part = part_of(task, "test")
+        test, data = _test(task, part), read(task, part)
+        scores = test.scores(data) if test.measures == "auc" else None
+        write_json(task.output["metrics"], asdict(metrics(test.names, test.counts(data), 0.0, scores)))
         write_record(task, free="the test source is declared public, and the model is a release")
         return
     release_once(release_of(task))
 
 
 def release_of(task: Task[EvaluateFinal]) -> Release:
-    held, test = reserved(task), part_of(task, "test")
-    model, own = _model(task, test)
-    sigma = gdp.sigma(held.mu("test score"), 1)
-    # A unit is right or wrong, so it moves one of the two counts; replaced, it may move from one to the other.
-    counts = gaussian("counts", sigma, constants_of(task, test).moves_apart(1.0), (2,))
+    held, part = reserved(task), part_of(task, "test")
+    test = _test(task, part)
+    mu = held.mu("test score")
+    draws = test.draws(mu)
 
     def produce(meter: Meter, folder: Path) -> None:
-        found = meter.publish(counts.name, right_and_wrong(model, own, read(task, test)))
-        write_json(folder / "metrics.json", asdict(metrics(found, counts.scale)))
+        data = read(task, part)
+        sds = [draw.scale for draw in draws]
+        found = meter.publish("counts", test.counts(data))
+        scores = meter.publish("scores", test.scores(data)) if test.measures == "auc" else None
+        write_json(folder / "metrics.json", asdict(metrics(test.names, found, sds[0], scores, sds[-1])))
 
-    spends = held.concrete("test score", [Counted(Gaussian(sigma))], test)
+    spends = held.concrete("test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part)
     inputs = {
-        "test": test.seal,
+        "test": part.seal,
         **shared(task),
         "weights": file_digest(Path(task.input["weights"])),
     }
-    return single(task, held, spends, [counts], inputs, ("metrics",), produce)
+    return single(task, held, spends, draws, inputs, ("metrics",), produce)
 
 
-def _model(task: Task[EvaluateFinal], test: Part) -> tuple[Weights, Logits | None]:
+def _test(task: Task[EvaluateFinal], part: Part) -> Test:
     model, _ = weights.load(Path(task.input["weights"]))
-    learner = task.reads.learner
-    return model, method(learner.name).logits(learner, constants_of(task, test))
+    reads, constants = task.reads, constants_of(task, part)
+    names = reads.classes if isinstance(reads.classes, tuple) else tuple(map(str, range(constants.classes)))
+    own = method(reads.learner.name).logits(reads.learner, constants)
+    return Test(model, own, constants, names, reads.evaluate.measures)
 
 
-def right_and_wrong(model: Weights, own: Logits | None, data: Data) -> NDArray[np.float64]:
+def right_and_wrong(model: Weights, own: Logits | None, data: Data) -> Counts:
     """Two counts. Private until noise is added. Records without a valid label are in neither."""
     known = data.labels >= 0
     right = score.correct_count(model, data.features, data.labels, own)
     return np.array([right, np.count_nonzero(known) - right], np.float64)
 
 
-def metrics(counts: NDArray[np.float64], sd: float) -> Tested:
-    """From two noised counts, post-processing alone: with both of them, the part's true size is needed nowhere."""
-    correct, wrong = (float(count) for count in counts)
-    total = max(correct + wrong, 1.0)
+def metrics(
+    names: tuple[str, ...], counts: Counts, sd: float, scores: Counts | None = None, sd_scores: float = 0.0
+) -> Tested:
+    """From noised counts, post-processing alone: with both of them, the part's true size is needed nowhere."""
+    rows = counts.reshape(-1, 2)
+    correct, wrong = (float(count) for count in rows.sum(axis=0))
+    total, summed = max(correct + wrong, 1.0), sd * math.sqrt(len(rows))
     accuracy = min(max(correct / total, 0.0), 1.0)
-    # delta method: accuracy = c / (c + w) moves by (1 - a)/total with c and by -a/total with w
-    spread = sd * ((1 - accuracy) ** 2 + accuracy**2) ** 0.5 / total
-    return Tested(accuracy, spread, correct, total, sd, noised=sd > 0)
+    spread = summed * math.hypot(1 - accuracy, accuracy) / total  # as in measures.share
+    return Tested(
+        accuracy,
+        spread,
+        correct,
+        total,
+        summed,
+        noised=sd > 0,
+        classes=None if counts.ndim == 1 else _of_classes(names, rows, sd),
+        balanced=None if counts.ndim == 1 else _measured(measures.balanced(_shares(rows, sd))),
+        auc=None if scores is None else _measured(measures.auc(scores, sd_scores)),
+        scores=None if scores is None else scores.tolist(),
+    )
+
+
+def _shares(rows: Counts, sd: float) -> list[measures.Measured | None]:
+    return [measures.share(float(right), float(wrong), sd) for right, wrong in rows]
+
+
+def _of_classes(names: tuple[str, ...], rows: Counts, sd: float) -> tuple[ClassTested, ...]:
+    found = zip(names, _shares(rows, sd), rows, strict=True)
+    return tuple(
+        ClassTested(
+            name,
+            None if one is None else one.value,
+            None if one is None else one.sd,
+            float(right),
+            float(wrong),
+            sd,
+        )
+        for name, one, (right, wrong) in found
+    )
+
+
+def _measured(found: measures.Measured | None) -> dict[str, float] | None:
+    return None if found is None else asdict(found)

@@ -96,7 +96,7 @@ def _target(
     reads: Summarise, stated: StatedModel, fit: dict[str, Any] | None, final: str, metrics: str
 ) -> FinalFound:
     found, facts = weights.load(Path(final))
-    test = Tested(**read_json(metrics))
+    test = restored(Tested, read_json(metrics))
     choice = {name: facts[name] for name in ("eta", "ridge", "alpha", "steps") if name in facts}
     return FinalFound(
         **choice,

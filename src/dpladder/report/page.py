@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import first_line
 from dpladder.report.style import Document
-from dpladder.report.tables import readable, spends_table, summary_table, trials_table
+from dpladder.report.tables import classes_table, readable, spends_table, summary_table, trials_table
 
 TEMPLATE = "page.html.jinja"
 
@@ -73,7 +73,9 @@ def _sections(
     }  # <experiment>/figures, or results/figures
     shared = [picture for picture in pictures if owners[picture] == "results"]
     finals = pd.concat([summary_table(summary) for summary in summaries])
-    yield Chapter("Final models", [_table(finals, "summary")], _figures(shared, "pareto"))
+    by_class = pd.concat([classes_table(summary) for summary in summaries])
+    tables = [_table(finals, "summary"), *([] if by_class.empty else [_table(by_class, "classes")])]
+    yield Chapter("Final models", tables, _figures(shared, "pareto"))
     for summary in summaries:
         own = [picture for picture in pictures if owners[picture] == summary["experiment"]]
         tables = [_table(trials_table(summary), "trials")] if summary["rungs"] else []

@@ -44,8 +44,24 @@ class RungFound:
 
 
 @dataclass(frozen=True)
+class ClassTested:
+    """One class: noised counts of its records that are right and wrong, and the share that is right, null where there is too
+    little to tell."""
+
+    name: str
+    accuracy: float | None
+    accuracy_sd: float | None
+    correct: float
+    wrong: float
+    sd: float
+
+
+@dataclass(frozen=True)
 class Tested:
-    """The final model on the test part: noised counts, or exact ones of a source declared public."""
+    """The final model on the test part: noised counts, or exact ones of a source declared public. `classes`, `balanced` and
+    `auc`, where they were bought (evaluate.measures): by class, the mean accuracy over classes, and how well scores rank; the
+    latter two by their value and sd, null where there is too little to tell. `scores`: what AUC follows from, noised counts of
+    scores in bins, of each class."""
 
     accuracy: float
     accuracy_sd: float
@@ -53,6 +69,10 @@ class Tested:
     total: float
     sd: float
     noised: bool
+    classes: tuple[ClassTested, ...] | None = None
+    balanced: dict[str, float] | None = None
+    auc: dict[str, float] | None = None
+    scores: list[list[float]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,13 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "score_sd": ("± 1 sd", lambda sd: f"{sd:.1f}"),
     "test_accuracy": ("test accuracy", percent),
     "accuracy_sd": ("± 1 sd of its noise", percent),
+    "balanced": ("balanced accuracy", percent),
+    "balanced_sd": ("± 1 sd of it", percent),
+    "auc": ("AUC", "{:.3f}".format),
+    "auc_sd": ("± 1 sd of AUC", "{:.3f}".format),
+    "accuracy": ("accuracy", percent),
+    "correct": ("right, noised", "{:.1f}".format),
+    "wrong": ("wrong, noised", "{:.1f}".format),
     "search_share": ("search, share of μ²", percent),
     "count": ("times", str),
 }
@@ -54,11 +61,38 @@ def summary_table(summary: Document) -> pd.DataFrame:
                 "sigma": target["sigma"],
                 "test_accuracy": test.get("accuracy"),
                 "accuracy_sd": test.get("accuracy_sd"),
+                **_measured("balanced", test),
+                **_measured("auc", test),
                 "search_share": target["search_share"],
                 "suspect": target.get("suspect"),
             }
             for target in summary["targets"]
             for test in [target["test"] or {}]
+        ]
+    )
+
+
+def _measured(name: str, test: Document) -> dict[str, float | None]:
+    found = test.get(name) or {}
+    return {name: found.get("value"), f"{name}_sd": found.get("sd")}
+
+
+def classes_table(summary: Document) -> pd.DataFrame:
+    """One row for each class of each final model that was counted by class; empty where none was."""
+    return pd.DataFrame(
+        [
+            {
+                "experiment": summary["experiment"],
+                "total_epsilon": target["target_epsilon"],
+                "class": one["name"],
+                "accuracy": one["accuracy"],
+                "accuracy_sd": one["accuracy_sd"],
+                "correct": one["correct"],
+                "wrong": one["wrong"],
+                "score_sd": one["sd"] or None,
+            }
+            for target in summary["targets"]
+            for one in (target["test"] or {}).get("classes") or ()
         ]
     )
 

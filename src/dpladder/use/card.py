@@ -108,6 +108,20 @@ def _measured(model: Model) -> Iterator[str]:
         else "on data declared public"
     )
     yield f"Accuracy on held-out data: {found['accuracy']:.1%} ({how})."
+    for name, words in (("balanced", "Balanced accuracy"), ("auc", "AUC")):
+        if found.get(name) is not None:
+            value, sd = found[name]["value"], found[name]["sd"]
+            yield f"{words}: {value:.3f}" + (f", standard deviation of its noise {sd:.3f}." if sd else ".")
+    if found.get("classes") is not None:
+        yield from ("", "| class | accuracy | standard deviation of its noise |", "|---|---|---|")
+        yield from (
+            f"| {one['name']} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
+            for one in found["classes"]
+        )
+
+
+def _told(share: float | None) -> str:
+    return "hidden by noise" if share is None else f"{share:.1%}"
 
 
 def _metrics(model: Model) -> Mapping[str, Any] | None:

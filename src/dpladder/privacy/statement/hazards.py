@@ -127,7 +127,7 @@ def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Depl
         "3.3.1",
         "noise hurts small groups most",
         "for people to judge",
-        "Noise costs accuracy most where a class is rare. `evaluate.classes: true` buys the accuracy of each class.",
+        "Noise costs accuracy most where a class is rare. `evaluate.measures: classes` buys the accuracy of each class.",
     )
     yield Hazard(
         "3.3.2, 3.3.3",
