@@ -15,6 +15,7 @@ from dpladder.learn import score, weights
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
+from dpladder.search.looking import ceiling
 
 CONSTANTS = Constants(n0=500, classes=4, dimension=6)
 
@@ -158,13 +159,13 @@ def test_no_training_beats_the_ceiling_of_its_mu(mu, n0, classes):
     votes = np.zeros((runs, classes))
     votes[:, 0] = n0 / classes * mu  # in deviations of the noise that hides one unit's vote
     right = (votes + random.normal(size=votes.shape)).argmax(axis=1) == 0
-    most = score.ceiling(mu, n0, classes)
+    most = ceiling(mu, n0, classes)
     error = 4 * (most * (1 - most) / runs) ** 0.5
     assert right.mean() <= most + error
     assert right.mean() >= 1 / classes - error
 
 
 def test_a_ceiling_tells_luck_from_learning():
-    assert score.ceiling(0.0, 4000, 10) == pytest.approx(0.1)
-    assert score.ceiling(0.001, 4000, 10) == pytest.approx(0.189, abs=1e-3)
-    assert score.ceiling(0.25, 4000, 10) == pytest.approx(1.0)
+    assert ceiling(0.0, 4000, 10) == pytest.approx(0.1)
+    assert ceiling(0.001, 4000, 10) == pytest.approx(0.189, abs=1e-3)
+    assert ceiling(0.25, 4000, 10) == pytest.approx(1.0)

@@ -12,12 +12,13 @@ from dpladder.config.model import Search
 from dpladder.config.section import restored
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
-from dpladder.learn import score, weights
+from dpladder.learn import weights
 from dpladder.plan.reads import Summarise
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import StatedModel, Statement
 from dpladder.report.summary import Best, FinalFound, RungFound, Summary, Tested, TrialFound
 from dpladder.report.tables import summary_table, write_table
+from dpladder.search.looking import ceiling
 from dpladder.search.space import bounds, hyper_of
 from dpladder.search.training import chosen, of_trial
 
@@ -61,7 +62,7 @@ def _range(rungs: Sequence[RungFound], targets: Sequence[FinalFound], search: Se
 def _suspect(test: Tested, stated: StatedModel, reads: Summarise, classes: int) -> str | None:
     """What to ask where a score is better than its mu allows."""
     mu = stated.mu or gdp.mu(stated.epsilon, reads.privacy.delta)
-    most = score.ceiling(mu, reads.nominal_size, classes)
+    most = ceiling(mu, reads.nominal_size, classes)
     if test.accuracy - SURE * test.accuracy_sd <= most:
         return None
     return (

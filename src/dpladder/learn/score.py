@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -67,15 +66,3 @@ def noised_count(
 ) -> float:
     """The released score: expected right predictions are its own best estimate; divide by n0 for an accuracy."""
     return float(meter.publish("score", correct_count(weights, features, labels, own)))
-
-
-def ceiling(mu: float, n0: int, classes: int) -> float:
-    """The largest accuracy that a training of this mu can reach, on average, on unseen records of balanced classes.
-
-    Take the name of a class that no other record tells: without its n0 / classes units a prediction for one of them is
-    right with probability 1 / classes on average over names. With them it is the output of a training on a data set that
-    many neighbours away, so by group privacy (Dong, Roth & Su 2019, Theorem 2.14) right with probability at most
-    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part: they are among those.
-    """
-    normal = NormalDist()
-    return normal.cdf(normal.inv_cdf(1.0 / classes) + mu * n0 / classes)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dpladder.config import Project
+from dpladder.plan.notes import notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.plan.stages import target_name
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of
@@ -52,6 +53,7 @@ def plan_document(
         config=plan.config,
         deployment=None if told is None else told.model_dump(mode="json"),
         choices={} if project is None else dict(project.choices),
+        notes=() if project is None else notes(project),
         artifacts=tuple(_model(plan, artifact) for artifact in plan.artifacts),
         datasets=lineages,
         spends=tuple(
@@ -121,6 +123,7 @@ def plan_table(document: PlanDocument) -> str:
             )
             + f" (delta = {document.delta:g}, {document.relation})"
         )
+    lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
     return "\n".join(lines)
 

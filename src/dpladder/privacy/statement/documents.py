@@ -78,7 +78,7 @@ class PlannedLifetime:
 @dataclass(frozen=True)
 class PlanDocument:
     """What a config will spend. The figures on top are the first lineage's. `config`: a digest of all that private jobs read
-    of the config. `deployment`: its section of that name. What hangs on the ledger, `feasible`, `problems` and `lifetimes`, is
+    of the config. `deployment`: its section of that name. `notes`: what it cannot hope for. What hangs on the ledger, `feasible`, `problems` and `lifetimes`, is
     left at its default in results/plan.json, because it changes while the plan is carried out."""
 
     mode: Mode
@@ -91,6 +91,7 @@ class PlanDocument:
     config: str
     deployment: dict[str, Any] | None
     choices: dict[str, str]
+    notes: tuple[str, ...]
     artifacts: tuple[PlannedModel, ...]
     datasets: dict[str, PlannedLineage]
     spends: tuple[PlannedSpend, ...]

@@ -1,0 +1,74 @@
+"""What a plan cannot hope for, said before it is paid: scores that noise alone decides, and a test that tells nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpladder.config import Config, Project
+from dpladder.config.sources import kind_of
+from dpladder.plan import stages
+from dpladder.plan.plan import trial_budget
+from dpladder.privacy.accounting import gdp
+from dpladder.search.looking import ceiling
+
+ROOM = 4.0  # deviations of a score's noise that should lie between the worst and the best trial there can be
+LITTLE = 0.1  # of accuracy
+
+
+def notes(project: Project) -> tuple[str, ...]:
+    return tuple(
+        f"{name}: {words}"
+        for name, config in project.experiments.items()
+        for words in (*_totals(config), *_scores(config), *_test(config))
+    )
+
+
+def classes_of(config: Config) -> int | None:
+    """How many classes there are, where that is known before the source is read."""
+    kind, declared = kind_of(config.dataset.source), config.dataset.classes
+    known = declared if declared is not None or kind is None else kind.classes
+    return len(known) if isinstance(known, tuple) else known
+
+
+def _totals(config: Config) -> Iterator[str]:
+    most = max(stages.targets(config))
+    if most > config.privacy.epsilon:
+        yield (
+            f"final.targets goes up to {most:g}, above privacy.epsilon: {config.privacy.epsilon:g}, which it replaces; "
+            "privacy.lifetime alone limits it."
+        )
+
+
+def _scores(config: Config) -> Iterator[str]:
+    """A score is a count with noise, and never more than all or less than luck. What it can show at all is how far a training of
+    its mu can get above luck."""
+    classes, select = classes_of(config), config.sweep.select
+    if select.by == "public" or classes is None:
+        return
+    size = stages.nominal_size(config, select.part)
+    for number, rung in enumerate(config.sweep.ladder):
+        cost = trial_budget(config, number)
+        if cost.score is None:
+            continue
+        sd = gdp.sigma(cost.score, 1) * config.dataset.unit.cap / size
+        most = 1.0 if cost.weights is None else ceiling(cost.weights, config.dataset.nominal_size, classes)
+        if sd * ROOM > most - 1.0 / classes:
+            yield (
+                f"rung {number + 1} at epsilon = {rung.epsilon:g} tells little: its scores have a noise of {sd:.0%} of the {size} units "
+                f"that they count, and trainings of it can lie between {1 / classes:.0%} and {most:.0%} at most. Buy it with more "
+                "epsilon or a larger sweep.select.share, or leave the sweep to the plan (sweep: auto)."
+            )
+
+
+def _test(config: Config) -> Iterator[str]:
+    """The accuracy's sd is at most that of one count over all units (jobs/evaluate.py)."""
+    if config.dataset.public_test is not None or config.evaluate.epsilon is None:
+        return
+    size = stages.nominal_size(config, "test")
+    moved = config.dataset.unit.cap * (2**0.5 if config.privacy.relation == "replace_one" else 1.0)
+    sd = gdp.sigma(gdp.mu(config.evaluate.epsilon, config.privacy.delta), 1) * moved / size
+    if sd > LITTLE:
+        yield (
+            f"the test count at evaluate.epsilon = {config.evaluate.epsilon:g} tells little: its noise is {sd:.0%} of the {size} units of "
+            "the test part. Give it more epsilon, or leave evaluate.epsilon empty: it is paid for beside the training."
+        )

@@ -1,0 +1,73 @@
+"""What a plan cannot hope for is said in the plan, and nothing where there is hope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dpladder.config.load import overlay, resolve
+from dpladder.plan.notes import notes
+from dpladder.plan.plan import make_plan
+from dpladder.plan.table import plan_document, plan_table
+
+SMALL: dict[str, Any] = {
+    "dataset": {"lineage": "small", "source": "digits", "nominal_size": 450},
+    "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
+    "sweep": {
+        "rungs": [{"epsilon": 0.05, "trials": 3}, {"epsilon": 0.1, "trials": 3}],
+        "select": {"share": 0.2},
+    },
+}
+
+
+def told(*changes: dict[str, Any]) -> tuple[str, ...]:
+    values = SMALL
+    for change in changes:
+        values = overlay(values, change)
+    return notes(resolve(values))
+
+
+def test_scores_that_noise_decides_are_told() -> None:
+    """At n0 = 450, where "151 % correct" won a rung."""
+    first, second = told()
+    assert first.startswith(
+        "main: rung 1 at epsilon = 0.05 tells little: its scores have a noise of 29% of the 450 units"
+    )
+    assert "rung 2" in second
+
+
+def test_scores_that_tell_something_are_not() -> None:
+    assert told({"dataset": {"nominal_size": 60_000}}) == ()
+    assert told({"sweep": {"rungs": []}}) == ()
+
+
+def test_a_user_of_several_records_moves_a_score_further() -> None:
+    users = {"dataset": {"nominal_size": 6_000, "unit": {"by": "user", "cap": 20}}}
+    assert told({"dataset": {"nominal_size": 6_000}}) == ()
+    assert len(told(users)) == 2
+
+
+def test_what_a_training_cannot_reach_is_no_room_for_its_scores() -> None:
+    """Little noise in a score, and no budget in the weights."""
+    lean = {
+        "sweep": {"rungs": [{"epsilon": 0.001, "trials": 2}] * 1, "select": {"share": 0.9}},
+        "fit": {"using": "pooled"},
+    }
+    [only] = told({"dataset": {"nominal_size": 5_000}}, lean)
+    assert "between 10% and" in only
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.05, 1), (1.0, 0), (None, 0)])
+def test_a_test_that_tells_nothing_is_told(epsilon: float | None, count: int) -> None:
+    assert len(told({"sweep": {"rungs": []}, "evaluate": {"epsilon": epsilon}})) == count
+
+
+def test_totals_above_the_total_are_told() -> None:
+    [only] = told({"sweep": {"rungs": []}, "final": {"targets": [0.5, 4.0]}})
+    assert "up to 4, above privacy.epsilon: 1" in only
+
+
+def test_the_plan_says_it() -> None:
+    project = resolve(SMALL)
+    assert "note: main: rung 1" in plan_table(plan_document(make_plan(project, {}), {}, project))
