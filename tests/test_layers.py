@@ -32,7 +32,7 @@ MAY_USE = {
     "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "compare"},
     "use": BASIS | {"network", "data", "learn"},
     "audits": BASIS | {"data", "learn", "search", "plan", "jobs"},
-    "commands": BASIS | {"network", "data", "plan", "jobs", "use"},
+    "commands": BASIS | {"network", "data", "plan", "report", "jobs", "use"},
     "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audits", "commands"},
 }
 """Each room, and the rooms it may import besides itself. A new room takes its place here first."""

@@ -91,6 +91,11 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("results", type=Path, help="the results folder of a finished run")
     check.set_defaults(run=_verify)
 
+    compared = commands.add_parser("compare", help="the final models of several results folders in one table")
+    compared.add_argument("results", type=Path, nargs="+", help="results folders of finished runs")
+    compared.add_argument("--output", type=Path, help="a .csv, .md or .html file; none: on the terminal")
+    compared.set_defaults(run=_compare)
+
     register = commands.add_parser(
         "register", help="an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard"
     )
@@ -277,6 +282,13 @@ def _report(problems: Sequence[str], fine: str) -> int:
     if not problems:
         print(fine)
     return 1 if problems else 0
+
+
+def _compare(given: argparse.Namespace) -> int:
+    from dpladder.commands.compare import compare
+
+    compare(given.results, given.output)
+    return 0
 
 
 def _register(given: argparse.Namespace) -> int:

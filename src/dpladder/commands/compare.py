@@ -1,0 +1,87 @@
+"""`dpladder compare`: the final models of several results folders in one table, from public files alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpladder.errors import BadInput
+from dpladder.privacy.statement.check import read_statement
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WRITERS = (".csv", ".md", ".html")
+ALIKE = ("delta", "relation")  # what has to be alike before an epsilon is smaller than another
+KEPT = (
+    "r_star",
+    "eta",
+    "ridge",
+    "alpha",
+    "steps",
+    "sigma",
+    "kappa_star",
+    "suspect",
+)  # of one run, no comparison
+
+
+def compare(folders: Sequence[Path], output: Path | None) -> None:
+    from dpladder.report.tables import readable, write_table
+
+    if output is not None and output.suffix not in WRITERS:
+        raise BadInput(f"--output {output}: it must end in one of {', '.join(WRITERS)}.")
+    table = table_of(folders)
+    if output is None:
+        print(readable(table).to_string(index=False))
+    else:
+        write_table(table, output)
+    for note in _notes(table):
+        print(note)
+
+
+def table_of(folders: Sequence[Path]) -> pd.DataFrame:
+    """One row for each final model of each folder."""
+    import pandas as pd
+
+    return pd.concat([row for folder in folders for row in _rows(folder)], ignore_index=True)
+
+
+def _rows(folder: Path) -> Iterator[pd.DataFrame]:
+    from dpladder.report.tables import summary_table
+
+    stated = read_statement(folder)
+    summaries = sorted(folder.glob("*/summary.json"))
+    if not summaries:
+        raise BadInput(
+            f"{folder} holds no <experiment>/summary.json: give the results folder of a finished run."
+        )
+    for path in summaries:
+        summary: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        dataset = stated["datasets"].get(summary["lineage"])
+        if dataset is None or summary["mode"] != stated["mode"]:
+            raise BadInput(
+                f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow again."
+            )
+        table = summary_table(summary).drop(columns=[*KEPT], errors="ignore")
+        table.insert(0, "results", str(folder))
+        table.insert(2, "lineage", summary["lineage"])
+        table.insert(3, "learner", summary["learner"])
+        table.insert(6, "mu", [target["mu"] for target in summary["targets"]])
+        yield table.assign(
+            unit=f"{dataset['unit']}, at most {dataset['cap']}" if dataset["cap"] > 1 else dataset["unit"],
+            mode=summary["mode"],
+            **{name: summary[name] for name in ALIKE},
+        )
+
+
+def _notes(table: pd.DataFrame) -> Iterator[str]:
+    for name in (*ALIKE, "unit"):
+        if table[name].nunique() > 1:
+            found = ", ".join(map(str, table[name].unique()))
+            yield f"note: {name} differs ({found}), so epsilons of these rows are not directly comparable"
+    if "research" in set(table["mode"]):
+        yield "note: rows of mode research are no releases"
+    if table["lineage"].duplicated().any() and table["results"].nunique() > 1:
+        yield "note: results about one lineage cost together what its ledger says (dpladder ledger show), not what a row says"

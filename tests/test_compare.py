@@ -1,0 +1,78 @@
+"""Several results folders in one table, from public files alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dpladder.cli import main
+
+
+def results(folder: Path, delta: float = 1e-5, lineage: str = "pets", **test: Any) -> str:
+    """As a finished run leaves them, as far as they are read."""
+    target = {
+        "target_epsilon": 1.0,
+        "epsilon": 0.9999,
+        "mu": 0.269,
+        "r_star": 2.0,
+        "steps": 30,
+        "sigma": 3.0,
+        "search_share": 0.1,
+        "test": {"accuracy": 0.8, "accuracy_sd": 0.01, **test},
+    }
+    summary = {
+        "experiment": "main",
+        "mode": "release",
+        "lineage": lineage,
+        "learner": "dp_gd",
+        "delta": delta,
+        "relation": "add_remove",
+        "targets": [target],
+    }
+    (folder / "main").mkdir(parents=True)
+    (folder / "main" / "summary.json").write_text(json.dumps(summary))
+    statement = {"datasets": {lineage: {"unit": "record", "cap": 1}}, "mode": "release", "delta": delta}
+    (folder / "privacy.json").write_text(json.dumps(statement | {"records": {}, "id": "", "seal": ""}))
+    return str(folder)
+
+
+def test_models_of_several_runs_stand_in_one_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = results(tmp_path / "a"), results(tmp_path / "b", balanced={"value": 0.7, "sd": 0.02})
+    assert main(["compare", first, second, "--output", str(tmp_path / "both.csv")]) == 0
+    table = pd.read_csv(tmp_path / "both.csv")
+    assert table["results"].tolist() == [first, second]
+    assert table["mu"].tolist() == [0.269, 0.269]
+    assert table["balanced"].tolist()[1] == 0.7
+    assert "differs" not in capsys.readouterr().out
+    assert main(["compare", first, second]) == 0
+    said = capsys.readouterr().out
+    assert "test accuracy" in said
+    assert "cost together what its ledger says" in said
+
+
+def test_figures_that_cannot_be_compared_are_said_to_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["compare", results(tmp_path / "a"), results(tmp_path / "b", delta=1e-6, lineage="other")]) == 0
+    )
+    said = capsys.readouterr().out
+    assert "delta differs (1e-05, 1e-06), so epsilons of these rows are not directly comparable" in said
+    assert "together" not in said
+
+
+def test_what_is_no_finished_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(tmp_path)]) == 2
+    assert "give the results folder of a finished run" in capsys.readouterr().err
+    mixed = Path(results(tmp_path / "a"))
+    statement = json.loads((mixed / "privacy.json").read_text())
+    (mixed / "privacy.json").write_text(json.dumps(statement | {"datasets": {}}))
+    assert main(["compare", str(mixed)]) == 2
+    assert "is not of the run that" in capsys.readouterr().err
+    assert main(["compare", results(tmp_path / "b"), "--output", "table.xlsx"]) == 2
