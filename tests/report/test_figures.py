@@ -166,6 +166,7 @@ def statement(*summaries, relation="add_remove", lifetime=8.0):
         "cap": 1,
         "confirmed": False,
         "lifetime_epsilon": lifetime,
+        "lifetime_mu": None,
         "lifetime_spent": 1.0,
         "planned": True,
         "artifacts": artifacts,
@@ -174,7 +175,9 @@ def statement(*summaries, relation="add_remove", lifetime=8.0):
         "ledger": {"lineage": "mnist5k", "seq": 1, "sha256": ""},
     }
     about = {"mode": "release", "relation": relation, "delta": DELTA, "target_epsilon": 1.0}
-    return about | {"datasets": {"mnist5k": dataset}, "records": {}, "versions": {}}
+    origin = {"date": "2026-01-01", "commit": None, "versions": {}}
+    datasets = {"datasets": {"mnist5k": dataset}, "records": {}}
+    return about | datasets | {"origin": origin, "config": "", "deployment": None}
 
 
 def sweep_lines(one):

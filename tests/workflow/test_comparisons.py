@@ -6,7 +6,11 @@ import csv
 import json
 from pathlib import Path
 
+import pytest
+
 from dpladder.compare.contestants import METHODS
+
+pytestmark = pytest.mark.long
 
 PUBLIC = {
     "mode": "research",

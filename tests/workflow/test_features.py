@@ -59,6 +59,7 @@ def test_one_sweep_serves_several_targets_through_a_parabola(project):
     assert shares == sorted(shares, reverse=True)
 
 
+@pytest.mark.long
 def test_users_replaced_units_a_noised_mean_and_a_scoring_part(project):
     """The rarer ways of every stage at once, at a lifetime that is the total exactly."""
     with np.load("data.npz") as arrays:

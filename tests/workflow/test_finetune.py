@@ -16,6 +16,8 @@ from dpladder.data.cache import open_cache
 from dpladder.learn import weights
 from dpladder.privacy.ledger.home import open_home, subkey
 
+pytestmark = pytest.mark.long
+
 CLASSES = ("blue", "green", "red")
 TUNED = {
     "dataset": {"source": "folder:images", "nominal_size": 60, "classes": list(CLASSES)},

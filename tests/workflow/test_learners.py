@@ -14,6 +14,8 @@ from dpladder.learn import weights
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.check import check, read_statement
 
+pytestmark = pytest.mark.long
+
 COVARIANCE = {"epsilon": 0.3}
 RUNGS = [{"epsilon": 0.1, "trials": 1}, {"epsilon": 0.2, "trials": 1}]
 SHARING = {
@@ -68,7 +70,6 @@ def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(proje
     assert found.charged == {"run_trial": 2, "train_final": 1, "evaluate": 1}
 
 
-@pytest.mark.long
 def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(project, walk):
     np.savez(project.folder / "validation.npz", **mixture(60, seed=1))
     project.configure(STATISTICS)
@@ -109,7 +110,6 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
     assert found.charged == {"run_trial": 2, "train_final": 2, "evaluate": 2}
 
 
-@pytest.mark.long
 def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(project, walk):
     project.configure(ALONE)
     project.finish("results/privacy.json", "results/single/summary.json")

@@ -291,6 +291,7 @@ def other_images(folder: Path) -> None:
         path.with_stem(f"{CANARY}-{number}-sound").write_bytes(sound)
 
 
+@pytest.mark.long
 def test_images_that_cannot_be_read_show_nowhere(clone: Path, tmp_path: Path) -> None:
     config = config_of("folder:source")
     config["dataset"]["split"] = {"test": 0.001}

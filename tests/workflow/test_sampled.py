@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import Booked, Composed, Counted, Sampled, from_json
 from dpladder.privacy.statement.check import check, read_statement
+
+pytestmark = pytest.mark.long
 
 SAMPLED = {
     "privacy": {"share": 0.1},

@@ -11,6 +11,8 @@ from dpladder.config.search_sections import SEARCHES
 from dpladder.learn import weights
 from dpladder.privacy.statement.check import check, read_statement
 
+pytestmark = pytest.mark.long
+
 RUNGS = [{"epsilon": 0.1, "trials": 1}, {"epsilon": 0.2, "trials": 1}]
 SECRET = {"papernot_steinke", "liu_talwar", "dp_hypo", "koskela_kulkarni"}
 NAMES = [section().name for section in SEARCHES]
@@ -29,7 +31,6 @@ def searching(**experiments):
     }
 
 
-@pytest.mark.long
 def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(project, walk):
     project.configure(searching())
     project.finish("results/privacy.json", *(f"results/{name}/summary.json" for name in NAMES))

@@ -14,6 +14,8 @@ from support import Workspace
 import dpladder
 from dpladder.cli import main
 
+pytestmark = pytest.mark.long
+
 CANARY = "zanzibar"
 
 

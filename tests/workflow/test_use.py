@@ -21,6 +21,8 @@ from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.documents import Statement
 from dpladder.privacy.statement.page import first_line
 
+pytestmark = pytest.mark.long
+
 FINAL = Path("results/main/final/1/weights.safetensors")
 
 

@@ -15,6 +15,8 @@ from dpladder.cli import main
 from dpladder.data.cache import FeatureCache, open_cache
 from dpladder.privacy.ledger.home import open_home, subkey
 
+pytestmark = pytest.mark.long
+
 VIEWED: dict[str, Any] = {
     "dataset": {"source": "folder:photos", "classes": ["dark", "light"], "nominal_size": 60},
     "features": {"model": "efficientnet_lite0", "image_size": 32, "batch_size": 8, "mean": {"epsilon": 0.1}},
