@@ -394,7 +394,7 @@ BETWEEN = {
     "columns of what is no table": bad(
         "dataset.columns",
         "given ['age']",
-        "only a parquet table",
+        "only tables",
         dataset=a_dataset("columns: [age]"),
     ),
     "public source unknown": bad(

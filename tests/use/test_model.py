@@ -172,7 +172,7 @@ def test_chosen_columns_are_found_by_name_wherever_they_stand(tmp_path: Path) ->
         ("no.png", "does not exist"),
         ("notes.md", "of no kind that is known"),
         ("empty", "holds no images"),
-        ("words.csv", "neither a table with a column path"),
+        ("words.csv", "features of 6 numbers for each record; given were features of 2"),
     ],
 )
 def test_inputs_that_are_none_are_named(

@@ -130,7 +130,7 @@ def _sources(config: Config) -> Iterator[Problem]:
     if dataset.columns and kind and not kind.columns:
         yield (
             ("dataset", "columns"),
-            f"given {shown(list(dataset.columns))}; only a parquet table has columns to choose from, and jsonl some to name: "
+            f"given {shown(list(dataset.columns))}; only tables (csv, parquet) have columns to choose from, and jsonl some to name: "
             "leave it out",
         )
     elif dataset.source.startswith("jsonl:") and not set(dataset.columns) <= set(LINE_COLUMNS):
@@ -254,8 +254,8 @@ def _texts(config: Config) -> Iterator[Problem]:
         for key, holds, what in wrong
         if holds
     )
-    if config.dataset.columns and config.dataset.source.startswith("parquet:"):
-        yield ("dataset", "columns"), "of a parquet table of texts the column text is read; leave it out"
+    if config.dataset.columns and config.dataset.source.startswith(("csv:", "parquet:")):
+        yield ("dataset", "columns"), "of a table of texts the column text is read; leave it out"
 
 
 def _sweep(config: Config) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from yaml.constructor import ConstructorError
 
 from dpladder.config.check import Problem, problems_of_experiment, problems_of_project, repeat_names
 from dpladder.config.learner_sections import DEFAULT
-from dpladder.config.model import Config
+from dpladder.config.model import TAGS, Config
 from dpladder.config.section import NAME_PATTERN
 from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, shown
 from dpladder.errors import BadInput
@@ -411,6 +411,8 @@ def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
     key: list[str | int] = []
     sections: list[type[BaseModel]] = [Config]
     for part in loc:
+        if part in TAGS:
+            continue
         named = [section for section in sections if part in _names(section)]
         if named:
             sections = named

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.search_sections import Hpo, Ladder
@@ -48,6 +48,36 @@ class Split(Section):
         return self
 
 
+class Column(Section):
+    """What is publicly known of a table's column. Its values must not decide it: a scaler or a list of levels taken from private
+    data is a leak."""
+
+    name: Annotated[str, Field(min_length=1)]
+    levels: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        (), description="all that it may hold, in quotes where they are numbers: a feature each, 1 or 0"
+    )
+    range: tuple[float, float] | None = Field(
+        None, description="smallest and largest value: cut there, and scaled to -1 to 1"
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Column:
+        if self.levels and self.range is not None:
+            raise ValueError("a column has levels or a range, not both")
+        if len(set(self.levels)) != len(self.levels):
+            raise ValueError("levels must name each level once")
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise ValueError("range must be [smallest, largest]")
+        return self
+
+
+TAGS = ("a name", "a column")  # how pydantic tells which of both was meant
+Chosen = Annotated[
+    Annotated[str, Tag(TAGS[0])] | Annotated[Column, Tag(TAGS[1])],
+    Discriminator(lambda given: TAGS[0] if isinstance(given, str) else TAGS[1]),
+]
+
+
 class Dataset(Section):
     """The private data: a lineage for life, and where its current version lies."""
 
@@ -58,9 +88,9 @@ class Dataset(Section):
         min_length=1,
         description=" | ".join(FORMS),
     )
-    columns: tuple[str, ...] = Field(
+    columns: tuple[Chosen, ...] = Field(
         (),
-        description="of a parquet table, the columns that are features, in this order; []: all but label, id, user, split and a pandas index. Of jsonl, which of id, user, split its lines have",
+        description="of a table, the columns that are features, in this order, each by its name or with its public levels or range; []: all but label, id, user, split and a pandas index. Of jsonl, which of id, user, split its lines have",
     )
     nominal_size: Count = Field(
         description="n0, units in the training part, declared publicly; sums are divided by it"
@@ -98,6 +128,13 @@ class Dataset(Section):
             len(self.classes) < 1 or len(set(self.classes)) != len(self.classes)
         ):
             raise ValueError("classes must name each class once, and at least one")
+        return self
+
+    @model_validator(mode="after")
+    def _columns_are_a_set(self) -> Dataset:
+        names = [column if isinstance(column, str) else column.name for column in self.columns]
+        if len(set(names)) != len(names):
+            raise ValueError("columns must name each column once")
         return self
 
 

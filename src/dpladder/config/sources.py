@@ -48,7 +48,7 @@ SOURCES: Mapping[str, SourceKind] = {
     "web": SourceKind("verses.from_web", after="<count>", classes=GENRES, holds=("texts",)),
     "folder": SourceKind("sources.from_folder", folder=True),
     "texts": SourceKind("sources.from_texts", folder=True, holds=("texts",)),
-    "csv": SourceKind("sources.from_csv", holds=("images", "texts")),
+    "csv": SourceKind("sources.from_csv", holds=("images", "texts", "features"), columns=True),
     "jsonl": SourceKind("sources.from_jsonl", holds=("texts",), columns=True),
     "hdf5": SourceKind("sources.from_hdf5", holds=("features",)),
     "npz": SourceKind("sources.from_npz", holds=("features",)),

@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.model import Dataset
+from dpladder.config.model import Chosen, Dataset
 from dpladder.config.sources import FORMS, kind_of
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
@@ -101,7 +101,7 @@ def class_index(found: Classes) -> Callable[[object], int]:
     return place
 
 
-def open_source(name: str, columns: Sequence[str] = ()) -> Source:
+def open_source(name: str, columns: Sequence[Chosen] = ()) -> Source:
     """The records that a config's `source` names; `columns`: of a table, those that are features; of jsonl, those that it has."""
     kind, rest = kind_of(name), name.partition(":")[2]
     if kind is None:

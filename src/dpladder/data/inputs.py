@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
+from dpladder.config.model import Chosen
 from dpladder.data import sources
-from dpladder.data.sources import COLUMNS, SUFFIXES, TEXT, TEXT_SUFFIX, Source, delimiter_in, header_of
+from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Source
 from dpladder.errors import BadInput
 
 TABLES: Mapping[str, Callable[[Path, bool], Source]] = {
@@ -18,7 +17,7 @@ TABLES: Mapping[str, Callable[[Path, bool], Source]] = {
 }
 
 
-def open_inputs(path: Path, chosen: Sequence[str] = (), texts: bool = False) -> Source:
+def open_inputs(path: Path, chosen: Sequence[Chosen] = (), texts: bool = False) -> Source:
     """The records of an image or text file, a folder with images, or `texts`, anywhere in it, or a table, of which `chosen`
     columns are features."""
     if not path.exists():
@@ -31,7 +30,7 @@ def open_inputs(path: Path, chosen: Sequence[str] = (), texts: bool = False) -> 
     if kind == ".jsonl":
         return sources.from_jsonl(path, False)
     if kind == ".csv":
-        return _csv(path, chosen)
+        return sources.from_csv(path, False, chosen)
     if kind == ".parquet":
         return sources.from_parquet(path, False, chosen)
     if kind in TABLES:
@@ -53,23 +52,3 @@ def _folder(folder: Path, texts: bool) -> Source:
 def _files(paths: list[Path], texts: bool) -> Source:
     kind: sources.Files = "texts" if texts else "files"
     return Source(kind, lambda index: sources.bytes_of(paths[index]), [None] * len(paths), files=paths)
-
-
-def _csv(path: Path, chosen: Sequence[str]) -> Source:
-    """A table of paths, of texts, or of one number per feature."""
-    names = header_of(path)
-    if {"path", TEXT} & set(names):
-        return sources.from_csv(path, False)
-    wanted = chosen or [name for name in names if name not in COLUMNS]
-    if absent := [name for name in wanted if name not in names]:
-        raise BadInput(f"{path} has no column {', '.join(absent)}. It holds {', '.join(names)}.")
-    columns, between = [names.index(name) for name in wanted], delimiter_in(path)
-    try:
-        matrix = np.loadtxt(
-            path, delimiter=between, quotechar='"', skiprows=1, usecols=columns, ndmin=2, encoding="utf-8-sig"
-        )
-    except ValueError:
-        raise BadInput(
-            f"{path} is neither a table with a column path or text, nor one of numbers alone beside {', '.join(COLUMNS)}."
-        ) from None
-    return Source("features", lambda index: matrix[index], [None] * len(matrix), width=matrix.shape[1])

@@ -33,8 +33,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.model import Dataset, Split
+from dpladder.config.model import Chosen, Dataset, Split
 from dpladder.data import sealed
+from dpladder.data.columns import plain, restored_columns
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.files import write_private
 from dpladder.data.parallel import cores, in_order
@@ -64,7 +65,7 @@ class Manifest:
     """A version of a lineage, sorted by record id. Private."""
 
     source: str
-    columns: tuple[str, ...]
+    columns: tuple[Chosen, ...]
     classes: int
     commitment: str
     identity: Identity
@@ -142,7 +143,7 @@ def prepare(
     attrs: sealed.Attrs = {
         "kind": "manifest",
         "source": source.name,
-        "columns": json.dumps(found.dataset.columns),
+        "columns": json.dumps([plain(column) for column in found.dataset.columns]),
         "classes": class_count(classes(found.dataset, source.name)),
         "commitment": commitment.hexdigest(),
         "identity": _identity(source, found.dataset),
@@ -159,7 +160,7 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         raise BadInput(f"{path} is not a manifest. Run prepare_dataset again.")
     return Manifest(
         source=str(file.attrs["source"]),
-        columns=tuple(json.loads(str(file.attrs["columns"]))),
+        columns=restored_columns(json.loads(str(file.attrs["columns"]))),
         classes=int(file.attrs["classes"]),
         commitment=str(file.attrs["commitment"]),
         identity=cast(Identity, file.attrs["identity"]),

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dpladder.config.model import Chosen
+from dpladder.data.columns import matrix_of, name_of
 from dpladder.errors import BadInput
 
 Column = Sequence[Any]
@@ -66,12 +68,19 @@ def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str]) -> 
     return Source(kind, lambda index: bytes_of(files[index]), labels, files=files)
 
 
-def from_csv(path: Path, labelled: bool = True) -> Source:
-    """Rows of path,label or text,label with optional id, user and split, between commas, semicolons or tabs; paths are
-    relative to the table's own folder."""
+def from_csv(path: Path, labelled: bool = True, chosen: Sequence[Chosen] = ()) -> Source:
+    """Rows of path,label or text,label, or of features and a label, with optional id, user and split, between commas, semicolons
+    or tabs; paths are relative to the table's own folder."""
     if not path.is_file():
-        raise _missing(path, "a table with the columns path,label and, if you have them, id,user,split")
+        raise _missing(
+            path,
+            "a table with the columns path (or text, or features) and label, and if you have them id,user,split",
+        )
     header = header_of(path)
+    if chosen or not {"path", TEXT} & set(header):
+        return _number_table(
+            path, labelled, chosen or [name for name in header if name and name not in COLUMNS]
+        )
     if TEXT in header and "path" not in header:
         return _text_table(path, labelled)
     try:
@@ -85,6 +94,26 @@ def from_csv(path: Path, labelled: bool = True) -> Source:
     files = [path.parent / (name or "") for name in _need(columns, "path", path)]
     found = _columns(columns, path, labelled, len(files))
     return Source("files", lambda index: bytes_of(files[index]), **found, files=files)
+
+
+def _number_table(path: Path, labelled: bool, chosen: Sequence[Chosen]) -> Source:
+    """Features, as the header names them: what a row holds decides nothing for the others. An unnamed column numbers rows."""
+    names = header_of(path)
+    if (absent := [name_of(one) for one in chosen if name_of(one) not in names]) or not chosen:
+        raise BadInput(
+            f"{path} has no column {', '.join(absent) or 'of features'}. It holds {', '.join(names) or 'nothing'}; name those that are "
+            "features in dataset.columns."
+        )
+    csv.field_size_limit(2**31 - 1)
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter=delimiter_in(path)))
+    except (OSError, csv.Error):
+        raise _no_table(path) from None
+    columns = {name: [row[name] for row in rows] for name in COLUMNS if name in names}
+    found = _columns(columns, path, labelled, len(rows))
+    matrix = matrix_of(chosen, lambda name: [row[name] for row in rows])
+    return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
 
 
 def header_of(path: Path) -> list[str]:
@@ -194,10 +223,9 @@ def from_hdf5(path: Path, labelled: bool = True) -> Source:
     return _from_arrays(arrays, path, labelled)
 
 
-def from_parquet(path: Path, labelled: bool = True, chosen: Sequence[str] = ()) -> Source:
+def from_parquet(path: Path, labelled: bool = True, chosen: Sequence[Chosen] = ()) -> Source:
     """A label column, optional id, user and split; features are the chosen columns, or one list column named features, or
     all others that are no index of pandas'. Where a column is named text and none is chosen, that is what records are."""
-    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -211,14 +239,22 @@ def from_parquet(path: Path, labelled: bool = True, chosen: Sequence[str] = ()) 
     if TEXT in table.column_names and not chosen:
         return _text_column(table.column(TEXT), _columns(columns, path, labelled, len(table)), path)
     others = [name for name in table.column_names if name not in (*COLUMNS, *_index_of(table.schema))]
-    names = list(chosen or others)
-    _check_columns(names, table.schema, path)
-    if names == ["features"]:
+    wanted: list[Chosen] = list(chosen or others)
+    _check_columns(wanted, table.schema, path)
+    if wanted == ["features"]:
         matrix = _list_column(table.column("features"), path)
     else:
-        matrix = np.column_stack([table.column(name).to_numpy().astype(np.float64) for name in names])
+        matrix = matrix_of(wanted, lambda name: _values(table.column(name)))
     found = _columns(columns, path, labelled, len(matrix))
     return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
+
+
+def _values(column: Any) -> Sequence[Any]:
+    import pyarrow as pa
+
+    plain = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    found: Sequence[Any] = column.to_numpy() if plain and not column.null_count else column.to_pylist()
+    return found
 
 
 def _text_column(column: Any, beside: Mapping[str, Any], path: Path) -> Source:
@@ -240,23 +276,28 @@ def _index_of(schema: Any) -> list[str]:
     return [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
 
 
-def _check_columns(names: Sequence[str], schema: Any, path: Path) -> None:
-    """A date or a text among features would be dropped, or worse, be taken for a number."""
+def _check_columns(chosen: Sequence[Chosen], schema: Any, path: Path) -> None:
+    """A date or a text among features would be dropped, or worse, be taken for a number. Levels may be of any type."""
     import pyarrow as pa
 
+    names = [name_of(column) for column in chosen]
     absent = [name for name in names if name not in schema.names]
     if absent or not names:
         raise BadInput(
             f"{path} has no column {', '.join(absent) or 'of features'}. It holds {', '.join(schema.names)}; name those that "
             "are features in dataset.columns."
         )
-    kinds = {name: schema.field(name).type for name in names}
+    kinds = {
+        name_of(column): schema.field(name_of(column)).type
+        for column in chosen
+        if isinstance(column, str) or not column.levels
+    }
     numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     wrong = [f"{name} ({kind})" for name, kind in kinds.items() if not any(is_so(kind) for is_so in numeric)]
     if wrong and names != ["features"]:
         raise BadInput(
-            f"{path}: {', '.join(wrong)} must be numeric to be features. Name those that are in dataset.columns, or take "
-            f"the others out; beside them there may be {', '.join(COLUMNS)}."
+            f"{path}: {', '.join(wrong)} must be numeric to be features. Name those that are in dataset.columns, with levels "
+            f"where they are words, or take the others out; beside them there may be {', '.join(COLUMNS)}."
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.data import sealed
+from dpladder.data.columns import plain
 from dpladder.jobs.private import Part, constants_of, map_of
 from dpladder.jobs.task import Task
 from dpladder.learn import weights
@@ -52,7 +53,7 @@ def _inference(task: Task[TrainFinal | SearchPrivately], train: Part) -> dict[st
     return {
         "task": "classification",
         "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
-        "columns": list(task.reads.columns),
+        "columns": [plain(column) for column in task.reads.columns],
         "network": network | {"layers": json.loads(str(attrs["layers"]))},
         "map": {
             "radius": mapped.radius,

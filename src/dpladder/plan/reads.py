@@ -97,7 +97,7 @@ class Private(Reads):
 class LineageReads(Reads):
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
-    columns: Annotated[tuple[str, ...], key("dataset.columns")]
+    columns: Annotated[tuple[sections.Chosen, ...], key("dataset.columns")]
     classes: Annotated[int | tuple[str, ...] | None, key("dataset.classes")]
     unit: Annotated[sections.Unit, key("dataset.unit")]
     split: Annotated[sections.Split, key("dataset.split")]

@@ -26,6 +26,7 @@ from dpladder.config.section import restored
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
 from dpladder.data.centre import Map
+from dpladder.data.columns import restored_columns
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
@@ -156,7 +157,7 @@ class Model:
         if isinstance(inputs, Source):
             return inputs
         if isinstance(inputs, str | Path):
-            columns = self.facts["inference"].get("columns", ())
+            columns = restored_columns(self.facts["inference"].get("columns", ()))
             return open_inputs(Path(inputs), columns, self.features.takes == "texts")
         if isinstance(inputs, np.ndarray) and inputs.ndim == 2 and self.features.model == "none":
             return Source(

@@ -1,0 +1,81 @@
+"""A table's columns as features, by what the config declares of them: numbers, numbers of a public range, or one of public
+levels. A function of each row alone: no value decides what another one means."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dpladder.config.model import Chosen, Column
+from dpladder.config.section import restored
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float64]
+
+Find = Callable[[str], Sequence[Any]]
+
+
+def name_of(column: Chosen) -> str:
+    return column if isinstance(column, str) else column.name
+
+
+def width_of(column: Chosen) -> int:
+    return 1 if isinstance(column, str) or not column.levels else len(column.levels)
+
+
+def matrix_of(columns: Sequence[Chosen], find: Find) -> Matrix:
+    """Rows of features. A number that is missing, or none, is not finite, and its record counts as nothing; a level that was
+    not declared is none of them."""
+    import numpy as np
+
+    return np.column_stack([_encoded(column, find(name_of(column))) for column in columns])
+
+
+def _encoded(column: Chosen, values: Sequence[Any]) -> Matrix:
+    import numpy as np
+
+    if isinstance(column, str):
+        return _numbers(values)[:, None]
+    if column.levels:
+        given = np.array([_text(value) for value in values], object)
+        return np.column_stack([(given == _text(level)).astype(np.float64) for level in column.levels])
+    found = _numbers(values)
+    if column.range is not None:
+        low, high = column.range
+        found = 2.0 * (np.clip(found, low, high) - low) / (high - low) - 1.0
+    return found[:, None]
+
+
+def _numbers(values: Sequence[Any]) -> Matrix:
+    import numpy as np
+
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    return np.array([_number(value) for value in values], np.float64)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _text(value: Any) -> str:
+    """A level as its owner sees it: 3.0 is 3, as pandas makes one of the other where a value is missing."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return unicodedata.normalize("NFC", str(value)).strip()
+
+
+def plain(column: Chosen) -> Any:
+    """As JSON has it."""
+    return column if isinstance(column, str) else column.model_dump(mode="json")
+
+
+def restored_columns(columns: Sequence[Any]) -> tuple[Chosen, ...]:
+    return tuple(column if isinstance(column, str) else restored(Column, column) for column in columns)
