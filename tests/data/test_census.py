@@ -20,6 +20,7 @@ from dpladder.data.census import (
     looked_into,
     report,
 )
+from dpladder.data.datasets import open_source
 from dpladder.data.prepare import Keys, survey
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -118,6 +119,12 @@ def test_images_that_cannot_be_decoded_are_named_with_the_reason(tmp_path: Path)
         "image cannot be decoded: cannot identify image file": [str(root / "cat" / "0.png")]
     }
     assert "24, 24, 24" in found.sizes
+
+
+def test_an_image_above_the_limit_is_told_the_key(tmp_path: Path) -> None:
+    source = f"folder:{folders(tmp_path, ['cat', 'dog'], 1)}"
+    found = looked_into(counted(source, classes=("cat", "dog"))[0], open_source(source), largest=100)
+    assert [*found.problems] == ["image cannot be decoded: more than 100 pixels, features.largest_image"]
 
 
 def test_paths_that_are_all_wrong_are_as_many_lost_records(tmp_path: Path) -> None:

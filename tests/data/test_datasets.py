@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from dpladder.config.model import Dataset
+from dpladder.config.model import LARGEST_IMAGE, Dataset
 from dpladder.data.datasets import TORCHVISION, class_index, classes, known_classes, open_source
-from dpladder.data.images import LARGEST, decode
+from dpladder.data.images import decode
 from dpladder.errors import BadInput
 
 FEATURES = np.random.default_rng(0).standard_normal((7, 3))
@@ -298,10 +298,9 @@ def test_every_kind_of_image_becomes_upright_eight_bit_rgb() -> None:
         assert np.abs(found - expected).max() <= (40 if name == "palette" else 1), name
 
 
-@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 def test_damaged_images_raise_and_bombs_are_not_unpacked() -> None:
     whole = encoded(picture("RGB"), "jpeg")
-    side = int(LARGEST**0.5) + 1
+    side = int(LARGEST_IMAGE**0.5) + 1
     bomb = encoded(Image.new("1", (side, side)), "png")
     thread = np.zeros((1, 101), np.uint8)  # so thin that scaling its short side up would fill the memory
     for content in (
@@ -314,6 +313,11 @@ def test_damaged_images_raise_and_bombs_are_not_unpacked() -> None:
     ):
         with pytest.raises(Exception):  # noqa: B017, PT011, whatever the decoder raises
             decode(content)
+    with pytest.raises(ValueError, match="more than 134,217,728 pixels"):
+        decode(bomb)
+    assert decode(bomb, largest=side**2).size == (side, side)
+    with pytest.raises(ValueError, match="more than 100 times as long as wide"):
+        decode(thread)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
     )
     for config, part in _sources(project):
         found = survey(config.dataset, keys, part)
-        print(report(looked_into(census(found), found.source)))
+        print(report(looked_into(census(found), found.source, config.features.largest_image)))
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, part)}\n")
 
@@ -61,6 +61,6 @@ def _write_sheet(config: Config, found: Survey, part: Part | None) -> Path:
     name = "contact-sheet.png" if part is None else f"contact-sheet-{part}.png"
     path = Path(config.paths.private) / config.dataset.lineage / "check" / name
     content = BytesIO()
-    contact_sheet(found).save(content, "PNG")
+    contact_sheet(found, largest=config.features.largest_image).save(content, "PNG")
     write_private(path, content.getvalue())
     return path

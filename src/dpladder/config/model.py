@@ -149,6 +149,7 @@ class Mean(Section):
 
 
 BUNDLED_TEXT = "minilm"
+LARGEST_IMAGE = 2**27
 HUGGING_FACE = "hf:"
 
 
@@ -167,6 +168,10 @@ class Features(Section):
     )
     image_size: Annotated[int, Field(ge=8, le=2048)] | None = Field(
         None, description="pixels per side fed to the network; empty: the model's own"
+    )
+    largest_image: Annotated[int, Field(ge=64, le=2**32)] = Field(
+        LARGEST_IMAGE,
+        description="pixels of an image before it is scaled: a larger one counts as nothing, for a single file could fill a job's memory",
     )
     tokens: Annotated[int, Field(ge=4, le=8192)] = Field(
         64,

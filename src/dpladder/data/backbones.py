@@ -76,7 +76,7 @@ def _network(features: Features, threads: int) -> Encoder:
     *steps, _ = timm.data.create_transform(**settings, is_training=False, use_prefetcher=True).transforms
 
     def load(content: Any, number: int) -> Rows:
-        image = view(decode(content), number, features.mirror)
+        image = view(decode(content, features.largest_image), number, features.mirror)
         for step in steps:
             image = step(image)
         return np.asarray(image)

@@ -63,6 +63,7 @@ def claims(features: Features, commitment: str, part: str, views: int = 1) -> At
         "model": features.model,
         "weights": features.weights if features.weights in KEPT_WEIGHTS else "local",
         "image_size": features.image_size or 0,
+        "largest_image": features.largest_image,
         "tokens": features.tokens,
         "pooling": features.pooling,
         "layers": dumps(features.layers),

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.model import LARGEST_IMAGE
 from dpladder.data import texts
 from dpladder.data.datasets import class_index, classes
 from dpladder.data.images import decode
@@ -100,9 +101,9 @@ def _grouped(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
     return grouped
 
 
-def looked_into(counted: Census, source: Source) -> Census:
-    """With a look into every record: what cannot be read, and how large the others are."""
-    seen = [*_each(source)]
+def looked_into(counted: Census, source: Source, largest: int = LARGEST_IMAGE) -> Census:
+    """With a look into every record: what cannot be read, and how large the others are. `largest`: features.largest_image."""
+    seen = [*_each(source, largest)]
     bad = ((found, place_of(source, index)) for index, found in enumerate(seen) if isinstance(found, str))
     sizes = np.array([found for found in seen if not isinstance(found, str)], np.float64)
     what = MEASURED.get(source.kind, "shorter side of an image")
@@ -112,15 +113,17 @@ def looked_into(counted: Census, source: Source) -> Census:
     )
 
 
-def _each(source: Source) -> Iterator[float | str]:
+def _each(source: Source, largest: int) -> Iterator[float | str]:
     """The size of each record, or what is wrong with it."""
     with progress("looking into records", len(source.labels)) as advance:
-        for found in in_order(lambda index: _size(source, index), range(len(source.labels)), cores()):
+        for found in in_order(
+            lambda index: _size(source, index, largest), range(len(source.labels)), cores()
+        ):
             yield found
             advance(1)
 
 
-def _size(source: Source, index: int) -> float | str:
+def _size(source: Source, index: int, largest: int) -> float | str:
     content = source.read(index)
     if source.kind == "features":
         length = float(np.linalg.norm(np.asarray(content, np.float64)))
@@ -130,7 +133,7 @@ def _size(source: Source, index: int) -> float | str:
     if source.kind == "texts":
         return _characters(content)
     try:
-        return float(min(decode(content).size))
+        return float(min(decode(content, largest).size))
     except Exception as error:  # whatever a decoder trips over
         return f"image cannot be decoded: {_reason(error)}"
 
@@ -170,7 +173,7 @@ def report(found: Census) -> str:
     return "".join(f"{line}\n" for line in lines(found))
 
 
-def contact_sheet(found: Survey, side: int = 96, each: int = 10) -> Any:
+def contact_sheet(found: Survey, side: int = 96, each: int = 10, largest: int = LARGEST_IMAGE) -> Any:
     """A few images of each class, a row per class, as a run would see them; blank where one cannot be decoded."""
     from PIL import Image, ImageDraw, ImageOps
 
@@ -187,7 +190,7 @@ def contact_sheet(found: Survey, side: int = 96, each: int = 10) -> Any:
         ImageDraw.Draw(sheet).text((2, top + 2), name.encode("ascii", "replace").decode(), "black")
         for place, index in enumerate(indices):
             try:
-                image = decode(found.source.read(index))
+                image = decode(found.source.read(index), largest)
             except Exception:
                 continue
             sheet.paste(ImageOps.contain(image, (side - 2, side - 2)), (place * side, top + 16))

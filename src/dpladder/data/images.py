@@ -8,19 +8,23 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
-# Public bounds, beyond which one small file could exhaust the memory of the whole job: when it is unpacked, or when
-# its short side is stretched to the network's.
-LARGEST = 2**27  # pixels
+from dpladder.config.model import LARGEST_IMAGE
+
+# Public bounds, beyond which one small file could exhaust the memory of the whole job: when it is unpacked (the config's, in
+# place of Pillow's own), or when its short side is stretched to the network's.
+Image.MAX_IMAGE_PIXELS = None
 LONGEST = 100  # times the short side
 
 SMALLEST = 0.75  # side of a crop over the image's own
 
 
-def decode(content: Any) -> Image.Image:
+def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
     """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a bad record."""
     image = _opened(content)
-    if image.width * image.height > LARGEST or max(image.size) > LONGEST * min(image.size):
-        raise ValueError("too large or too long")
+    if image.width * image.height > largest:
+        raise ValueError(f"more than {largest:,} pixels, features.largest_image")
+    if max(image.size) > LONGEST * min(image.size):
+        raise ValueError(f"more than {LONGEST} times as long as wide")
     return _to_eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
 
 

@@ -18,7 +18,18 @@ from dpladder.plan.reads import SearchPrivately, TrainFinal
 
 # Of what a feature cache says of itself, the part that comes from the config and from a public network.
 NETWORK = (
-    *("model", "weights", "image_size", "tokens", "pooling", "layers", "until", "normalize", "dtype"),
+    *(
+        "model",
+        "weights",
+        "image_size",
+        "largest_image",
+        "tokens",
+        "pooling",
+        "layers",
+        "until",
+        "normalize",
+        "dtype",
+    ),
     *("batch_size", "width", "shape", "weights_sha256", "tokenizer_sha256", "transform", "forward_batch"),
     *("arithmetic", "timm", "torch", "transformers"),
 )

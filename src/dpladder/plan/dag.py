@@ -43,7 +43,7 @@ Wildcards = Mapping[str, str]
 
 
 AUTO: Keys = {"rungs": None}
-FOR_IMAGES = ("image_size", "layers", "until")
+FOR_IMAGES = ("image_size", "largest_image", "layers", "until")
 FOR_TEXTS = ("tokens", "pooling")
 UNREAD: Mapping[Takes, tuple[str, ...]] = {
     "features": ("weights", "batch_size", *FOR_IMAGES, *FOR_TEXTS),

@@ -108,6 +108,7 @@ class NetworkReads(Reads):
     model: Annotated[str, key("features.model")]
     weights: Annotated[str, key("features.weights")]
     image_size: Annotated[int | None, key("features.image_size")]
+    largest_image: Annotated[int, key("features.largest_image")]
     tokens: Annotated[int, key("features.tokens")]
     pooling: Annotated[Literal["mean", "cls", "last"], key("features.pooling")]
     layers: Annotated[tuple[str, ...], key("features.layers")]

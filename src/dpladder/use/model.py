@@ -205,7 +205,7 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
                 "weights": str(network) if network is not None else told["weights"],
                 "normalize": bool(told["normalize"]),
                 "image_size": told["image_size"] or None,
-                **{name: told[name] for name in ("tokens", "pooling") if name in told},
+                **{name: told[name] for name in ("largest_image", "tokens", "pooling") if name in told},
             }
         )
     )
