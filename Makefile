@@ -61,8 +61,8 @@ compare-learners: env ## set the learners against each other, at the same totals
 compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
 	@$(PY) tests/benchmarks/compare_hpo.py
 
-report: env ## write Snakemake's own report.html, with where each file came from (and run times: keep it to yourself)
-	@$(RUN) snakemake --report report.html
+report: env ## write Snakemake's own report.html of the demo, or of CONFIG=... (with run times: keep it to yourself)
+	@$(RUN) dpladder run $(CONFIG) --report report.html
 
 clean: ## remove results, caches and logs here; never the ledger or the noise key
 	rm -rf results private logs report.html .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -92,6 +92,21 @@ def test_results_of_another_lineage_bind_to_their_home_too(finished, walk, capfd
     assert "lineage tiny: no ledger in" in refused(walk, capfd)
 
 
+def test_a_results_folder_is_one_projects(finished, walk, capfd) -> None:
+    finished.configure({"dataset": {"lineage": "other"}})
+    said = refused(walk, capfd)
+    assert re.search(
+        r"holds the results of another project, about lineage tiny; this config is about other", said
+    )
+    shutil.rmtree("results")
+    assert walk().charged["train_final"] == 1
+
+
+def test_a_project_of_several_lineages_may_drop_one(finished, walk) -> None:
+    finished.configure({"experiments": {"beside": {"dataset": {"lineage": "other"}}}})
+    assert walk().charged["train_final"] == 1
+
+
 def test_a_failed_statement_leaves_the_anchor(finished) -> None:
     record = Path("results/main/rungs/1/trials/1/privacy.json")
     document = json.loads(record.read_text())

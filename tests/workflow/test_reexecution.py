@@ -81,6 +81,7 @@ def test_the_closing_line_reads_the_ledger_and_not_an_older_statement(finished, 
 
 
 def test_the_closing_line_is_of_this_runs_lineage(finished, capfd):
+    shutil.rmtree("results")
     finished.configure({"dataset": {"lineage": "other"}})
     line, note = last_words(capfd)
     assert line.startswith("Lineage other: all that was or will ever be released")

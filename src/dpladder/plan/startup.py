@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -110,6 +110,7 @@ def _parse(workflow: Any) -> Parsed:
     states = known_states(project)
     if workflow.is_main_process:
         anchors.check(open_home(create=False), stood, states)
+        _refuse_strangers({anchor.lineage for anchor in stood}, states.keys())
     project = assign(project, states)
     plan = make_plan(project, states)
     document = plan_document(plan, states, project)
@@ -124,6 +125,16 @@ def _parse(workflow: Any) -> Parsed:
             file=sys.stderr,
         )
     return parsed
+
+
+def _refuse_strangers(there: Collection[str], own: Collection[str]) -> None:
+    """A results folder is one project's: two would mix their files, and each would be told the other's guarantee."""
+    if there and not set(there) & set(own):
+        raise Refused(
+            f"{RESULTS.absolute()} holds the results of another project, about lineage {', '.join(sorted(there))}; this config is about "
+            f"{', '.join(sorted(own))}. Give it a folder of its own (dpladder init FOLDER, and the config in there), or move {RESULTS} "
+            "away first. Nothing was read or spent."
+        )
 
 
 def _changed(parsed: Parsed) -> list[str]:
