@@ -85,6 +85,14 @@ def test_a_config_of_the_clone_is_run_here_and_any_other_where_it_lies(tmp_path:
         assert command_of(given)[0] == tmp_path / "project"
 
 
+def test_a_cluster_without_sbatch_is_told_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert cli.main(["run", "--slurm"]) == 2
+    assert "by sbatch, which is not on this machine's path" in capsys.readouterr().err
+
+
 def test_snakemake_is_given_what_it_needs_and_what_was_said(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").touch()
     _, command = command_of(["config.yaml", "-n", "--forcerun", "evaluate"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ CONFIG = "config.yaml"
 CLONE = SOURCE.parent
 PROFILES = CLONE / "workflow" / "profiles"
 SLURM = "--slurm"
+DRY = {"-n", "--dry-run", "--dryrun"}
 
 RUN_HELP = f"""usage: dpladder run [CONFIG ...] [{SLURM}] [arguments of snakemake ...]
 
@@ -122,6 +124,11 @@ def run(arguments: Sequence[str]) -> int:
     if {"-h", "--help"} & set(arguments):
         print(RUN_HELP)
         return 0
+    if SLURM in arguments and not DRY & set(arguments) and shutil.which("sbatch") is None:
+        raise BadInput(
+            f"{SLURM} submits jobs by sbatch, which is not on this machine's path. Start it on a login node of the cluster, or leave "
+            f"{SLURM} out. Nothing was read or spent."
+        )
     folder, command = command_of(arguments)
     os.chdir(folder)
     _become(command)
