@@ -183,7 +183,10 @@ REFUSED = {
     "nominal size": (edit({"dataset": {"nominal_size": 200}}), AGAIN),
     "test epsilon": (edit({"evaluate": {"epsilon": 0.3}}), AGAIN),
     "a noised mean": (edit({"features": {"mean": {"epsilon": 0.1}}}), AGAIN),
-    "no room to pay again": (edit({"fit": {"degree": 2}}, {"respend": True}), "infeasible.*raise the total"),
+    "no room to pay again": (
+        edit({"fit": {"degree": 2}}, {"respend": True}),
+        "infeasible.*raise the total.*respend: true",
+    ),
     "test split": (edit({"dataset": {"split": {"test": 0.3}}}), f"{OTHER_TERMS}.*split_rule"),
     "delta": (edit({"privacy": {"delta": 1e-6}}), f"{OTHER_TERMS}.*delta is 1e-05, not 1e-06"),
     "relation": (edit({"privacy": {"relation": "replace_one"}}), f"{OTHER_TERMS}.*relation"),

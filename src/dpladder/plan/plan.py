@@ -144,7 +144,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         for target in stages.targets(config):
             stands_on = (*ladder, *_final_jobs(project, name, config, target))
             earlier = _earlier(superseded, config.dataset.lineage, name, stands_on)
-            with _explained(name, earlier, config.privacy.delta):
+            with _explained(name, config, target, earlier):
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
             items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
             artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, stands_on))
@@ -155,19 +155,32 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
 
 
 @contextlib.contextmanager
-def _explained(experiment: str, superseded: Sequence[Spend], delta: float) -> Iterator[None]:
-    """Where earlier versions of the same jobs have eaten the total, say so first."""
+def _explained(experiment: str, config: Config, target: float, superseded: Sequence[Spend]) -> Iterator[None]:
+    """Where earlier versions of the same jobs have eaten the total, say so, and what total would do."""
     try:
         yield
-    except Refused as refused:
+    except Refused:
         if not superseded:
             raise
-        paid = up(compose(superseded, delta).epsilon)
+        paid = compose(superseded, config.privacy.delta)
         raise Refused(
-            f"experiment {experiment} changed (config, code or data) after epsilon = {paid} was paid for it, which cannot be "
-            "taken back. Undo the change and nothing is spent; or raise its total and set respend: true; or run the "
-            f"change as an experiment with a name of its own. In detail: {refused}"
+            f"experiment {experiment} changed (config, code or data) after epsilon = {up(paid.epsilon)} was paid for it, which cannot "
+            f"be taken back, and its total of {target:g} has no room for the change beside that: it is infeasible. Undo the change and "
+            f"nothing is spent; or {_raised(config, target, paid)}; or run the change as an experiment with a name of its own."
         ) from None
+
+
+def _raised(config: Config, target: float, paid: Composition) -> str:
+    """The total that buys the same again beside what was paid: mu squared adds."""
+    key = "final.targets" if config.final.targets else "privacy.epsilon"
+    if paid.mu is None:
+        return f"raise the total ({key}) and set respend: true"
+    delta, lifetime = config.privacy.delta, config.privacy.lifetime
+    enough = gdp.epsilon(math.hypot(gdp.mu(target, delta), paid.mu), delta)
+    told = f"raise the total ({key}) to {up(enough)}, which pays as much again, and set respend: true"
+    if lifetime is not None and enough > lifetime.epsilon:
+        return f"{told} (but the lineage's lifetime limit of {lifetime.epsilon:g} leaves no room for all of that)"
+    return told
 
 
 def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger.book import Item, confirm, open_ledger, reserve
+from dpladder.privacy.ledger.book import Item, confirm, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.check import check
@@ -149,6 +150,26 @@ def test_what_was_planned_after_results_is_stated_with_them(tmp_path: Path) -> N
 def run_experiments(run: Finished) -> dict[str, Any]:
     before = {artifact.experiment for artifact in run.document.artifacts}
     return {name: change for name, change in STEERED["experiments"].items() if name in before}
+
+
+def test_the_remedy_that_a_refusal_names_is_enough(tmp_path: Path) -> None:
+    run, change = Finished(tmp_path, {}), {"learner": {"clip": 2.0}}
+    with pytest.raises(Refused, match=r"raise the total \(privacy.epsilon\) to [\d.]+, which") as refused:
+        run.run_again(change | {"respend": True})
+    told = re.search(r"to ([\d.]+), which", str(refused.value))
+    assert told is not None
+    project = resolve(overlay(DEMO, change | {"respend": True, "privacy": {"epsilon": float(told[1])}}))
+    states = {"mnist5k": load(run.ledger)}
+    document = plan_document(make_plan(project, states), states, project)
+    assert document.feasible
+    assert document.artifacts[0].epsilon == pytest.approx(float(told[1]), rel=1e-3)
+
+
+def test_a_lifetime_without_room_is_said_beside_the_remedy(tmp_path: Path) -> None:
+    tight = {"privacy": {"lifetime": {"epsilon": 1.2}}}
+    run = Finished(tmp_path, tight)
+    with pytest.raises(Refused, match=r"lifetime limit of 1\.2 leaves no room"):
+        run.run_again(tight | {"learner": {"clip": 2.0}})
 
 
 def test_an_odometer_is_no_guarantee(tmp_path: Path) -> None:
