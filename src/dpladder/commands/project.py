@@ -72,6 +72,7 @@ dpladder check                       # what would be read, for your eyes only; n
 dpladder plan                        # the price, before anything is read
 dpladder run                         # tune and train
 dpladder verify results              # recompose the statement, without the data
+dpladder register results            # what a privacy officer files beside it
 dpladder predict results INPUT...    # use the model
 dpladder run --report report.html    # the report of a finished run
 ```
