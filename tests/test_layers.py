@@ -26,6 +26,7 @@ MAY_USE = {
     "data": BASIS | {"network"},
     "learn": BASIS | {"network"},
     "search": BASIS | {"learn"},
+    "embed": BASIS,
     "plan": BASIS | {"search"},
     "report": BASIS | {"search"},
     "compare": BASIS | {"learn", "search"},
@@ -50,7 +51,8 @@ TRAINING = {
     "torchvision",
 }
 NEVER = dict.fromkeys([*BASIS, "plan"], TRAINING) | {
-    "report": {"h5py", "opacus", "timm", "torch", "torchvision"}
+    "embed": TRAINING - {"opacus"},
+    "report": {"h5py", "opacus", "timm", "torch", "torchvision"},
 }
 """Libraries that a room never imports, not even inside a function."""
 

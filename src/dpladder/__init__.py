@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpladder.embed.ledger import OpenLedger as Ledger
     from dpladder.use.model import load
 
-__all__ = ["load"]
+__all__ = ["Ledger", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """What notebooks use, imported when it is asked for: it brings PyTorch."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dpladder.use.model import load
+    """What notebooks and scripts use, imported when it is asked for: models bring PyTorch."""
+    if name == "Ledger":
+        from dpladder.embed.ledger import OpenLedger
 
-    return load
+        return OpenLedger
+    if name == "load":
+        from dpladder.use.model import load
+
+        return load
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

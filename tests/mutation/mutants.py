@@ -738,4 +738,40 @@ MUTANTS = (
         "return keys | _facts(",
         ("plan/test_plan.py::test_what_stands_on_other_views_is_shared_by_nobody",),
     ),
+    # Mechanisms that are not ours (embed/).
+    Mutant(
+        "every attempt of other code asks one question",
+        "embed/charge.py",
+        "query = secrets.token_hex(32)",
+        'query = "0" * 64',
+        ("embed/test_ledger.py::test_what_is_paid_for_is_paid_again_only_on_demand",),
+    ),
+    Mutant(
+        "a charge of other code may be drawn on before COMMIT",
+        "embed/charge.py",
+        'if self.status != "COMMITTED":\n            before',
+        "if False:\n            before",
+        ("embed/test_ledger.py::test_nothing_is_drawn_before_commit",),
+    ),
+    Mutant(
+        "a fork draws on its parent's charge",
+        "embed/charge.py",
+        "if os.getpid() != self._process:",
+        "if False:",
+        ("embed/test_ledger.py::test_a_fork_cannot_use_its_parents_charge",),
+    ),
+    Mutant(
+        "other code draws as often as it likes",
+        "embed/charge.py",
+        "left.count - 1)",
+        "left.count)",
+        ("embed/test_ledger.py::test_noise_is_that_of_the_reserved_gaussians_and_of_no_more",),
+    ),
+    Mutant(
+        "a replaced record moves a sum of other code once",
+        "embed/mechanisms.py",
+        'return 2.0 if relation == "replace_one" else 1.0',
+        "return 1.0",
+        ("embed/test_mechanisms.py::test_a_charge_is_never_below_the_peers_figure_and_not_far_above",),
+    ),
 )

@@ -42,6 +42,7 @@ Mode = Literal["release", "research"]
 Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
 Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
 
+OWN = "own code"  # the experiment that mechanisms outside the workflow are booked under (embed/); no config's may have a space
 LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -298,10 +299,19 @@ def commit(ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draw
     concrete = tuple(dataclasses.replace(spend, query=query) for spend in spends)
     tie([Counted(spend.event, spend.count) for spend in concrete], draws)
     declared_draws = json.loads(json.dumps([dataclasses.asdict(draw) for draw in draws]))
+    return _commit(ledger, token, query, concrete, declared_draws)
 
+
+def commit_elsewhere(ledger: Ledger, token: str, query: str, spends: Iterable[Spend]) -> Held:
+    """COMMIT for a mechanism whose noise is not the meter's (embed/): that it earns its charge is its author's word. A query
+    is for one attempt alone, for what an attempt that died has shown to whom nobody knows."""
+    return _commit(ledger, token, query, tuple(replace(spend, query=query) for spend in spends), None)
+
+
+def _commit(ledger: Ledger, token: str, query: str, concrete: tuple[Spend, ...], draws: Draws | None) -> Held:
     def committed(state: State) -> Step:
         terms, held = terms_of(ledger, state), _held(ledger, state, token)
-        again = (held.query, held.spends, held.draws) == (query, concrete, declared_draws)
+        again = draws is not None and (held.query, held.spends, held.draws) == (query, concrete, draws)
         if again and held.status == "COMMITTED":
             return None
         if held.status != "RESERVED":
@@ -313,7 +323,7 @@ def commit(ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draw
         _check_spends(terms, held.job, concrete)
         _check_within(held, concrete)
         _check_lifetime(terms, state.charged(token), state.settled(concrete))
-        body = {"token": token, "query": query, "spends": to_json(concrete), "draws": declared_draws}
+        body = {"token": token, "query": query, "spends": to_json(concrete), "draws": draws or []}
         return "COMMITTED", body | {"nonce": secrets.token_hex(16)}
 
     return _append(ledger, committed).items[token]

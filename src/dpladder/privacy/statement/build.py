@@ -17,7 +17,7 @@ from typing import Any
 from dpladder.errors import Refused
 from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, Spend, counts_for, from_json, to_json
-from dpladder.privacy.ledger.book import Anchor, Held, State, Terms, caps, ever, name
+from dpladder.privacy.ledger.book import OWN, Anchor, Held, State, Terms, caps, ever, name
 from dpladder.privacy.statement.documents import (
     Cost,
     Costs,
@@ -51,12 +51,38 @@ def build(
         delta=plan.delta,
         target_epsilon=plan.target_epsilon,
         datasets={
-            anchor.lineage: _stated(plan, anchor, states[anchor.lineage], recorded) for anchor in anchors
+            anchor.lineage: _stated(
+                plan.artifacts, _experiments(plan), anchor, states[anchor.lineage], recorded
+            )
+            for anchor in anchors
         },
         records=dict(sorted(digests.items())),
         origin=origin,
         config=plan.config,
         deployment=plan.deployment,
+    )
+
+
+def build_own(
+    state: State,
+    recorded: Mapping[Job, tuple[Spend, ...]],
+    digests: Mapping[str, str],
+    anchor: Anchor,
+    origin: Origin,
+) -> Statement:
+    """The statement of the mechanisms of the user's own on one lineage (embed/): no plan stands behind them, and no model."""
+    terms = state.terms
+    assert terms is not None, "a lineage is opened before it is stated"
+    return Statement(
+        mode=terms.mode,
+        relation=terms.relation,
+        delta=terms.delta,
+        target_epsilon=terms.lifetime_epsilon or 0.0,
+        datasets={anchor.lineage: _stated((), {OWN}, anchor, state, recorded)},
+        records=dict(sorted(digests.items())),
+        origin=origin,
+        config="",
+        deployment=None,
     )
 
 
@@ -68,6 +94,10 @@ def guarantee_of(dataset: Stated) -> Cost | None:
     if dataset.outside_this_dag.jobs or not dataset.planned:
         return None
     return Cost(dataset.epsilon, dataset.mu if dataset.accountant == "exact" else None)
+
+
+def _experiments(plan: PlanDocument) -> set[str]:
+    return {artifact.experiment for artifact in plan.artifacts}
 
 
 def seal(statement: Mapping[str, Any], key: bytes) -> Document:
@@ -87,11 +117,14 @@ def _canonical(statement: Mapping[str, Any]) -> bytes:
 
 
 def _stated(
-    plan: PlanDocument, anchor: Anchor, state: State, recorded: Mapping[Job, tuple[Spend, ...]]
+    artifacts: Sequence[Promise],
+    experiments: set[str],
+    anchor: Anchor,
+    state: State,
+    recorded: Mapping[Job, tuple[Spend, ...]],
 ) -> Stated:
     terms, lineage = state.terms, anchor.lineage
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
-    experiments = {artifact.experiment for artifact in plan.artifacts}
     charged = [held for held in state.items.values() if held.status != "REFUNDED"]
     inside = [held for held in charged if held.job.experiment in experiments]
     current = {held.job: held for held in inside if held.status == "DONE" and held.job in recorded}
@@ -99,7 +132,7 @@ def _stated(
     outside = [held for held in charged if held.job.experiment not in experiments]
     lines = [_line(spend, held, current, terms.delta) for held in inside for spend in held.spends]
     beside = [_line(spend, held, {held.job: held}, terms.delta) for held in outside for spend in held.spends]
-    promises = [artifact for artifact in plan.artifacts if artifact.lineage == lineage]
+    promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
     return Stated(
         **vars(figures_of(lines, terms.delta)),
         unit=terms.unit,

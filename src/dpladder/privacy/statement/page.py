@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger.book import State, Terms, ever
+from dpladder.privacy.ledger.book import OWN, State, Terms, ever
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import (
     Cost,
@@ -57,7 +57,8 @@ def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
     for lineage, dataset in statement.datasets.items():
         yield f"protected in {lineage}", unit_of(dataset)
     yield "stated on", origin.date
-    yield "config", f"`{statement.config}` (`dpladder plan --json` shows it for a config)"
+    if statement.config:  # mechanisms outside the workflow have none
+        yield "config", f"`{statement.config}` (`dpladder plan --json` shows it for a config)"
     yield "commit", f"`{origin.commit}`" if origin.commit else "none: not run from a clone"
     yield "id", f"`{statement.id}`"
     yield "seal", f"`{statement.seal}` (`dpladder verify` checks both)"
@@ -182,14 +183,7 @@ def _page_of(statement: Statement, dataset: Stated) -> list[str]:
             else "nothing."
         ),
         "",
-        "| final model | its total | epsilon, search included | mu | share of the search in mu^2 |",
-        "|---|---|---|---|---|",
-        *(_row_of(path, artifact) for path, artifact in dataset.artifacts.items()),
-        "",
-        "A final model's epsilon holds for someone who sees that model, its scores and its sweep, and nothing else; for "
-        "someone who sees everything published here, the joint figure above holds.",
-        *(["", AFTER] if any(a.with_earlier for a in dataset.artifacts.values()) else []),
-        "",
+        *_models(dataset),
         "| part of the data | epsilon of all that reads it | mu |",
         "|---|---|---|",
         *(
@@ -205,7 +199,7 @@ def _page_of(statement: Statement, dataset: Stated) -> list[str]:
         f"| {line.partition} | {line.count} | {up(line.epsilon)} | {_mu(line.mu)} |"
         for line in dataset.spends
     ]
-    if dataset.mu:
+    if dataset.mu and dataset.accountant == "exact":
         groups = ", ".join(
             f"{k}: {up(gdp.epsilon(k * dataset.mu, delta), 2)} (mu = {_mu(k * dataset.mu)})"
             for k in (2, 3, 4)
@@ -220,6 +214,21 @@ def _page_of(statement: Statement, dataset: Stated) -> list[str]:
             ),
         ]
     return [*lines, ""]
+
+
+def _models(dataset: Stated) -> list[str]:
+    if not dataset.artifacts:
+        return []
+    return [
+        "| final model | its total | epsilon, search included | mu | share of the search in mu^2 |",
+        "|---|---|---|---|---|",
+        *(_row_of(path, artifact) for path, artifact in dataset.artifacts.items()),
+        "",
+        "A final model's epsilon holds for someone who sees that model, its scores and its sweep, and nothing else; for "
+        "someone who sees everything published here, the joint figure above holds.",
+        *(["", AFTER] if any(a.with_earlier for a in dataset.artifacts.values()) else []),
+        "",
+    ]
 
 
 def _row_of(path: str, artifact: StatedModel) -> str:
@@ -282,6 +291,13 @@ def _assumptions(statement: Statement) -> list[str]:
             f"Lineage {lineage} is about other people than those that were known before it, by the operator's word."
             for lineage, dataset in statement.datasets.items()
             if dataset.confirmed
+        ),
+        *(
+            f"Lineage {lineage} has spends of mechanisms outside dpladder ({OWN}): their authors' word says that they cost "
+            "what was charged, drew their noise after it was charged, and let nothing out beside it. What stands above about "
+            "keyed noise, grids and arithmetic holds for them only where they drew from this ledger."
+            for lineage, dataset in statement.datasets.items()
+            if any(line.experiment == OWN for line in (*dataset.spends, *dataset.outside_this_dag.spends))
         ),
         "A person whose records are in two lineages bears both.",
         "Versions: "

@@ -1,0 +1,171 @@
+"""One spend of a mechanism of the user's own: reserved, committed before anything is drawn, finished with its release."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from dpladder.embed.mechanisms import Steps, steps_of
+from dpladder.embed.released import digest
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting.draws import EQUAL
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.book import Held, Ledger
+from dpladder.privacy.ledger.home import subkey
+from dpladder.privacy.release import noise
+from dpladder.privacy.release.noise import SecretNoise
+from dpladder.privacy.release.publish import on_grid
+
+if TYPE_CHECKING:
+    from opacus.accountants import IAccountant
+
+AGAIN = "Reserve anew, which is a new charge"
+
+
+class Charge:
+    """A spend that is reserved. `commit()` writes it down before anything is drawn; `finish()` what came out of it.
+
+    It belongs to the process that reserved it and, from COMMIT on, to the thread that committed it: drawn from twice, one
+    charge would pay for two mechanisms. Killed at any moment, it stays charged from COMMIT on.
+    """
+
+    def __init__(self, ledger: Ledger, held: Held, lock: threading.RLock, moved: Callable[[], None]) -> None:
+        self._ledger, self._held, self._lock, self._moved = ledger, held, lock, moved
+        self._process = os.getpid()
+        self._thread: threading.Thread | None = None
+        self._left = steps_of([spend.event for spend in held.declared], held.declared[0].relation)
+        self._drawn = 0
+
+    @property
+    def name(self) -> str:
+        return self._held.job.rule
+
+    @property
+    def status(self) -> str:
+        """RESERVED, COMMITTED, DONE or REFUNDED."""
+        return self._held.status
+
+    def commit(self) -> Charge:
+        """Write the charge down, durably. Only then may the mechanism read private data and draw its noise."""
+        self._own_process()
+        with self._lock:
+            if self.status != "RESERVED":
+                self._refuse(f"is {self.status} already, and is committed once. {AGAIN}")
+            try:
+                # Each attempt is a question of its own: what one that died has shown, nobody knows.
+                query = secrets.token_hex(32)
+                self._held = book.commit_elsewhere(self._ledger, self._held.token, query, self._held.declared)
+            except Refused:
+                now = self._ledger.state.items[self._held.token].status
+                if now == "RESERVED":
+                    raise
+                self._refuse(
+                    f"was reserved under this name by another process or thread too, and is {now} there. Give each its own name"
+                )
+            self._thread = threading.current_thread()
+            # As the workflow's releases do, this tells of the ledger if the ledger is put back in time alone.
+            (self._ledger.home.releases / self._ledger.lineage / query).mkdir(
+                mode=0o700, parents=True, exist_ok=True
+            )
+            self._moved()
+        return self
+
+    def finish(self, released: Any) -> str:
+        """What came out, once: its digest goes into the ledger, and is returned."""
+        self._committed("finish")
+        output = digest(released)
+        with self._lock:
+            self._held = book.finish(self._ledger, self._held.token, output)
+            self._moved()
+        return output
+
+    def refund(self) -> None:
+        """Give the budget back. Only what was never committed can be."""
+        self._own_process()
+        with self._lock:
+            book.refund(self._ledger, [self._held.token])
+            self._held = self._ledger.state.items[self._held.token]
+
+    def noise(self, value: Any, sensitivity: float) -> Any:
+        """`value` with Gaussian noise from home's key, on a public grid: one of the reserved Gaussians that lie under no
+        sample. `sensitivity` is the most (L2) that one record adds to `value`."""
+        self._committed("draw noise")
+        if not (sensitivity > 0.0 and math.isfinite(sensitivity)):
+            raise BadInput(f"sensitivity is {sensitivity}. It must be positive and finite.")
+        with self._lock:
+            step = self._take(lambda left: left.sample_rate == 1.0, "another Gaussian")
+            index, self._drawn = self._drawn, self._drawn + 1
+        source = SecretNoise(
+            subkey(self._ledger.home, "noise"), self._held.job, str(self._held.query), str(self._held.nonce)
+        )
+        exact = np.asarray(value, np.float64)
+        drawn = noise.gaussian(source.stream("own", index), exact.shape)
+        noised = on_grid(exact, drawn, step.noise_multiplier * sensitivity)
+        return float(noised) if np.ndim(value) == 0 else noised
+
+    def accountant(self) -> IAccountant:
+        """An accountant for Opacus (`engine.accountant = charge.accountant()`, before `make_private`): a step that was
+        not reserved, or not committed, is refused before it changes the model."""
+        from dpladder.embed.accountant import WatchedAccountant
+
+        return WatchedAccountant(self.step)
+
+    def step(self, noise_multiplier: float, sample_rate: float) -> None:
+        """Take one reserved step of DP-SGD."""
+        self._committed("take a step")
+
+        def same(left: Steps) -> bool:
+            return math.isclose(left.noise_multiplier, noise_multiplier, rel_tol=EQUAL) and math.isclose(
+                left.sample_rate, sample_rate, rel_tol=EQUAL
+            )
+
+        with self._lock:
+            self._take(
+                same, f"a step at noise multiplier {noise_multiplier:g} and sample rate {sample_rate:g}"
+            )
+
+    def __enter__(self) -> Charge:
+        return self.commit() if self.status == "RESERVED" else self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self.status == "COMMITTED":
+            self._refuse("ended without finish(released). It stays charged: say what came out of it")
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        self._refuse(
+            "cannot be copied, or sent to another process or host. Open the Ledger there and reserve there"
+        )
+
+    def _take(self, fits: Callable[[Steps], bool], what: str) -> Steps:
+        for place, left in enumerate(self._left):
+            if left.count and fits(left):
+                self._left[place] = Steps(left.noise_multiplier, left.sample_rate, left.count - 1)
+                return left
+        self._refuse(
+            f"has no room for {what}: it was not reserved, or is used up. Reserve what the mechanism draws"
+        )
+
+    def _committed(self, what: str) -> None:
+        self._own_process()
+        if self.status != "COMMITTED":
+            before = "commit() it first" if self.status == "RESERVED" else f"it is {self.status}. {AGAIN}"
+            self._refuse(f"cannot {what}: {before}")
+        if threading.current_thread() is not self._thread:
+            self._refuse(
+                f"cannot {what} in another thread than the one that committed it. {AGAIN} in each thread"
+            )
+
+    def _own_process(self) -> None:
+        if os.getpid() != self._process:
+            self._refuse(
+                "was reserved by another process, of which this is a fork. Open the Ledger here and reserve here"
+            )
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise Refused(f"spend {self.name} on lineage {self._ledger.lineage} {what}.")

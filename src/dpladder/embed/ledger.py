@@ -1,0 +1,209 @@
+"""`dpladder.Ledger`: the books of a lineage, open to mechanisms of the user's own."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+from dpladder.embed.charge import AGAIN, Charge
+from dpladder.embed.mechanisms import Mechanism, events_of
+from dpladder.embed.statement import write_statement
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend, to_json
+from dpladder.privacy.ledger import anchors, book
+from dpladder.privacy.ledger.book import OWN, Item, Terms
+from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.statement.check import anchors_in, check, read_statement
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class OpenLedger:
+    """The ledger of a lineage, for mechanisms of your own: Opacus, JAX-Privacy, TensorFlow Privacy, your loop.
+
+    `epsilon` at `delta` is the most that may ever be released about the lineage: declared when it is opened first, fixed
+    for life, enforced at every reservation and again at every COMMIT. That limit is the guarantee. It covers whatever was
+    chosen because of what: spends are entries of a filter (docs/privacy.md), so a search may look at its own results.
+
+    What is guaranteed: each spend is on disk before `commit()` returns; a process that is killed loses no charge; nothing
+    that would exceed the limit is committed, whichever process, thread or host with the same home asks.
+
+    What is trusted: that your mechanism is what its event says, that it draws after `commit()` and once, that whatever
+    leaves it (weights, scores, stopping, intermediate values, your choice of what to try next by looking at private data)
+    is charged, and that all data about the same people is one lineage. Two machines with homes of their own know nothing
+    of each other: a lineage has one home (DPLADDER_HOME); `results` remembers which.
+    """
+
+    def __init__(
+        self,
+        lineage: str,
+        epsilon: float,
+        delta: float,
+        *,
+        relation: Relation = "add_remove",
+        unit: str = "record",
+        loss: float = 0.0,
+        weight: float = 1.0,
+        results: Path | str = "results",
+        home: Path | str | None = None,
+    ) -> None:
+        self.results = Path(results)
+        self._process, self._lock = os.getpid(), threading.RLock()
+        opened = open_home(None if home is None else Path(home))
+        known = book.Ledger(opened, lineage)
+        state = book.load(known)
+        anchors.check(opened, [a for a in anchors_in(self.results) if a.lineage == lineage], {lineage: state})
+        terms = state.terms or Terms(
+            lineage, relation, unit, 1, delta, OWN, epsilon, "release", booking.SHARE, loss, weight
+        )
+        if terms.mode != "release":
+            raise Refused(
+                f"lineage {lineage} is in mode {terms.mode}, which guarantees nothing. Open another lineage."
+            )
+        given = replace(terms, relation=relation, unit=unit, delta=delta, lifetime_epsilon=epsilon)
+        if (loss, weight) != (0.0, 1.0):
+            given = replace(given, loss=loss, weight=weight)
+        self._terms = given
+        self._ledger = book.open_ledger(opened, given)
+
+    def reserve(self, name: str, mechanism: Mechanism, *, again: bool = False) -> Charge:
+        """Set budget aside for a mechanism: a DpEvent of dp_accounting, an Opacus accountant, its history
+        [(noise_multiplier, sample_rate, steps), ...], or a list of these. Refused beyond the limit.
+
+        A reservation that was never used is taken up again under its name, by a script that is run again. A name that was
+        committed is refused, because that is paid for: `again=True` pays once more.
+        """
+        self._own_process()
+        if not NAME.fullmatch(name):
+            raise BadInput(f"a spend is called {name!r}. It must be letters, digits, and -, _ or . inside.")
+        item = self._item(name, mechanism)
+        with self._lock:
+            held = book.load(self._ledger).of(item.job)
+            if not again and any(one.status != "RESERVED" for one in held):
+                self._refuse_used(name)
+            (mine,) = book.reserve(self._ledger, [item], respend=again)
+            if mine.status != "RESERVED":  # another process was quicker
+                self._refuse_used(name)
+            return Charge(self._ledger, mine, self._lock, self._anchor)
+
+    def spend(self, name: str, mechanism: Mechanism, *, again: bool = False) -> Charge:
+        """Reserve and commit: `with ledger.spend(name, mechanism) as charge:`, and `charge.finish(released)` inside."""
+        return self.reserve(name, mechanism, again=again).commit()
+
+    def spends(
+        self,
+        name: str | Callable[..., str],
+        mechanism: Mechanism | Callable[..., Mechanism],
+        *,
+        again: bool = False,
+    ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+        """A decorator: each call is one spend, and what the function returns is what it released. Name and mechanism may be
+        functions of the call's arguments."""
+
+        def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:
+            @functools.wraps(work)
+            def charged(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+                called = name(*args, **kwargs) if callable(name) else name
+                costs = mechanism(*args, **kwargs) if callable(mechanism) else mechanism
+                with self.spend(called, costs, again=again) as charge:
+                    released = work(*args, **kwargs)
+                    charge.finish(released)
+                return released
+
+            return charged
+
+        return decorate
+
+    def affords(self, mechanism: Mechanism) -> bool:
+        """Whether one more such spend would be reserved. Reserves nothing."""
+        self._own_process()
+        try:
+            with self._lock:
+                book.admit(
+                    self._terms, book.load(self._ledger), [self._item("asked", mechanism)], respend=True
+                )
+        except Refused:
+            return False
+        return True
+
+    def stop_when_spent(self, mechanism: Mechanism) -> Callable[[Any, Any], None]:
+        """A callback for Optuna's `study.optimize`: ends the search when no other trial of this cost fits. What the final
+        training needs is reserved before."""
+
+        def callback(study: Any, _: Any) -> None:
+            if not self.affords(mechanism):
+                study.stop()
+
+        return callback
+
+    def released(self, name: str) -> str | None:
+        """The digest of what a spend released; None while it has not."""
+        with self._lock:
+            held = book.load(self._ledger).of(_job(name))
+        return next((one.output for one in reversed(held) if one.status == "DONE"), None)
+
+    @property
+    def spent(self) -> float:
+        """Epsilon of all that is spent or reserved, whoever spent it. The guarantee is the limit."""
+        with self._lock:
+            return book.spent(self._ledger, book.load(self._ledger)).epsilon
+
+    def statement(self) -> str:
+        """Write privacy.json and privacy.md into `results`, with a record of each spend, and return the page.
+        `dpladder verify RESULTS` recomputes them."""
+        self._own_process()
+        with self._lock:
+            return write_statement(self._ledger, self.results)
+
+    def verify(self) -> list[str]:
+        """Every problem of the ledger, and of the statement where there is one, by name; none if all is as it was."""
+        with self._lock:
+            problems = book.verify(self._ledger, anchors_in(self.results))
+            if (self.results / "privacy.json").is_file():
+                problems += check(read_statement(self.results), self.results.resolve())
+        return problems
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise Refused(
+            f"the ledger of lineage {self._ledger.lineage} cannot be copied, or sent to another process or host. Open it there, "
+            "with the same home."
+        )
+
+    def _item(self, name: str, mechanism: Mechanism) -> Item:
+        terms, job = self._terms, _job(name)
+        delta0 = terms.share * terms.delta / booking.TRIAL
+        where = Partition(terms.split_rule)
+        spends = tuple(
+            Spend(terms.lineage, terms.relation, where, job, event, label="release")
+            for event in events_of(mechanism, terms.relation, delta0)
+        )
+        static = hashlib.sha256(json.dumps(to_json(spends), sort_keys=True).encode()).hexdigest()
+        return Item(job, static, spends)
+
+    def _anchor(self) -> None:
+        anchors.keep(self.results, [book.head(self._ledger)])
+
+    def _own_process(self) -> None:
+        if os.getpid() != self._process:
+            raise Refused("this Ledger was opened by another process, of which this is a fork. Open it here.")
+
+    def _refuse_used(self, name: str) -> NoReturn:
+        raise Refused(
+            f"spend {name} on lineage {self._ledger.lineage} was committed before, so it is paid for. What it released stands; "
+            f"use another name for another release, or again=True. {AGAIN}."
+        )
+
+
+def _job(name: str) -> Job:
+    return Job(OWN, name)

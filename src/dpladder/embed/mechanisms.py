@@ -1,0 +1,160 @@
+"""What a mechanism of the user's own costs: from a `DpEvent` of dp_accounting, or an Opacus accountant's history, to events.
+
+Their noise multiplier is noise over what one record can add, C. Under replace_one a record leaves while another one comes,
+which moves a sum by 2 C; and an event of ours counts noise over what the lineage's relation moves. So there multipliers
+are halved, which is what dp_accounting does with its privacy loss distributions too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Event,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Relation,
+    RepeatAndSelect,
+    Sampled,
+    ZCdp,
+    describe,
+    flat,
+    mu,
+)
+
+Mechanism = Any  # a DpEvent, an Opacus accountant, its history, or a sequence of these
+
+KNOWN = (
+    "Gaussian, Laplace, DiscreteLaplace, RandomizedResponse (replace_one), ZC, Composed, SelfComposed, RepeatAndSelect of "
+    "Gaussians, PoissonSampled of Gaussians or of one Laplace, NoOp"
+)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """`count` steps of DP-SGD, as Opacus counts them: Poisson samples, and noise over the clipping norm."""
+
+    noise_multiplier: float
+    sample_rate: float
+    count: int
+
+
+def events_of(given: Mechanism, relation: Relation, delta0: float) -> tuple[Event, ...]:
+    """The events that a spend is charged. Those that are Gaussian only nearly are composed, and booked at `delta0`."""
+    parts = list(flat(_events(given, relation)))
+    if not parts:
+        raise BadInput("this mechanism costs nothing: there is nothing to reserve, and nothing to commit.")
+    sampled = tuple(part for part in parts if isinstance(part.event, Sampled))
+    concentrated = tuple(part for part in parts if isinstance(part.event, ZCdp))
+    plain = tuple(part for part in parts if not isinstance(part.event, Sampled | ZCdp))
+    booked = tuple(Booked(group, delta0) for group in (sampled, concentrated) if group)
+    return (*((Composed(plain),) if plain else ()), *booked)
+
+
+def steps_of(events: Sequence[Event], relation: Relation) -> list[Steps]:
+    """The Gaussian noise in a spend's events, in the words of who draws it."""
+    found = []
+    for part in flat(Counted(event) for event in events):
+        rate, inner = (
+            (part.event.probability, part.event.event)
+            if isinstance(part.event, Sampled)
+            else (1.0, part.event)
+        )
+        if isinstance(inner, Gaussian):
+            found.append(Steps(inner.sigma * _moved(relation), rate, part.count))
+    return found
+
+
+def _events(given: Mechanism, relation: Relation) -> Iterator[Counted]:
+    match getattr(given, "history", given):
+        case (int() | float() as multiplier, int() | float() as rate, int() as count):
+            inner = Gaussian(_positive("noise_multiplier", multiplier) / _moved(relation))
+            yield Counted(_sampled(rate, inner), count)
+        case list() | tuple() as parts:
+            for part in parts:
+                yield from _events(part, relation)
+        case event:
+            yield from _of_event(event, relation)
+
+
+def _of_event(given: Any, relation: Relation) -> Iterator[Counted]:
+    moved = _moved(relation)
+    match _kind(given):
+        case "NoOp":
+            return
+        case "Gaussian":
+            yield Counted(Gaussian(_positive("noise_multiplier", given.noise_multiplier) / moved))
+        case "Laplace":
+            yield Counted(Laplace(_positive("noise_multiplier", given.noise_multiplier) / moved))
+        case "DiscreteLaplace":  # P(x) ~ exp(-a |x|): a sum moved by s costs a s
+            parameter = _positive("noise_parameter", given.noise_parameter)
+            yield Counted(Exponential(parameter * given.sensitivity * moved))
+        case "RandomizedResponse" if relation == "replace_one":
+            noise, buckets = _positive("noise_parameter", given.noise_parameter), given.num_buckets
+            if buckets > 1 and noise < 1.0:
+                yield Counted(Exponential(math.log1p((1.0 - noise) * buckets / noise)))
+        case "ZC" if not given.xi:
+            yield Counted(ZCdp(_positive("rho", given.rho)))
+        case "Composed":
+            yield from _events(list(given.events), relation)
+        case "SelfComposed":
+            if given.count:
+                yield Counted(Composed(tuple(_events(given.event, relation))), given.count)
+        case "PoissonSampled":
+            yield from _of_sample(given.sampling_probability, tuple(_events(given.event, relation)))
+        case "RepeatAndSelect":
+            inner = Composed(tuple(_events(given.event, relation)))
+            yield Counted(RepeatAndSelect(inner, float(given.mean), float(given.shape)))
+        case _:
+            raise Refused(
+                f"{type(given).__name__} under {relation} has no price here, so it cannot be charged. Known are {KNOWN}; "
+                "or an Opacus accountant, or its history [(noise_multiplier, sample_rate, steps), ...]."
+            )
+
+
+def _of_sample(rate: float, inside: tuple[Counted, ...]) -> Iterator[Counted]:
+    """A sample that several mechanisms see: Gaussians on it compose inside it."""
+    if not rate or not inside:
+        return
+    one = inside[0].event if len(inside) == 1 and inside[0].count == 1 else Composed(inside)
+    together = mu(one)
+    if together is None and not isinstance(one, Laplace) and rate != 1.0:
+        raise Refused(
+            f"a Poisson sample of {describe(one)} has no price here. Samples are priced of Gaussians, and of one Laplace."
+        )
+    yield Counted(_sampled(rate, one if together is None else Gaussian(1.0 / together)))
+
+
+def _sampled(rate: float, inner: Event) -> Event:
+    return inner if rate == 1.0 else Sampled(rate, inner)
+
+
+def _kind(given: Any) -> str:
+    from dp_accounting import dp_event
+
+    if not isinstance(given, dp_event.DpEvent):
+        raise BadInput(
+            f"a mechanism is given as {type(given).__name__}. It must be a DpEvent of dp_accounting, an Opacus accountant, its "
+            "history [(noise_multiplier, sample_rate, steps), ...], or a list of these."
+        )
+    return type(given).__name__.removesuffix("DpEvent").removesuffix("Event")
+
+
+def _moved(relation: Relation) -> float:
+    return 2.0 if relation == "replace_one" else 1.0
+
+
+def _positive(name: str, value: float) -> float:
+    if not value > 0.0:
+        raise Refused(
+            f"{name} is {value}: without noise everything is revealed, and no budget pays for that."
+        )
+    return float(value)

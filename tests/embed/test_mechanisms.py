@@ -1,0 +1,129 @@
+"""What mechanisms of the user's own are charged, held against dp-accounting's own figures."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from dp_accounting import NeighboringRelation, dp_event
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+from opacus.accountants import PRVAccountant, RDPAccountant
+
+from dpladder.embed.mechanisms import Steps, events_of, steps_of
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import booking
+
+DELTA = 1e-5
+DELTA0 = booking.delta0_of(DELTA, booking.TRIAL)
+GAUSSIAN = dp_event.GaussianDpEvent(8.0)
+SAMPLED = dp_event.PoissonSampledDpEvent(0.02, dp_event.GaussianDpEvent(1.0))
+NEIGHBOURS = {
+    "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
+    "replace_one": NeighboringRelation.REPLACE_ONE,
+}
+
+
+def charged(given, relation="add_remove") -> float:
+    events = events_of(given, relation, DELTA0)
+    return booking.epsilon(booking.total(booking.price(event, relation) for event in events), DELTA)
+
+
+def peer(event, relation="add_remove") -> float:
+    accountant = PLDAccountant(NEIGHBOURS[relation], value_discretization_interval=1e-4)
+    return accountant.compose(event).get_epsilon(DELTA)
+
+
+BOTH = {
+    "a Gaussian": (GAUSSIAN, 1.001),
+    "Gaussians again and again": (dp_event.SelfComposedDpEvent(GAUSSIAN, 20), 1.002),
+    "DP-SGD": (dp_event.SelfComposedDpEvent(SAMPLED, 1000), 1.07),
+    "a sample of everybody": (dp_event.PoissonSampledDpEvent(1.0, GAUSSIAN), 1.001),
+    "DP-SGD and a score": (
+        dp_event.ComposedDpEvent(
+            [dp_event.SelfComposedDpEvent(SAMPLED, 1000), dp_event.GaussianDpEvent(20.0)]
+        ),
+        1.07,
+    ),
+}
+ADDED = {
+    "a Laplace": (dp_event.LaplaceDpEvent(2.0), 5.0),  # one pure mechanism, booked as a Gaussian
+    "Laplaces": (dp_event.SelfComposedDpEvent(dp_event.LaplaceDpEvent(30.0), 200), 1.3),
+    "discrete Laplaces": (dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.02, 2), 200), 1.5),
+}
+CASES = [(name, *case, relation) for name, case in BOTH.items() for relation in NEIGHBOURS] + [
+    (name, *case, "add_remove") for name, case in ADDED.items()
+]
+
+
+@pytest.mark.parametrize(("name", "event", "loose", "relation"), CASES, ids=[f"{c[0]} {c[3]}" for c in CASES])
+def test_a_charge_is_never_below_the_peers_figure_and_not_far_above(name, event, loose, relation):
+    found, exact = charged(event, relation), peer(event, relation)
+    assert exact * (1 - 1e-3) <= found <= exact * loose  # a privacy loss distribution's own grid is 1e-4 wide
+
+
+def test_randomised_response_is_charged_as_its_pure_epsilon():
+    # One by one: dp-accounting 0.6 counts a SelfComposed one once.
+    event = dp_event.ComposedDpEvent([dp_event.RandomizedResponseDpEvent(0.99, 4)] * 50)
+    assert peer(event, "replace_one") <= charged(event, "replace_one") <= 2 * peer(event, "replace_one")
+
+
+def test_concentrated_privacy_is_charged_no_less_than_its_gaussian():
+    """rho-zCDP holds for the Gaussian of mu^2 / 2 = rho, and for worse."""
+    gaussian = charged(dp_event.GaussianDpEvent(5.0))
+    assert gaussian < charged(dp_event.ZCDpEvent(1 / 50)) < 2 * gaussian
+
+
+def test_the_best_of_a_secret_number_of_runs_is_charged_below_renyi():
+    event = dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(3.7306), 10.0, 1.0)
+    renyi = RdpAccountant().compose(event).get_epsilon(DELTA)
+    assert charged(dp_event.GaussianDpEvent(3.7306)) < charged(event) < renyi
+
+
+@pytest.mark.parametrize("accountant", [RDPAccountant, PRVAccountant])
+def test_an_opacus_accountant_is_charged_what_its_history_costs(accountant):
+    counted = accountant()
+    for _ in range(1000):
+        counted.step(noise_multiplier=1.0, sample_rate=0.02)
+    counted.step(noise_multiplier=2.0, sample_rate=0.02)
+    assert charged(counted) == charged([(1.0, 0.02, 1000), (2.0, 0.02, 1)])
+    assert counted.get_epsilon(DELTA) * 0.9 < charged(counted) < counted.get_epsilon(DELTA) * 1.1
+
+
+def test_a_full_batch_in_opacus_words_is_exactly_gaussian():
+    (event,) = events_of([(10.0, 1.0, 25)], "add_remove", DELTA0)
+    assert booking.price(event, "add_remove") == booking.Entry(pytest.approx(0.5))
+
+
+def test_the_noise_to_watch_is_said_in_the_words_that_it_was_given_in():
+    events = events_of([(1.5, 0.02, 100), dp_event.SelfComposedDpEvent(GAUSSIAN, 3)], "replace_one", DELTA0)
+    assert sorted(map(repr, steps_of(events, "replace_one"))) == sorted(
+        map(repr, [Steps(8.0, 1.0, 3), Steps(1.5, 0.02, 100)])
+    )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        dp_event.NonPrivateDpEvent(),
+        dp_event.UnsupportedDpEvent(),
+        dp_event.ZCDpEvent(0.1, 0.2),
+        dp_event.SampledWithoutReplacementDpEvent(100, 10, GAUSSIAN),
+        dp_event.RandomizedResponseDpEvent(0.5, 2),
+        dp_event.PoissonSampledDpEvent(0.1, dp_event.RepeatAndSelectDpEvent(GAUSSIAN, 5.0, 1.0)),
+        dp_event.GaussianDpEvent(0.0),
+        dp_event.GaussianDpEvent(math.nan),
+        dp_event.LaplaceDpEvent(0.0),
+        [(0.0, 0.1, 10)],
+    ],
+    ids=repr,
+)
+def test_what_has_no_price_is_refused(event):
+    with pytest.raises(Refused):
+        charged(event)
+
+
+@pytest.mark.parametrize("given", ["gaussian", 1.0, None, [], dp_event.NoOpDpEvent(), [(1.0, 0.1)]])
+def test_what_is_no_mechanism_is_named(given):
+    with pytest.raises(BadInput):
+        charged(given)
