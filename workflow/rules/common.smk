@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from dpladder.plan import dag, stages
+from dpladder.plan.outer import own_name
 from dpladder.plan.startup import conclude, logs, open_project, reserve, tell
 
-PARSED = open_project(workflow)
+PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
 CODE = {rule: stages.rule_code(rule) for rule in stages.STAGES}
@@ -25,7 +26,9 @@ wildcard_constraints:
 
 
 # Seconds of work on released files: not worth a place in a cluster's queue. (`localrules:` takes literal names alone.)
-workflow.localrules(*(rule for rule, stage in stages.STAGES.items() if not stage.private))
+workflow.localrules(
+    *(workflow.modifier.modify_rulename(name) for name, stage in stages.STAGES.items() if not stage.private)
+)
 
 
 def config_of(wildcards):
@@ -311,14 +314,14 @@ def trials_apart():
 
 
 def due_jobs(jobs):
-    """What is due, as the ledger knows it: a rung's job is all of its trials."""
+    """What is due, as the ledger knows it: a rung's job is all of its trials. An outer workflow's own jobs are none of it."""
     together = {rung.rule: rung for rung in rungs_together()}
     for job in jobs:
-        rung = together.get(job.rule.name)
-        if rung is None:
-            yield job.rule.name, dict(job.wildcards.items())
-        else:
-            yield from (("run_trial", trial) for trial in rung.jobs)
+        name = own_name(job.rule.name)
+        if name in together:
+            yield from (("run_trial", trial) for trial in together[name].jobs)
+        elif name in stages.STAGES:
+            yield name, dict(job.wildcards.items())
 
 
 # --- resources ---

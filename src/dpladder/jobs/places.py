@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
+from dpladder.plan.outer import advice
 from dpladder.plan.reads import (
     ExtractFeatures,
     FindMean,
@@ -31,7 +32,7 @@ def head_home(task: Task[PrepareDataset]) -> Home:
     if not Ledger(home, task.reads.lineage).folder.is_dir():
         raise Refused(
             f"home {home.path} knows nothing of lineage {task.reads.lineage}. On a cluster, check that "
-            "DPLADDER_HOME is mounted on this node and is the head node's. Nothing was read."
+            f"DPLADDER_HOME is mounted on this node and is the head node's.{advice()} Nothing was read."
         )
     return home
 

@@ -22,6 +22,7 @@ from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Data
 from dpladder.network.facts import Network
 from dpladder.plan import dag
+from dpladder.plan.outer import advice
 from dpladder.plan.reads import ReleaseReads, SeenReads, TrainingReads
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import entry_of
@@ -115,7 +116,7 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
     if not held:
         raise Refused(
             f"{ledgers.name(job)} finds no reservation in {ledger.folder}. On a cluster, check that DPLADDER_HOME is "
-            "mounted on this node and is the head node's; otherwise start the workflow again, it reserves first."
+            f"mounted on this node and is the head node's; otherwise start the workflow again, it reserves first.{advice()}"
         )
     return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared})
 

@@ -21,6 +21,7 @@ from dpladder.config.model import Resources
 from dpladder.config.section import restored
 from dpladder.errors import TWICE, DpladderError, Refused, full_disk
 from dpladder.plan import stages
+from dpladder.plan.outer import own_name
 from dpladder.plan.reads import EvaluateFinal, Private, SearchPrivately, TrainingReads
 
 Reads = TypeVar("Reads", covariant=True)
@@ -94,10 +95,11 @@ def read_json(path: Path | str) -> Any:
 
 
 def _unpack(snakemake: Any) -> Task[Any]:
-    rung = stages.rung_of(snakemake.rule)
+    rule = own_name(snakemake.rule)
+    rung = stages.rung_of(rule)
     names = [name for name, _ in snakemake.output.items()]
     return Task(
-        rule=snakemake.rule if rung is None else stages.RUNG_RULE,
+        rule=rule if rung is None else stages.RUNG_RULE,
         wildcards=dict(snakemake.wildcards.items()) if rung is None else rung,
         cfg=dict(snakemake.params.cfg),
         code=snakemake.params.code,

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 from dpladder.config import Project, from_command_line
 from dpladder.errors import DpladderError, Refused
-from dpladder.plan import dag, stages
+from dpladder.plan import dag, outer, stages
 from dpladder.plan.plan import Plan, assign, make_plan, refuse_renamed
 from dpladder.plan.reads import facts_of
 from dpladder.plan.settle import opened
@@ -63,9 +63,10 @@ class Parsed:
         return params
 
 
-def open_project(workflow: Any) -> Parsed:
-    """The project as Snakemake was told it, priced. Ends the process with one message where something is wrong."""
-    return _or_exit(lambda: _parse(workflow))
+def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
+    """The project as Snakemake was told it, priced. Ends the process with one message where something is wrong. `config`
+    is read where this is a module of another workflow; elsewhere the files are, which know their lines."""
+    return _or_exit(lambda: _parse(workflow, config))
 
 
 def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
@@ -99,13 +100,15 @@ def known_states(project: Project) -> dict[str, State]:
     return {name: ledgers.load(Ledger(home, name)) for name in names}
 
 
-def _parse(workflow: Any) -> Parsed:
+def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     # Rules may run in environments of their own; what they import is this clone's package.
     os.environ["PYTHONPATH"] = str(SOURCE)
-    project = opened(
-        workflow.overwrite_configfiles or [DEMO],
-        from_command_line(workflow.config_settings.config),
-    )
+    if outer.enter(workflow):
+        project = opened([], from_command_line(outer.config_of(config)))
+    else:
+        project = opened(
+            workflow.overwrite_configfiles or [DEMO], from_command_line(workflow.config_settings.config)
+        )
     stood = anchors_in(RESULTS)
     states = known_states(project)
     if workflow.is_main_process:

@@ -1,0 +1,54 @@
+"""dpladder as a module of another workflow: its rules may have other names there, and its handlers are not run by themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from dpladder.errors import BadInput
+
+VARIABLE = "DPLADDER_MODULE"  # for the jobs: the module's name, and what its rules are called
+PLACE = "results/privacy.json"
+
+
+def enter(workflow: Any) -> bool:
+    """Whether this parse is that of a module; its jobs are told so."""
+    modifier = workflow.modifier
+    if modifier.is_main_snakefile():
+        os.environ.pop(VARIABLE, None)
+        return False
+    if modifier.modify_path(PLACE) != PLACE:
+        raise BadInput(
+            "this module has a prefix. The ledger knows results by their places, results/ and private/: leave prefix out, and "
+            "run other configs in folders of their own."
+        )
+    os.environ[VARIABLE] = f"{modifier.namespace} {modifier.modify_rulename('*')}"
+    return True
+
+
+def config_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The config that the outer workflow gives."""
+    if not values:
+        raise BadInput(
+            'this module has no config. Give it one: `module dpladder:` with `snakefile:` and `config: config["dpladder"]`, the '
+            "keys of config/README.md below that key of the outer config."
+        )
+    return values
+
+
+def own_name(rule: str) -> str:
+    """What a rule of the outer workflow is called here."""
+    before, _, after = os.environ.get(VARIABLE, "* *").split(" ")[1].partition("*")
+    return rule.removeprefix(before).removesuffix(after)
+
+
+def advice() -> str:
+    """What a job that nothing was reserved for has to say, beside clusters."""
+    if VARIABLE not in os.environ:
+        return ""
+    name = os.environ[VARIABLE].split(" ")[0]
+    return (
+        f" dpladder runs as the module {name} here, and Snakemake runs the handlers of the outer Snakefile alone: it needs the "
+        f"line `onstart: {name}.onstart()`, which reserves."
+    )

@@ -1,0 +1,119 @@
+"""dpladder as a module of another workflow: a real outer workflow, run to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from support import ROOT, TINY, mixture
+
+from dpladder.cli import main
+
+MODULE = """
+configfile: "config.yaml"
+
+
+module dpladder:
+    snakefile:
+        {snakefile!r}
+    config:
+        config["dpladder"]
+    {more}
+
+
+use rule * from dpladder as dpladder_*
+
+
+{handlers}
+
+
+rule everything:
+    default_target: True
+    input:
+        "copied.json",
+
+
+rule copy:
+    input:
+        rules.dpladder_compose_privacy.output.statement,
+    output:
+        "copied.json",
+    shell:
+        "cp {{input}} {{output}}"
+"""
+HANDLERS = "onstart:\n    dpladder.onstart()\n\n\nonsuccess:\n    dpladder.onsuccess()"
+TWO_TRIALS = TINY | {"sweep": TINY["sweep"] | {"rungs": [{"epsilon": 0.1, "trials": 2}]}}
+
+
+@pytest.fixture(name="outer")
+def _outer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    np.savez("data.npz", **mixture())
+    return tmp_path
+
+
+def write(handlers: str = HANDLERS, config: dict | None = None, more: str = "") -> None:
+    text = MODULE.format(snakefile=str(ROOT / "workflow" / "Snakefile"), handlers=handlers, more=more)
+    Path("Snakefile").write_text(text, "utf-8")
+    given = {"dpladder": TWO_TRIALS if config is None else config, "mine": 1}
+    Path("config.yaml").write_text(yaml.safe_dump(given), "utf-8")
+
+
+def snakemake(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+@pytest.mark.long
+def test_an_outer_workflow_runs_to_its_end_and_again_for_nothing(outer, capsys):
+    write()
+    ended = snakemake()
+    assert ended.returncode == 0, ended.stderr
+    assert "Lineage tiny: all that was or will ever be released" in ended.stderr
+    stated = json.loads(Path("copied.json").read_text("utf-8"))
+    assert stated["datasets"]["tiny"]["epsilon"] == pytest.approx(1.0, abs=1e-3)
+    assert main(["verify", "results"]) == 0
+    assert main(["ledger", "verify", "results"]) == 0
+    capsys.readouterr()
+    entries = len(list((outer / "home" / "ledger" / "tiny").iterdir()))
+    again = snakemake()
+    assert "Nothing to be done" in again.stdout + again.stderr
+    assert len(list((outer / "home" / "ledger" / "tiny").iterdir())) == entries
+
+
+def test_without_its_handler_the_first_job_names_the_missing_line(outer):
+    write(handlers="")
+    ended = snakemake()
+    assert ended.returncode == 1
+    logs = "".join(log.read_text("utf-8") for log in (outer / "logs").rglob("*.log"))
+    assert "needs the line `onstart: dpladder.onstart()`" in logs
+    assert not (outer / "home").exists()
+
+
+@pytest.mark.parametrize(
+    ("config", "more", "said"),
+    [
+        ({}, "", "this module has no config"),
+        (None, 'prefix: "inner"', "this module has a prefix"),
+        (TWO_TRIALS | {"sweeep": 1}, "", "sweeep"),
+    ],
+    ids=["no config", "a prefix", "a key that is none"],
+)
+def test_what_cannot_be_a_module_is_said_at_once(outer, config, more, said):
+    write(config=config, more=more)
+    ended = snakemake("-n")
+    assert ended.returncode == 2
+    assert said in ended.stderr
