@@ -106,6 +106,19 @@ def test_contributing_fits_on_one_screen():
     assert len((ROOT / "CONTRIBUTING.md").read_text("utf-8").splitlines()) <= 60
 
 
+@pytest.mark.parametrize("recipe", ["Dockerfile", "dpladder.def"])
+def test_a_container_holds_what_the_lock_names_and_an_allowed_python(recipe):
+    text = (ROOT / "containers" / recipe).read_text("utf-8")
+    assert "--require-hashes -r /opt/dpladder/envs/requirements.lock" in text
+    (python,) = re.findall(r"python:(\d+\.\d+)-slim", text)
+    assert SpecifierSet(PROJECT["project"]["requires-python"]).contains(python)
+
+
+def test_nothing_private_goes_into_a_container():
+    ignored = set((ROOT / ".dockerignore").read_text("utf-8").splitlines())
+    assert {"private", "results", ".dpladder", "*.key", "data"} <= ignored
+
+
 # --- make --------------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Projects: folders of their own, outside the clone, that share its installation and one home."""
+"""Projects: folders of their own, outside a clone, that share an installation and one home."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import NoReturn
 
 from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput
-from dpladder.plan.startup import DEMO, SOURCE
+from dpladder.plan.startup import DEMO, INSTALLED, ROOT
 
 CONFIG = "config.yaml"
-CLONE = SOURCE.parent
-PROFILES = CLONE / "workflow" / "profiles"
+PROFILES = ROOT / "workflow" / "profiles"
+ENVIRONMENT = Path(sys.prefix) if INSTALLED else ROOT / ".venv"
 SLURM = "--slurm"
 DRY = {"-n", "--dry-run", "--dryrun"}
 
@@ -65,7 +65,7 @@ IGNORED = """# Private: never in a repository.
 
 README = """# {name}
 
-A dpladder project. In this folder, with the environment of the clone active (`. {clone}/.venv/bin/activate`):
+A dpladder project. In this folder, with its environment active (`. {environment}/bin/activate`):
 
 ```
 dpladder check                       # what would be read, for your eyes only; nothing is spent
@@ -91,10 +91,10 @@ def init(folder: Path) -> None:
     lineage = lineage if re.fullmatch(NAME_PATTERN, lineage) else "my-data"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "data").mkdir(mode=0o700)
-    config = TEMPLATE.format(lineage=lineage, reference=CLONE / "config" / "README.md")
+    config = TEMPLATE.format(lineage=lineage, reference=ROOT / "config" / "README.md")
     (folder / CONFIG).write_text(config, "utf-8")
     (folder / ".gitignore").write_text(IGNORED, "utf-8")
-    (folder / "README.md").write_text(README.format(name=name, clone=CLONE), "utf-8")
+    (folder / "README.md").write_text(README.format(name=name, environment=ENVIRONMENT), "utf-8")
 
 
 @contextlib.contextmanager
@@ -137,10 +137,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     """Where Snakemake is to run, and how it is called."""
-    snakefile = CLONE / "Snakefile"
+    snakefile = ROOT / "Snakefile"
     if not snakefile.is_file():
         raise BadInput(
-            f"{snakefile} does not exist: the workflow runs from a clone of dpladder, by its .venv."
+            f"{snakefile} does not exist: dpladder runs from a clone, or as it was installed by its wheel. Install it again."
         )
     given = [Path(argument) for argument in _leading(arguments)]
     folder, configs = project_of(given)

@@ -37,7 +37,10 @@ RESULTS = Path("results")
 LOGS = Path("logs")
 STATEMENT = RESULTS / "privacy.json"
 SOURCE = Path(__file__).resolve().parents[2]
-DEMO = SOURCE.parent / "config" / "config.yaml"
+SHARE = SOURCE / "dpladder" / "share"  # what an installed dpladder carries of the clone
+INSTALLED = SHARE.is_dir()
+ROOT = SHARE if INSTALLED else SOURCE.parent
+DEMO = ROOT / "config" / "config.yaml"
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,8 @@ def known_states(project: Project) -> dict[str, State]:
 
 
 def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
-    # Rules may run in environments of their own; what they import is this clone's package.
-    os.environ["PYTHONPATH"] = str(SOURCE)
+    if not INSTALLED:  # rules may run in environments of their own; what they import is this clone's package
+        os.environ["PYTHONPATH"] = str(SOURCE)
     if outer.enter(workflow):
         project = opened([], from_command_line(outer.config_of(config)))
     else:
