@@ -7,7 +7,7 @@ SLOW := statistical crash slurm mutation benchmarks
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-slow test-mutants test-slurm lint docs lock bench compare-learners compare-hpo report clean
+.PHONY: help env demo test test-all test-slow test-mutants test-slurm lint docs site lock bench compare-learners compare-hpo report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ lint: env ## style, types, generated files, lock, workflow
 docs: env ## regenerate the demo config, the schemas and the key reference
 	@$(PY) -m dpladder.config.docs
 	@$(PY) -m dpladder.report.schemas
+
+site: env ## build the documentation as a site, every link checked, into site/
+	@$(PY) -m uv run -q --no-project --isolated --with-requirements docs/requirements.txt mkdocs build -q --strict
 
 lock: env ## recompile the exact lock from pyproject.toml
 	@$(PY) envs/lock.py

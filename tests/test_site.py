@@ -1,0 +1,33 @@
+"""The documentation's links, without the site's own packages: `make site` checks the same and builds it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "config" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+LINK = re.compile(r"\]\(((?!https?:|mailto:|#)[^)#\s]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_somewhere(page):
+    targets = LINK.findall(page.read_text("utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_page_has_its_place_in_the_site():
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
+    nav = repr(yaml.load((ROOT / "mkdocs.yml").read_text("utf-8"), Loader)["nav"])
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f"'{page.name}'" not in nav] == []
