@@ -31,7 +31,7 @@ test-slow: env ## crash tests, statistical tests and the longer workflow runs
 test-mutants: env ## bugs planted in the privacy core, one at a time: each must be caught
 	@$(PY) -m pytest -n auto tests/mutation
 
-test-slurm: env ## the workflow on a real SLURM cluster of one node: needs root, slurm-wlm and munge
+test-slurm: env ## the workflow on a real SLURM cluster of three nodes: needs root, slurm-wlm and munge
 	@$(PY) -m pytest -rs tests/slurm
 
 lint: env ## style, types, generated files, lock, workflow

@@ -1,4 +1,4 @@
-"""A real SLURM cluster of one node, from the distribution's packages, for as long as the tests of this folder run."""
+"""A real SLURM cluster of three nodes on one machine, from the distribution's packages, for as long as the tests of this folder run."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from support import wait_until
 
 CONFIG = Path("/etc/slurm/slurm.conf")  # jobs unset SLURM_CONF, so it must lie where SLURM looks by itself
 GPUS = Path("/etc/slurm/gres.conf")
+NODES = ("n1", "n2", "n3")
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=16000 Gres=gpu:4 State=UNKNOWN"
+FIRST_PORT = 16818
 MARK = "# written by dpladder's tests"
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged")
 CLUSTER = """{mark}
@@ -28,13 +31,12 @@ AuthType=auth/munge
 CredType=cred/munge
 MailProg=/bin/true
 SlurmctldPort=16817
-SlurmdPort=16818
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool/%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
+SlurmdLogFile={folder}/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 TaskProlog={folder}/prolog
@@ -58,8 +60,8 @@ JobAcctGatherParams=OverMemoryKill,UsePss
 AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/jobcomp.txt
-NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=16000 Gres=gpu:4 State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=01:00:00 State=UP
+{nodes}
+PartitionName=main Nodes=ALL Default=YES MaxTime=01:00:00 State=UP
 """
 
 
@@ -70,6 +72,7 @@ class Ended:
     number: str
     state: str
     resources: str  # as cpu=1,mem=1000M,node=1,billing=1
+    node: str
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,6 @@ class Cluster:
     """Daemons are children of this process, and die with it however that ends."""
 
     folder: Path
-    node: str
     daemons: dict[str, subprocess.Popen] = field(default_factory=dict)
 
     def start(self, name: str, *arguments: str) -> None:
@@ -102,7 +104,7 @@ class Cluster:
         log = self.folder / "jobcomp.txt"
         lines = log.read_text("utf-8").splitlines() if log.is_file() else []
         said = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
-        return [Ended(line["JobId"], line["JobState"], line["Tres"]) for line in said]
+        return [Ended(line["JobId"], line["JobState"], line["Tres"], line["NodeList"]) for line in said]
 
     def numbers(self, about: str) -> list[str]:
         """The jobs that wait or run for something, by the comment that they were submitted with."""
@@ -121,21 +123,27 @@ class Cluster:
         """A signal to every process of a job."""
         kill(processes("environ", f"SLURM_JOB_ID={number}\0"), how)
 
-    def lose_node(self, number: str) -> None:
-        """The node dies, and the job with it."""
-        self.stop("slurmd", signal.SIGKILL)
-        kill(processes("comm", "slurmstepd\n"), signal.SIGKILL)
-        self.tell("scontrol", "update", f"nodename={self.node}", "state=down", "reason=died")
+    def node_of(self, number: str) -> str:
+        return self.tell("squeue", "--noheader", f"--job={number}", "--format=%N").strip()
+
+    def lose_node(self, number: str) -> str:
+        """The node that a job runs on dies, and the job with it."""
+        node = self.node_of(number)
+        self.stop(node, signal.SIGKILL)
+        kill(processes("cmdline", f"slurmstepd: [{number}."), signal.SIGKILL)
+        self.tell("scontrol", "update", f"nodename={node}", "state=down", "reason=died")
         self.send(number, signal.SIGKILL)
+        return node
 
-    def bring_node_back(self) -> None:
-        self.start("slurmd", "slurmd", "-D")
-        self.tell("scontrol", "update", f"nodename={self.node}", "state=resume")
+    def bring_node_back(self, node: str) -> None:
+        self.start(node, "slurmd", "-D", "-N", node)
+        self.tell("scontrol", "update", f"nodename={node}", "state=resume")
 
-    def set_environment(self, **variables: str) -> None:
-        """What the node puts into the environment of every job from now on."""
+    def set_environment(self, *nodes: str, **variables: str) -> None:
+        """What these nodes, or all, put into the environment of every job from now on."""
         lines = [f"export {name}={value}\n" for name, value in variables.items()]
-        (self.folder / "environment").write_text("".join(lines), "utf-8")
+        for node in nodes or NODES:
+            (self.folder / f"environment.{node}").write_text("".join(lines), "utf-8")
 
     def is_idle(self) -> bool:
         said = subprocess.run(
@@ -153,7 +161,7 @@ class Cluster:
 def cluster(tmp_path_factory) -> Iterator[Cluster]:
     if reason := unfit():
         pytest.skip(reason)
-    made = Cluster(tmp_path_factory.mktemp("cluster"), socket.gethostname().partition(".")[0])
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
     try:
         configure(made)
         try:
@@ -177,7 +185,8 @@ def start_daemons(made: Cluster) -> None:
         made.start("munged", "--reuid=munge", "--regid=munge", "--clear-groups", "munged", "-F")
         wait_until(lambda: answers("munge", "--no-input"), 60)
     made.start("slurmctld", "slurmctld", "-D")
-    made.start("slurmd", "slurmd", "-D")
+    for node in NODES:
+        made.start(node, "slurmd", "-D", "-N", node)
     wait_until(made.is_idle, 60)
 
 
@@ -195,14 +204,18 @@ def unfit() -> str | None:
 
 
 def configure(cluster: Cluster) -> None:
-    for name in ("state", "spool"):
-        (cluster.folder / name).mkdir()
+    for name in ("state", *(f"spool/{node}" for node in NODES)):
+        (cluster.folder / name).mkdir(parents=True)
     cluster.set_environment()
     prolog = cluster.folder / "prolog"
-    prolog.write_text(f"#!/bin/sh\ncat {cluster.folder}/environment\n", "utf-8")
+    prolog.write_text(f"#!/bin/sh\ncat {cluster.folder}/environment.$SLURMD_NODENAME\n", "utf-8")
     prolog.chmod(0o755)
     CONFIG.parent.mkdir(exist_ok=True)
-    CONFIG.write_text(CLUSTER.format(mark=MARK, host=cluster.node, folder=cluster.folder), "utf-8")
+    host = socket.gethostname().partition(".")[0]
+    nodes = "\n".join(
+        NODE.format(name=name, host=host, port=FIRST_PORT + place) for place, name in enumerate(NODES)
+    )
+    CONFIG.write_text(CLUSTER.format(mark=MARK, host=host, folder=cluster.folder, nodes=nodes), "utf-8")
     # Devices that every machine has: they are counted and handed out, and nobody opens them.
     GPUS.write_text("".join(f"Name=gpu File=/dev/{name}\n" for name in ("null", "zero", "full", "random")))
 

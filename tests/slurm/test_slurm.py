@@ -241,8 +241,8 @@ def test_a_job_whose_node_died_is_resumed_when_a_node_is_back(project, cluster):
     driver = start(project, 7)
     charge = begun(project, 7)
     (number,) = numbers(cluster, 7)
-    cluster.lose_node(number)
-    cluster.bring_node_back()
+    node = cluster.lose_node(number)
+    cluster.bring_node_back(node)
     cluster.run_again_at_once(number)
     assert driver.wait(PATIENCE) == 0
     assert fates(project, cluster, 7)[0] == "NODE_FAIL"
@@ -255,6 +255,25 @@ def test_a_job_on_a_node_without_home_fails_before_it_reads(project, cluster, tm
     assert not (tmp_path / "missing").exists()
     assert [each.status for each in held(project, 8)] == ["RESERVED"]
     assert not (project.folder / score(8)).exists()
+
+
+def test_trials_that_run_on_several_nodes_are_charged_once_each_on_one_ledger(cluster, tmp_path, monkeypatch):
+    spread = {
+        "sweep": {"rungs": [{"epsilon": 0.1, "trials": 3}], "together": False},
+        "resources": {"threads": 4},  # a whole node each
+    }
+    project = Workspace(tmp_path / "project", tmp_path / "home", STRUCK | spread, ON_SLURM, PATIENCE)
+    project.create()
+    enter(project, monkeypatch)
+    replace(project, options=LOCALLY).finish(*FEATURES)
+    before = len(cluster.ended())
+    project.finish(*map(score, range(3)))
+    jobs = cluster.ended()[before:]
+    assert {(job.node, job.state) for job in jobs} == {(node, "COMPLETED") for node in ("n1", "n2", "n3")}
+    scored = [each for each in project.held() if each.job.rule == "run_trial"]
+    assert [each.status for each in scored] == ["DONE"] * 3
+    assert len({each.nonce for each in scored}) == 3
+    assert main(["ledger", "verify", "results"]) == 0
 
 
 def test_a_job_on_a_node_with_a_home_of_its_own_prepares_no_data(cluster, tmp_path, monkeypatch):
