@@ -17,6 +17,7 @@ from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
+from dpladder.learn.bounds import scale_of
 from dpladder.learn.dp_finetune import clipping, parts
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import load
@@ -72,7 +73,8 @@ def owners_of(learner: FineTune, constants: Constants) -> clipping.Ownership:
 
 def summed(learner: FineTune, constants: Constants, data: Data, weights: Tensor, bound: float) -> Tensor:
     held = load(data, constants, CPU, chunk=8, memory_mb=1000, views=learner.augment)
-    return clipping.clipped_sum(owners_of(learner, constants), held, weights[None], bound, held.chunks())[0]
+    owners, scale = owners_of(learner, constants), scale_of(learner.clipping)
+    return clipping.clipped_sum(owners, held, weights[None], bound, held.chunks(), scale)[0]
 
 
 def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Tensor) -> list[Tensor]:
@@ -106,6 +108,17 @@ def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, 
     assert (found - expected).norm() <= 1e-5 * expected.norm()
 
 
+@pytest.mark.parametrize("trains", ["all", "lora"])
+def test_automatic_clipping_scales_every_gradient_by_its_norm(trains: str) -> None:
+    """Bu et al. 2023, Eq. 5, with gamma = 0.01."""
+    learner = FineTune(trains=trains, init="random", clipping="automatic")
+    data, weights = records(SMALL), moved(learner, SMALL)
+    gradients = one_by_one(learner, SMALL, data, weights)
+    expected = sum(0.3 * gradient / (gradient.norm() + 0.01) for gradient in gradients)
+    found = summed(learner, SMALL, data, weights, 0.3)
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
 def test_views_are_averaged_before_they_are_clipped() -> None:
     learner = FineTune(trains="all", init="random", augment=3)
     data, weights = records(SMALL, views=3), moved(learner, SMALL)
@@ -118,8 +131,9 @@ def test_views_are_averaged_before_they_are_clipped() -> None:
 
 @pytest.mark.parametrize("trains", ["all", "lora"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e38, 1e10, 0.0])
-def test_no_record_breaks_a_chunk_or_exceeds_the_bound(trains, value) -> None:
-    learner = FineTune(trains=trains, init="random")
+@pytest.mark.parametrize("how", ["flat", "automatic"])
+def test_no_record_breaks_a_chunk_or_exceeds_the_bound(trains, value, how) -> None:
+    learner = FineTune(trains=trains, init="random", clipping=how)
     data, weights = records(SMALL, 3), moved(learner, SMALL, 10.0)
     others = summed(learner, SMALL, Data(data.features[1:], data.labels[1:]), weights, 0.5)
     data.features[0, :100] = value
@@ -159,7 +173,7 @@ SWITCHES = [
     {"trains": "all", "average": "ema"},
     {"trains": "lora", "optimizer": "adam"},
     {"trains": "norm_and_bias", "sampling_rate": 0.4, "weight_decay": 0.1},
-    {"trains": "last_block", "free_step": True},
+    {"trains": "last_block", "free_step": True, "clipping": "automatic", "schedule": "cosine"},
 ]
 
 

@@ -24,6 +24,7 @@ from dpladder.config.learner_sections import (
     ZerothOrder,
 )
 from dpladder.config.model import Resources
+from dpladder.learn.bounds import STABILITY, normalise
 from dpladder.learn.descent import SLACK
 from dpladder.learn.dp_zo.train import directions
 from dpladder.learn.hyfree_dp.cost import Multipliers, events, split
@@ -34,13 +35,11 @@ from dpladder.learn.hyfree_dp.train import (
     MOST,
     RATES,
     ROOM,
-    STABILITY,
     SURE,
     Rate,
     Step,
     learned,
     noised_losses,
-    normalise,
 )
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.linear import clipped_sum
@@ -65,9 +64,13 @@ HYPER = Hyper(eta=0.3, steps=7, mu=2.0)
 LEARNERS = {
     "dp_adam": (dp_adam, Adam(weight_decay=0.1)),
     "dp_adam_wosm": (dp_adam_wosm, AdamNoSecondMoment(bias=True)),
+    "dp_adam, automatic clipping": (dp_adam, Adam(clipping="automatic", clip=0.5)),
+    "dp_adam, a rate that falls": (dp_adam, Adam(schedule="linear")),
+    "dp_adam_wosm, a rate that falls": (dp_adam_wosm, AdamNoSecondMoment(schedule="linear")),
     "dp_prodigy": (dp_prodigy, StepSizeFree(eta=0.05, gradient_bound=0.01)),
     "d_adaptation": (dp_prodigy, StepSizeFree(eta=0.05, gradient_bound=0.01, step_sizes="d_adaptation")),
     "one_step": (one_step, OneStep(clip=2.0)),
+    "one_step, automatic clipping": (one_step, OneStep(clipping="automatic")),
     "hyfree_dp": (hyfree_dp, HyperparameterFree(every=3, gamma=1.5)),
     "hyfree_dp, five points": (hyfree_dp, HyperparameterFree(every=2, gamma=1.5, points=5)),
     "hyfree_dp, Laplace": (hyfree_dp, HyperparameterFree(every=3, gamma=2.0, loss_noise="laplace")),
@@ -138,8 +141,13 @@ def noised_mean_gradient(weights, x, labels, learner, hyper, constants, meter):
     each = gradients(weights, x, labels)
     norms = np.sqrt((each**2).sum((1, 2)))
     bound = learner.clip / constants.cap * (1 - SLACK)
-    total = (each * np.minimum(1, bound / norms)[:, None, None]).sum(0)
+    factors = bound / (norms + 0.01) if learner.clipping == "automatic" else np.minimum(1, bound / norms)
+    total = (each * factors[:, None, None]).sum(0)
     return meter.publish("noise", total) / constants.n0
+
+
+def falling(learner, hyper, step):
+    return hyper.eta * (1 - (step - 1) / hyper.steps if learner.schedule == "linear" else 1)
 
 
 def naive_adam(data, learner, hyper, constants, meter):
@@ -152,7 +160,7 @@ def naive_adam(data, learner, hyper, constants, meter):
             b * old + (1 - b) * new for b, old, new in zip(learner.betas, (m, v), (g, g * g), strict=True)
         )
         m_hat, v_hat = (value / (1 - b**step) for value, b in zip((m, v), learner.betas, strict=True))
-        weights = weights - hyper.eta * m_hat / (np.sqrt(v_hat) + learner.stability)
+        weights = weights - falling(learner, hyper, step) * m_hat / (np.sqrt(v_hat) + learner.stability)
     return weights
 
 
@@ -163,12 +171,14 @@ def naive_wosm(data, learner, hyper, constants, meter):
     for step in range(1, hyper.steps + 1):
         g = noised_mean_gradient(weights, x, data.labels, learner, hyper, constants, meter)
         m = learner.beta * m + (1 - learner.beta) * g
-        weights = weights - hyper.eta / (level + learner.stability) * m / (1 - learner.beta**step)
+        step_size = falling(learner, hyper, step) / (level + learner.stability)
+        weights = weights - step_size * m / (1 - learner.beta**step)
     return weights
 
 
 def naive_one_step(data, learner, hyper, constants, meter):
-    adam = Adam(clip=learner.clip, stability=learner.stability, bias=learner.bias)
+    shared = {name: getattr(learner, name) for name in ("clip", "clipping", "stability", "bias")}
+    adam = Adam(**shared)
     return naive_adam(data, adam, Hyper(learner.eta, 1, hyper.mu), constants, meter)
 
 

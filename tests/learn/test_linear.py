@@ -19,6 +19,7 @@ from support import Silent, SmoothMeter
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
+from dpladder.learn.bounds import scale_of
 from dpladder.learn.descent import EMA, SLACK
 from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
 from dpladder.learn.linear import clipped_sum, resident, train_many
@@ -81,10 +82,18 @@ def naive_gradients(weights, features, labels):
     return np.einsum("nvc,nvd->nvcd", residual, features).mean(axis=1)
 
 
-def naive_sum(weights, features, labels, bound):
+def naive_sum(weights, features, labels, bound, clipping="flat"):
     gradients = naive_gradients(weights, features, labels)
     norms = np.sqrt((gradients**2).sum(axis=(1, 2)))
-    return (gradients * (bound / np.maximum(norms, bound))[:, None, None]).sum(axis=0)
+    longer = norms + 0.01 if clipping == "automatic" else np.maximum(norms, bound)
+    return (gradients * (bound / longer)[:, None, None]).sum(axis=0)
+
+
+def naive_rate(learner, hyper, step):
+    left = 1 - step / hyper.steps
+    return (
+        hyper.eta * {"constant": 1, "linear": left, "cosine": np.sin(np.pi / 2 * left) ** 2}[learner.schedule]
+    )
 
 
 def naive(data, learner, hyper, constants, meter):
@@ -99,19 +108,20 @@ def naive(data, learner, hyper, constants, meter):
         reach = constants.dimension**-0.5
         weights = np.random.default_rng(constants.seed).uniform(-reach, reach, weights.shape)
     velocity, iterates = np.zeros_like(weights), []
-    for _ in range(hyper.steps):
+    for step in range(hyper.steps):
         keep = np.ones(len(features), bool)
         if learner.sampling_rate < 1:
             keep = meter.mask("sample", data.units)
         bound = learner.clip / constants.cap * (1 - SLACK)
-        total = naive_sum(weights, features[keep], data.labels[keep], bound)
+        total = naive_sum(weights, features[keep], data.labels[keep], bound, learner.clipping)
         total = meter.publish("noise", total)
         gradient = total / (constants.n0 * learner.sampling_rate) + learner.weight_decay * weights
         velocity = learner.momentum * velocity + gradient
-        weights = weights - hyper.eta * velocity
+        eta = naive_rate(learner, hyper, step)
+        weights = weights - eta * velocity
         iterates.append(weights)
     if learner.free_step:
-        iterates.append(weights - hyper.eta * velocity)
+        iterates.append(weights - eta * velocity)
     if learner.average == "swa":
         return np.mean(iterates, axis=0)
     if learner.average == "none":
@@ -137,6 +147,10 @@ CASES = {
     "views": {"augment": 3},
     "views with a bias": {"augment": 2, "bias": True, "average": "ema"},
     "Poisson batches": {"sampling_rate": 0.3},
+    "automatic clipping": {"clipping": "automatic", "clip": 0.3},
+    "automatic clipping of views": {"clipping": "automatic", "augment": 3},
+    "a rate that falls along a cosine": {"schedule": "cosine"},
+    "a rate that falls along a line": {"schedule": "linear", "average": "ema"},
 }
 
 
@@ -174,13 +188,14 @@ def test_streaming_from_a_file_gives_the_same_bits(tmp_path, dtype, switches):
     assert np.array_equal(streamed, trained(data, learner))
 
 
-def test_many_trials_over_one_pass_equal_trials_alone():
-    data, learner, constants = records(300), Descent(), constants_of(records())
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+def test_many_trials_over_one_pass_equal_trials_alone(schedule):
+    data, learner, constants = records(300), Descent(schedule=schedule), constants_of(records())
     hypers = [Hyper(0.1, 3, 1.0), Hyper(2.0, 9, 0.5), Hyper(0.5, 1, 3.0), Hyper(0.3, 9, 2.0)]
     meters = [metered(learner, constants, hyper, seed) for seed, hyper in enumerate(hypers)]
     together = train_many(data, hypers, learner, constants, meters, ONE)
     for seed, hyper in enumerate(hypers):
-        alone = trained(data, hyper=hyper, meter=metered(learner, constants, hyper, seed))
+        alone = trained(data, learner, hyper, meter=metered(learner, constants, hyper, seed))
         assert np.allclose(together[seed], alone, rtol=1e-5, atol=1e-6 * np.abs(alone).max())
 
 
@@ -299,16 +314,30 @@ WEIGHTS = st.floats(-1e6, 1e6)
     st.booleans(),
     st.sampled_from([1, 2, 3]),
     st.sampled_from([1e-3, 1.0, 1e3]),
+    st.sampled_from(["flat", "automatic"]),
 )
-def test_no_record_contributes_more_than_the_bound(values, label, weights, bias, views, clip):
+def test_no_record_contributes_more_than_the_bound(values, label, weights, bias, views, clip, clipping):
     """The contribution as it really leaves the engine, float32 rounding included."""
     width = 6 // views
     bound = clip * (1 - SLACK)
     data = Data(np.array(values, np.float32).reshape(1, views, width), np.array([label]))
     held = load(data, Constants(1, 3, width), CPU, chunk=64, memory_mb=1, views=views, bias=bias)
     heads = torch.tensor(np.resize(weights, (1, 3, width + bias)), dtype=torch.float64)
-    norm = clipped_sum(held, heads, bound, held.chunks()).norm().item()
+    norm = clipped_sum(held, heads, bound, held.chunks(), scale=scale_of(clipping)).norm().item()
     assert norm <= clip
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine", "linear"])
+@pytest.mark.parametrize("more", [{}, {"free_step": False}, {"momentum": 0.0}], ids=str)
+def test_kappa_is_the_noise_that_a_training_puts_into_a_logit(schedule, more):
+    learner = Descent(schedule=schedule, **more)
+    random = np.random.default_rng(0)
+    nobody = Data(random.normal(size=(50, 4000)), np.full(50, -1))
+    constants = Constants(n0=97, classes=CLASSES, dimension=4000, length=8.0)
+    weights = trained(nobody, learner, constants=constants)
+    records = random.normal(size=(400, 4000))
+    logits = weights @ (8.0 * records / np.linalg.norm(records, axis=1, keepdims=True)).T
+    assert logits.std() == pytest.approx(method("dp_gd").logit_noise(learner, HYPER, constants), rel=0.05)
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["oneDNN", "plain product"])

@@ -16,6 +16,7 @@ from torch.nn.functional import cross_entropy
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.learn import linear, score
+from dpladder.learn.bounds import scale_of
 from dpladder.learn.dp_mlp import cost
 from dpladder.learn.dp_mlp import train as perceptron
 from dpladder.learn.interface import Constants, Data, Hyper
@@ -80,14 +81,15 @@ def test_the_engine_sums_the_gradients_that_opacus_clips(spread, bound):
     assert torch.allclose(found.float(), expected, rtol=1e-4, atol=1e-5 * max(bound, 1e-1))
 
 
-def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time():
+@pytest.mark.parametrize("clipping", ["flat", "automatic"])
+def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time(clipping):
     data, learner = records(), Descent(bias=True, init="random")
     shapes = cost.layers(learner, CONSTANTS)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
     weights = perceptron.initial(learner, CONSTANTS, shapes)[None]
     held = loaded(data, chunk=7, bias=True)
     bound = 0.5
-    found = perceptron.clipped_sum(model, held, weights, bound, held.chunks())[0]
+    found = perceptron.clipped_sum(model, held, weights, bound, held.chunks(), scale_of(clipping))[0]
     plain = perceptron.Perceptron(shapes, bias=True).double()
     torch.nn.utils.vector_to_parameters(weights[0].double(), plain.parameters())
     expected, clipped = torch.zeros_like(found), 0
@@ -96,7 +98,8 @@ def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time():
         gradients = torch.autograd.grad(cross_entropy(logits, torch.tensor(label)), plain.parameters())
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         clipped += int(flat.norm() > bound)
-        expected += flat * min(1.0, bound / flat.norm())
+        automatic = bound / (flat.norm() + 0.01)
+        expected += flat * (automatic if clipping == "automatic" else min(1.0, bound / flat.norm()))
     assert 0 < clipped < len(data.labels)
     assert (found - expected).norm() <= 1e-5 * expected.norm()
 
@@ -137,9 +140,9 @@ def test_poisson_batches_hold_the_records_that_the_meter_names(monkeypatch):
     again = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
     batches, real = [], perceptron.clipped_sum
 
-    def spy(model, held, weights, bound, rows):
+    def spy(model, held, weights, bound, rows, scale):
         batches.append([row for row in torch.cat(rows).tolist() if held.counted[row]])
-        return real(model, held, weights, bound, rows)
+        return real(model, held, weights, bound, rows, scale)
 
     monkeypatch.setattr(perceptron, "clipped_sum", spy)
     trained(learner, data)

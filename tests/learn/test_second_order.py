@@ -47,6 +47,7 @@ LEARNERS = {
     "dp_ls": LeastSquares(),
     "dp_ls shared": LeastSquares(covariance=Covariance(epsilon=1.0)),
     "dp_fc": FeatureCovariance(),
+    "dp_fc, automatic clipping": FeatureCovariance(clipping="automatic"),
     "dp_fc shared": FeatureCovariance(covariance=Covariance(epsilon=1.0)),
     "dp_newton softmax": Newton(),
     "dp_newton sigmoid": Newton(link="sigmoid"),

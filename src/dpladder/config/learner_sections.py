@@ -34,11 +34,20 @@ SamplingRate = Annotated[
 ]
 
 
+Clipping = Annotated[
+    Literal["flat", "automatic"],
+    Field(
+        description="how a gradient is kept within clip: a longer one is cut to it; automatic: every one is scaled to clip * g / (|g| + 0.01), so that clip and eta are one number to choose (Bu et al. 2023)"
+    ),
+]
+
+
 class Descending(Section):
     """What every descent along noised, clipped gradients reads."""
 
     name: str
     clip: Clip = 1.0
+    clipping: Clipping = "flat"
     weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
     bias: bool = Field(False, description="append a constant feature")
     init: Literal["zero", "random"] = Field(
@@ -55,7 +64,16 @@ class Descending(Section):
     free_step: bool = Field(False, description="one last step along the last direction, free post-processing")
 
 
-class Descent(Descending):
+class Rated(Descending):
+    """A descent whose learning rate is given."""
+
+    schedule: Literal["constant", "cosine", "linear"] = Field(
+        "constant",
+        description="how the learning rate falls over the steps: not at all, along half a cosine, or along a line; eta is the first step's",
+    )
+
+
+class Descent(Rated):
     """Full-batch gradient descent with momentum (Panda et al.), on a linear head or with one hidden layer."""
 
     searches: ClassVar[Searched] = "rate"
@@ -67,7 +85,7 @@ class Descent(Descending):
     free_step: bool = Field(True, description="one last step along the momentum buffer, free post-processing")
 
 
-class Adam(Descending):
+class Adam(Rated):
     """DP-Adam on a linear head (Mehta et al.). A step moves each weight by about eta, whatever the gradient's scale: let
     sweep.search.eta reach down to 0.001."""
 
@@ -77,7 +95,7 @@ class Adam(Descending):
     stability: Positive = Field(1e-8, description="added to the root of the second moment")
 
 
-class AdamNoSecondMoment(Descending):
+class AdamNoSecondMoment(Rated):
     """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM). sweep.search.eta as for
     dp_adam."""
 
@@ -99,7 +117,7 @@ class Lora(Section):
     )
 
 
-class FineTune(Descending):
+class FineTune(Rated):
     """Fine-tuning of the public network itself, above `features.until`, with a linear head on top. Weights start at the
     public ones, and what is released is the difference from them; weight_decay pulls back to them."""
 
@@ -183,6 +201,7 @@ class FeatureCovariance(Section):
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_fc"] = "dp_fc"
     clip: Clip = 1.0
+    clipping: Clipping = "flat"
     radius: Radius = 1.0
     damping: Positive = Field(0.1, description="added to every eigenvalue of the mean covariance")
     covariance: Covariance | None = Field(None, description=Covariance.__doc__)
@@ -243,6 +262,7 @@ class OneStep(Section):
     steps: ClassVar[int] = 1
     name: Literal["one_step"] = "one_step"
     clip: Clip = 1.0
+    clipping: Clipping = "flat"
     eta: Positive = Field(0.01, description="the learning rate")
     stability: Positive = Field(
         1e-8, description="added to the gradient's size; a large one keeps its direction"

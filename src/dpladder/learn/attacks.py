@@ -11,7 +11,7 @@ import numpy as np
 
 from dpladder.config.learner_sections import Descending, Descent, FineTune
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper, publish
+from dpladder.learn.interface import Constants, Data, Hyper, paces, publish
 from dpladder.learn.registry import method
 from dpladder.learn.second_order import declare_covariance
 from dpladder.network.facts import Network
@@ -197,6 +197,6 @@ def corrected(decay: float, steps: int) -> list[float]:
 
 def along_momentum(learner: Descent | FineTune, steps: int, noise: float) -> list[float]:
     """Momentum carries a step on, and the free step once more."""
-    m = learner.momentum
-    on = [sum(m**age for age in range(steps - step)) for step in range(steps)]
-    return [ETA * (reach + learner.free_step * m ** (steps - 1 - step)) for step, reach in enumerate(on)]
+    m, rates = learner.momentum, [ETA * pace for pace in paces(learner, steps)]
+    on = [sum(rates[later] * m ** (later - step) for later in range(step, steps)) for step in range(steps)]
+    return [reach + learner.free_step * rates[-1] * m ** (steps - 1 - step) for step, reach in enumerate(on)]

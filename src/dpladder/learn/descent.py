@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Descending, Descent, FineTune
 from dpladder.errors import BadInput
-from dpladder.learn.interface import Constants, Hyper, batch_size, noise_scale
+from dpladder.learn.interface import Constants, Hyper, batch_size, noise_scale, paces
 from dpladder.learn.records import Records, Rows
 from dpladder.privacy.release.meter import Meter
 
@@ -78,7 +78,7 @@ def descend(
     hypers, meters = [hypers[trial] for trial in order], [meters[trial] for trial in order]
     scales = [noise_scale(learner, hyper, constants) for hyper in hypers]
     size = batch_size(learner, constants)
-    eta = per_trial([hyper.eta for hyper in hypers], first)
+    rates = learning_rates(learner, hypers, first)
     # A unit of `cap` records contributes `clip` at most when each of them contributes clip / cap.
     bound = learner.clip / constants.cap * (1.0 - SLACK)
     weights = first.double().expand(len(hypers), *first.shape).clone()
@@ -93,13 +93,21 @@ def descend(
         total = published(meters[on], "noise", total)
         gradient = total / size + learner.weight_decay * weights[on]
         direction[on] = update(gradient, weights[on])
-        weights[on] -= eta[on] * direction[on]
+        weights[on] -= rates[step][on] * direction[on]
         average[on] = torch.lerp(average[on], weights[on], _newest(learner, step))
     if learner.free_step:
-        weights -= eta * direction
+        weights -= rates[-1] * direction
         for trial, hyper in enumerate(hypers):
             average[trial] = torch.lerp(average[trial], weights[trial], _newest(learner, hyper.steps))
     return released(average[np.argsort(order)])
+
+
+def learning_rates(learner: Descending, hypers: Sequence[Hyper], like: Tensor) -> Sequence[Tensor]:
+    """Of all trials at each step, made before the first one; a trial that has stopped keeps its last."""
+    longest = max(hyper.steps for hyper in hypers)
+    each = [[hyper.eta * pace for pace in paces(learner, hyper.steps)] for hyper in hypers]
+    whole = [own + own[-1:] * (longest - len(own)) for own in each]
+    return [per_trial(rates, like) for rates in zip(*whole, strict=True)]
 
 
 def released(weights: Tensor) -> NDArray[np.float32]:

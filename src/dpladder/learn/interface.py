@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import Descending
+from dpladder.config.learner_sections import Descending, Rated
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.network.facts import Network
@@ -186,22 +186,41 @@ def logit_noise(learner: Descending, hyper: Hyper, constants: Constants, momentu
 
     Every step adds noise of the same sd to the gradient, and a step size's worth of it to the weights: eta sigma C / n0.
     With momentum m it goes on moving them, by 1 + m + ... + m^(j-1) where j steps are left, and m^(j-1) once more in the
-    free step. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes that
+    free step, each at its step's learning rate. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes that
     r C R / (n0 mu) times the root mean square of what momentum carries. Samples are told as if they were full batches.
     """
-    carried = _carried(hyper.steps, momentum, learner.free_step)
+    carried = _carried(paces(learner, hyper.steps), momentum, learner.free_step)
     moves = constants.moves(learner.clip / constants.cap)
     step = hyper.eta * gdp.sigma(hyper.mu, hyper.steps) * moves / constants.n0
     return constants.length * step * carried
 
 
 @lru_cache(maxsize=4096)
-def _carried(steps: int, momentum: float, free_step: bool) -> float:
-    weights = (
-        (1 - momentum**left) / (1 - momentum) + free_step * momentum ** (left - 1)
-        for left in range(1, steps + 1)
-    )
-    return math.sqrt(math.fsum(weight**2 for weight in weights))
+def _carried(rates: tuple[float, ...], momentum: float, free_step: bool) -> float:
+    """From the last step back: what a step's noise moves is its own rate's worth, and m times what the next one's does."""
+    moved, squares = 0.0, 0.0
+    for rate in (rates[-1] * (1 + free_step), *rates[-2::-1]):
+        moved = rate + momentum * moved
+        squares += moved**2
+    return math.sqrt(squares)
+
+
+@lru_cache(maxsize=4096)
+def _paces(schedule: str, steps: int) -> tuple[float, ...]:
+    shares = [step / steps for step in range(steps)]
+    if schedule == "cosine":  # Loshchilov & Hutter 2017, Eq. 5, without restarts
+        return tuple((1 + math.cos(math.pi * share)) / 2 for share in shares)
+    return tuple(1 - share if schedule == "linear" else 1.0 for share in shares)
+
+
+def paces(learner: Descending, steps: int) -> tuple[float, ...]:
+    """Each step's learning rate, over the first one's."""
+    return _paces(learner.schedule if isinstance(learner, Rated) else "constant", steps)
+
+
+def walked(learner: Descending, steps: int) -> float:
+    """The deviation of a walk whose steps' own is their learning rate, over the first one's."""
+    return math.hypot(*paces(learner, steps))
 
 
 def batch_size(learner: Descending, constants: Constants) -> float:

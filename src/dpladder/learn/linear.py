@@ -22,6 +22,7 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Descending, Descent
 from dpladder.config.model import Resources
+from dpladder.learn.bounds import Scale, clip, scale_of
 from dpladder.learn.descent import SLACK, Begin, descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper, public_random
 from dpladder.learn.records import Records, Rows, load, prepare
@@ -31,14 +32,6 @@ CHUNK = {"cpu": 1024, "cuda": 16384}
 TINY = (
     2.0**-80
 )  # probabilities below are zero: denormals, which slow many CPUs down, stay out of every thread
-
-
-Scale = Callable[[Tensor, float], Tensor]
-"""From gradients' norms and a bound to factors that keep each gradient within the bound."""
-
-
-def clip(norms: Tensor, bound: float) -> Tensor:
-    return (bound / norms).clamp_(max=1.0)
 
 
 def train_many(
@@ -66,7 +59,7 @@ def descend_heads(
     """The same with any update."""
     records, threads = resident(data, constants, resources, learner.augment, learner.bias)
     first = initial(learner, constants).to(records.device)
-    sums = partial(clipped_sum, records, threads=threads)
+    sums = partial(clipped_sum, records, threads=threads, scale=scale_of(learner.clipping))
     return descend(sums, first, records, hypers, learner, constants, meters, begin, data.units)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from dpladder.config.learner_sections import Adam
-from dpladder.learn.interface import Constants, Declaration, Hyper, declaration
+from dpladder.learn.interface import Constants, Declaration, Hyper, declaration, walked
 
 
 def declare(learner: Adam, hyper: Hyper, constants: Constants) -> Declaration:
@@ -15,4 +13,4 @@ def declare(learner: Adam, hyper: Hyper, constants: Constants) -> Declaration:
 def logit_noise(learner: Adam, hyper: Hyper, constants: Constants) -> float:
     """The second moment is the noise's own, so a step moves every weight by eta, whatever the noise is; the first moment
     only spreads it out."""
-    return hyper.eta * math.sqrt(hyper.steps) * constants.length
+    return hyper.eta * walked(learner, hyper.steps) * constants.length

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from dpladder.config.learner_sections import AdamNoSecondMoment
-from dpladder.learn.interface import Constants, Declaration, Hyper, declaration
+from dpladder.learn.interface import Constants, Declaration, Hyper, declaration, walked
 
 
 def declare(learner: AdamNoSecondMoment, hyper: Hyper, constants: Constants) -> Declaration:
@@ -14,4 +12,4 @@ def declare(learner: AdamNoSecondMoment, hyper: Hyper, constants: Constants) -> 
 
 def logit_noise(learner: AdamNoSecondMoment, hyper: Hyper, constants: Constants) -> float:
     """A step moves every weight by eta times noise of sd 1, which the first moment spreads out."""
-    return hyper.eta * math.sqrt(hyper.steps) * constants.length
+    return hyper.eta * walked(learner, hyper.steps) * constants.length

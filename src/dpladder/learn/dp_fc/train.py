@@ -6,6 +6,7 @@ import torch
 
 from dpladder.config.learner_sections import FeatureCovariance
 from dpladder.config.model import Resources
+from dpladder.learn.bounds import scale_of
 from dpladder.learn.descent import SLACK
 from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
 from dpladder.learn.linear import clipped_sum
@@ -40,8 +41,9 @@ def fit(
     bound = learner.clip / constants.cap * (1.0 - SLACK)
     shape = (constants.classes, constants.dimension)
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
+    scale = scale_of(learner.clipping)
     for _ in range(hyper.steps):
-        total = clipped_sum(records, weights[None], bound, records.chunks(), threads)[0]
+        total = clipped_sum(records, weights[None], bound, records.chunks(), threads, scale)[0]
         gradient = release("gradient", total) / constants.n0
         weights = finite(weights - hyper.eta * (gradient @ vectors / values) @ vectors.T)
     return as_weights(weights)

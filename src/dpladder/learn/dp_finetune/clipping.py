@@ -23,6 +23,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from dpladder.errors import Refused
+from dpladder.learn.bounds import Scale, clip
 from dpladder.learn.dp_finetune.parts import Tuned
 from dpladder.learn.records import Records, Rows
 
@@ -108,27 +109,32 @@ class Made:
 
 
 def clipped_sum(
-    plan: Ownership, records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]
+    plan: Ownership,
+    records: Records,
+    weights: Tensor,
+    bound: float,
+    rows: Sequence[Rows],
+    scale: Scale = clip,
 ) -> Tensor:
-    """Sum of the records' gradients, each clipped to `bound`, for weights of shape (1, numbers)."""
+    """Sum of the records' gradients, each kept within `bound`, for weights of shape (1, numbers)."""
     plan.tuned.put(weights[0].float())
     total = torch.zeros_like(weights)
     for chunk in rows:
         x, labels = records.block(chunk), records.labels[chunk]
         parts = gradients(plan, x, labels)
-        factor = factors(parts, bound) * records.counted[chunk]
+        factor = factors(parts, bound, scale) * records.counted[chunk]
         for layer, part in parts:
             for place, found in zip(layer.places, part.sums(factor), strict=True):
                 total[0, place] += found
     return total
 
 
-def factors(parts: Sequence[tuple[Layer, Product | Made]], bound: float) -> Tensor:
+def factors(parts: Sequence[tuple[Layer, Product | Made]], bound: float, scale: Scale = clip) -> Tensor:
     """What each record's gradient is multiplied by. One that overflows has none: a rule that looks at this record alone."""
     squares = torch.stack([part.squares() for _, part in parts]).sum(0)
     terms = torch.stack([part.terms() for _, part in parts]).sum(0)
     norms = torch.maximum(squares, LOOSE**2 * terms).sqrt()
-    return (bound / norms).clamp(max=1.0).nan_to_num(nan=0.0)
+    return scale(norms, bound).nan_to_num(nan=0.0)
 
 
 def gradients(plan: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, Product | Made]]:

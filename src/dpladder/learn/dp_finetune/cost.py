@@ -28,5 +28,5 @@ def logit_noise(learner: FineTune, hyper: Hyper, constants: Constants) -> float:
     if (
         learner.optimizer == "adam"
     ):  # a step moves every weight by eta, whatever the noise is (learn/dp_adam/cost.py)
-        return hyper.eta * math.sqrt(hyper.steps) * constants.length
+        return hyper.eta * interface.walked(learner, hyper.steps) * constants.length
     return interface.logit_noise(learner, hyper, constants, learner.momentum)

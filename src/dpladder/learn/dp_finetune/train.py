@@ -13,6 +13,7 @@ from torch.nn.functional import pad
 
 from dpladder.config.learner_sections import FineTune
 from dpladder.config.model import Resources
+from dpladder.learn.bounds import scale_of
 from dpladder.learn.descent import Begin, descend, momentum
 from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of, refuse_mixing
@@ -38,7 +39,7 @@ def train(
     chunk = plan.chunk(resources.mem_mb, learner.augment)
     _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
     records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment)
-    sums = partial(clipped_sum, plan, records)
+    sums = partial(clipped_sum, plan, records, scale=scale_of(learner.clipping))
     flat = descend(sums, first, records, [hyper], learner, constants, [meter], _begin(learner), data.units)[0]
     return _apart(flat, learner, constants)
 

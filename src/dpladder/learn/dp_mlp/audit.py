@@ -13,10 +13,12 @@ def mechanisms() -> tuple[Mechanism, ...]:
     """One step, which a canary can saturate, and several, whose noise must be fresh in each."""
     learner = Descent(name="dp_mlp")
     reach = partial(along_momentum, learner)
+    other = learner.model_copy(update={"clipping": "automatic"})
     return (
         training(learner, 1, "add_remove", reach, tight=False),
         training(learner, 3, "add_remove", reach),
         training(learner, 1, "replace_one", reach),
         training(learner.model_copy(update={"sampling_rate": 0.5}), 2, "add_remove", reach),
         training(learner.model_copy(update={"augment": 2}), 1, "add_remove", reach),
+        training(other, 1, "add_remove", reach, note=", automatic clipping"),
     )

@@ -17,6 +17,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
+from dpladder.learn.bounds import Scale, clip, scale_of
 from dpladder.learn.descent import descend, momentum
 from dpladder.learn.dp_mlp.cost import layers
 from dpladder.learn.interface import Constants, Data, Hyper, Shape, Weights, public_random
@@ -69,7 +70,7 @@ def train_flat(
         bias=learner.bias,
     )
     model = GradSampleModule(Perceptron(layers, learner.bias).to(device), loss_reduction="sum")
-    sums = partial(clipped_sum, model, records)
+    sums = partial(clipped_sum, model, records, scale=scale_of(learner.clipping))
     first = initial(learner, constants, layers).to(device)
     with warnings.catch_warnings():
         # Opacus hooks the first layer too, whose inputs need no gradient.
@@ -80,9 +81,14 @@ def train_flat(
 
 
 def clipped_sum(
-    model: GradSampleModule, records: Records, weights: Tensor, bound: float, rows: Sequence[Rows]
+    model: GradSampleModule,
+    records: Records,
+    weights: Tensor,
+    bound: float,
+    rows: Sequence[Rows],
+    scale: Scale = clip,
 ) -> Tensor:
-    """Sum of the records' gradients, each clipped to `bound`, for weights of shape (1, parameters)."""
+    """Sum of the records' gradients, each kept within `bound`, for weights of shape (1, parameters)."""
     vector_to_parameters(weights[0].float(), model.parameters())
     total = torch.zeros_like(weights)
     for chunk in rows:
@@ -94,7 +100,7 @@ def clipped_sum(
         gradients = torch.cat([p.grad_sample.flatten(1) for p in model.parameters()], dim=1)
         model.zero_grad()
         norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)
-        factor = (bound / norms).clamp_(max=1.0) * records.counted[chunk]
+        factor = scale(norms, bound) * records.counted[chunk]
         # A record whose gradient overflows has none: a rule that looks at this record alone.
         total[0] += factor.nan_to_num_(nan=0.0).float() @ gradients.nan_to_num_(0.0, 0.0, 0.0)
     return total

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Adam, Descent, HyperparameterFree
 from dpladder.config.model import Resources
+from dpladder.learn.bounds import normalise
 from dpladder.learn.descent import SLACK, Begin, momentum, per_trial, published, released, sampled_rows
 from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.hyfree_dp.cost import Multipliers, split
@@ -25,8 +26,6 @@ from dpladder.learn.interface import Constants, Data, Hyper, alone
 from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.records import Records, Rows
 from dpladder.privacy.release.meter import Meter
-
-STABILITY = 0.01  # added to a gradient's norm, so that a small gradient stays small (Bu et al. 2023)
 
 # The bound on a loss, in units of log(classes), which is every record's loss at zero weights. It follows the last noised
 # mean loss at twice its height: at its height, as published, the bound could only ever fall.
@@ -120,11 +119,6 @@ def noised_gradient(step: Step, weights: Tensor, constants: Constants, meters: S
     bound = (1.0 - SLACK) / constants.cap
     total = clipped_sum(step.records, weights, bound, step.rows, step.threads, normalise)
     return published(meters, "noise", total) / step.size
-
-
-def normalise(norms: Tensor, bound: float) -> Tensor:
-    """g / (|g| + gamma), with `bound` for 1: shorter than the bound whatever the gradient."""
-    return bound / (norms + STABILITY)
 
 
 def places(points: int) -> list[int]:
