@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.learner_sections import Learner
+import numpy as np
+
+from dpladder.config.learner_sections import Descending, Learner
 from dpladder.config.model import Search
 from dpladder.config.section import restored
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import weights
+from dpladder.learn.interface import Weights
 from dpladder.plan.reads import Summarise
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import StatedModel, Statement
@@ -57,6 +61,14 @@ def _range(rungs: Sequence[RungFound], targets: Sequence[FinalFound], search: Se
         return bounds(search)
     ratios = [r / kappa for r, kappa in found]
     return search.kappa[0] * min(ratios), search.kappa[1] * max(ratios)
+
+
+def distance(learner: Learner, found: Weights) -> float | None:
+    """Of a descent's released weights from their start: free, for its figure follows from them alone."""
+    drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
+    if not isinstance(learner, Descending) or learner.init == "random" or drawn:
+        return None
+    return math.sqrt(math.fsum(float(np.square(layer, dtype=np.float64).sum()) for layer in found))
 
 
 def _suspect(test: Tested, stated: StatedModel, reads: Summarise, classes: int) -> str | None:
@@ -113,4 +125,5 @@ def _target(
         test=test,
         suspect=_suspect(test, stated, reads, len(found[-1])),
         search_share=stated.search_share,
+        distance=distance(reads.learner, found) if reads.mode == "research" else None,
     )

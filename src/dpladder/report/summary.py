@@ -79,7 +79,8 @@ class Tested:
 class FinalFound(Choice):
     """One final model. `epsilon` and `mu` with its search, `epsilon_final` and `mu_final` of its own training. `fit`: how r
     was carried to this total, null where there is nothing to search. `suspect`: what to ask where a score is better than mu
-    allows."""
+    allows. `distance`: in research, how far the weights are from where they started, where that was zero or the public
+    network."""
 
     target_epsilon: float
     epsilon: float
@@ -93,6 +94,7 @@ class FinalFound(Choice):
     test: Tested
     suspect: str | None
     search_share: float | None
+    distance: float | None = None
 
 
 @dataclass(frozen=True)
