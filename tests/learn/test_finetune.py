@@ -272,7 +272,8 @@ def test_batch_norm_in_training_mode_is_seen_too() -> None:
     ("until", "trains", "says"),
     [
         ("blocks.4", "last_block", "last_block reaches below features.until"),
-        ("blocks.3", ("blocks.0.*",), "fits none of the tensors above features.until. They are blocks.4.0"),
+        ("blocks.3", ("blocks.0.*",), "'blocks.0.*' fits none of the tensors above features.until; "),
+        ("blocks.3", ("*.bias", "bn2.wieght"), "did you mean bn2.weight? they are blocks.4.0"),
     ],
 )
 def test_a_set_that_lies_below_the_cut_is_refused(until, trains, says) -> None:

@@ -14,7 +14,7 @@ from dpladder.config.model import Features
 from dpladder.data import backbones
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput, Refused
-from dpladder.network.cut import above, below, last_block, network_of, upper_of
+from dpladder.network.cut import above, below, check_cut, last_block, network_of, upper_of
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 32, 32, 3), np.uint8)
 SOURCE = Source("pixels", lambda index: IMAGES[index], [None] * len(IMAGES), width=32 * 32 * 3)
@@ -70,15 +70,28 @@ class Choosing(Skipping):
     ("model", "until", "says"),
     [
         (Skipping(), "first", "the network goes past 'first' on another way too"),
-        (Skipping(), "third", "'third' is no layer of this model. It has first, second, and 'input'"),
+        (
+            Skipping(),
+            "third",
+            "'third' is no layer of this model; it has first, second, and 'input'",
+        ),
+        (Skipping(), "imput", "did you mean input?"),
         (Choosing(), "first", "does not always take the same way"),
     ],
-    ids=["skipped", "unknown", "untraceable"],
+    ids=["skipped", "unknown", "misspelt", "untraceable"],
 )
 def test_what_cannot_be_cut_is_refused_by_the_key_that_asked_for_it(model, until, says) -> None:
     with pytest.raises(BadInput, match=r"^features\.until: ") as caught:
         above(model, until)
     assert says in str(caught.value)
+
+
+def test_a_cut_is_checked_by_name_without_the_networks_weights() -> None:
+    asked = Features(model="test_resnet", weights="/nowhere/resnet.safetensors")
+    for until in (None, "input", "layer3"):
+        check_cut(asked.model_copy(update={"until": until}))
+    with pytest.raises(BadInput, match="did you mean layer3"):
+        check_cut(asked.model_copy(update={"until": "layer_3"}))
 
 
 @pytest.mark.parametrize(

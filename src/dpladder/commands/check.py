@@ -30,6 +30,10 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             check_packages(features.model)
         elif features.takes == "images":
             check_name(features.model)
+        if features.until is not None:
+            from dpladder.network.cut import check_cut  # torch, which takes seconds to load
+
+            check_cut(features)
     keys = keys_of(open_home())  # the run's own: a unit lies here in the part where it will lie
     print(
         "For your eyes only: what follows is private. Only a contact sheet is written, into the private folder.\n"

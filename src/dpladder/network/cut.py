@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, fx, nn
 
 from dpladder.config.model import Features
+from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput, Refused
 from dpladder.network.facts import INPUT, Network
 from dpladder.network.public import digest, model_of
@@ -74,6 +75,12 @@ def above(model: nn.Module, until: str) -> nn.Module:
         ) from error
 
 
+def check_cut(features: Features) -> None:
+    """Refuse a cut that this network has not, before anything is read for it. Its weights do not matter here."""
+    if features.until not in (None, INPUT):
+        above(model_of(features.model_copy(update={"weights": "random"})).eval(), str(features.until))
+
+
 def _part(model: nn.Module, graph: fx.Graph, last: fx.Node, first: fx.Node | None = None) -> nn.Module:
     """What makes `last`: of the images, or of `first` and nothing else."""
     part = fx.Graph()
@@ -109,7 +116,8 @@ def _traced(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
     if until not in tracer.outputs:
         blocks = [name for name in tracer.outputs if name.count(".") < 2]
         raise BadInput(
-            f"features.until: {until!r} is no layer of this model. It has {', '.join(blocks)}, and {INPUT!r} for the pixels."
+            f"features.until: {until!r} is no layer of this model; {did_you_mean(until, [*tracer.outputs, INPUT])}it has "
+            f"{', '.join(blocks)}, and {INPUT!r} for the pixels."
         )
     found = tracer.outputs[until]
     if not isinstance(found, fx.Proxy):

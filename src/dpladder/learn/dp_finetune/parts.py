@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -15,6 +15,7 @@ from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from dpladder.config.learner_sections import FineTune, Lora
+from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Weights, public_random
 from dpladder.network.cut import Upper, upper_of
@@ -151,12 +152,23 @@ def _chosen(trains: str | Sequence[str], network: nn.Module, last_block: frozens
         adapters = (name for name, layer in network.named_modules() if isinstance(layer, Adapted))
         found = [f"{name}.{part}.weight" for name in adapters for part in ("down", "up")]
     else:
+        _check_patterns(trains, weights)
         found = [name for name in weights if _named(name, trains)]
     if not found:
         raise BadInput(
             f"learner.trains: {trains} fits none of the tensors above features.until. They are {', '.join(weights)}."
         )
     return found
+
+
+def _check_patterns(patterns: Sequence[str], names: Iterable[str]) -> None:
+    """Each has to fit a tensor: one that fits none is a slip, and would train less than was meant."""
+    for pattern in patterns:
+        if not any(_named(name, [pattern]) for name in names):
+            raise BadInput(
+                f"learner.trains: {pattern!r} fits none of the tensors above features.until; "
+                f"{did_you_mean(pattern, names)}they are {', '.join(names)}."
+            )
 
 
 def _named(name: str, patterns: Sequence[str]) -> bool:
