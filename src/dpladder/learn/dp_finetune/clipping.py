@@ -99,7 +99,8 @@ class Made:
     gradients: Sequence[Tensor]
 
     def squares(self) -> Tensor:
-        return torch.stack([found.double().square().sum(1) for found in self.gradients]).sum(0)
+        norms = [torch.linalg.vector_norm(found, dim=1, dtype=torch.float64) for found in self.gradients]
+        return torch.stack(norms).square().sum(0)
 
     def terms(self) -> Tensor:
         return self.squares()
