@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -15,11 +16,15 @@ from PIL import Image
 
 import dpladder
 from dpladder.cli import main
+from dpladder.config.learner_sections import FineTune
 from dpladder.config.model import Features
 from dpladder.data.backbones import encoder
+from dpladder.data.cache import network_behind
 from dpladder.data.sources import Source
 from dpladder.jobs.evaluate import metrics
 from dpladder.learn import weights
+from dpladder.learn.dp_finetune.cost import shapes
+from dpladder.learn.interface import Constants
 from dpladder.use.card import card
 
 RANDOM = np.random.default_rng(0)
@@ -91,6 +96,45 @@ def test_an_exported_network_predicts_the_same_by_itself(tmp_path: Path) -> None
     assert card.startswith("---\npipeline_tag: image-classification")
     assert "No statement lay beside it" in card
     assert "towards epsilon = 1 at delta = 1e-05" in card
+
+
+@pytest.mark.parametrize(
+    ("trains", "until", "name"),
+    [
+        ("last_block", "blocks.3", "test_efficientnet"),
+        ("lora", "input", "test_efficientnet"),
+        ("norm_and_bias", "blocks.4", "test_vit"),
+    ],
+)
+def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
+    tmp_path: Path, trains: str, until: str, name: str
+) -> None:
+    features = Features(model=name, weights="random", image_size=32, until=until, batch_size=4)
+    facts = dict(encoder(features, Source("files", bytes, ()), 1).facts)
+    width = math.prod(json.loads(str(facts["shape"])))
+    network = {**features.model_dump(mode="json"), **facts, "dtype": features.stored, "width": width}
+    learner = FineTune(name="dp_finetune", trains=trains, bias=True)
+    constants = Constants(1, 2, width, network=network_behind(network, "random"))
+    moved = tuple(
+        RANDOM.normal(size=shape).astype(np.float32) / 20 for shape in shapes(learner, constants).values()
+    )
+    inference = {"classes": ["cat", "dog"], "network": network} | {
+        "map": {"radius": None, "length": None, "constant": 0.0, "exact": False}
+    }
+    config = {**CONFIG, "learner": learner.model_dump(mode="json")}
+    told = {"inference": inference, "config": config, "target_epsilon": 1.0, "steps": 30}
+    file = tmp_path / "weights.safetensors"
+    weights.save(file, moved, told, names=[*shapes(learner, constants)])
+    paths = [tmp_path / f"{place}.png" for place in range(4)]
+    for path in paths:
+        Image.fromarray(RANDOM.integers(0, 256, (32, 32, 3), np.uint8)).save(path)
+    model = dpladder.load(file)
+    wanted = model.predict(paths).probabilities
+    assert np.ptp(wanted[:, 0]) > 0.01
+    assert main(["export", str(file), str(tmp_path / "out")]) == 0
+    found = alone(tmp_path / "out", f"c.classify({[*map(str, paths)]})")
+    assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
+    assert f"above its layer {until}" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(tmp_path: Path) -> None:

@@ -40,7 +40,10 @@ def _body(model: Model) -> Iterator[str]:
     yield from (f"# A differentially private classifier: {lineage}", "")
     yield f"It tells {len(model.classes)} classes apart: {', '.join(model.classes)}."
     if model.features.model != "none":
-        yield f"It is a head on the features of {model.features.model}, a network that is taken to have seen none of the private data."
+        what = "a head on the features of"
+        if model.features.until:
+            what = f"trained, above its layer {model.features.until}, from the public weights of"
+        yield f"It is {what} {model.features.model}, a network that is taken to have seen none of the private data."
     yield from ("", "## Intended use", "", TO_WRITE, "")
     yield from ("## Use", "", "```python", "import model", 'classifier = model.load(".")')
     yield from ('classifier.classify(["picture.jpg"])', "```", "")

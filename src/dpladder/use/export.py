@@ -24,11 +24,6 @@ def export(model: Model, folder: Path, form: Form) -> None:
         raise BadInput(
             "features.layers taps the network at several blocks, which a plain module cannot: use dpladder predict."
         )
-    if model.features.until:
-        raise BadInput(
-            "a model that was trained above features.until goes on from activations, which a plain module cannot yet: use "
-            "dpladder predict."
-        )
     if model.features.takes == "texts":
         raise BadInput("a model of texts cannot be exported as a plain module yet: use dpladder predict.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -46,6 +41,7 @@ def _config(model: Model) -> dict[str, Any]:
     return {
         "architecture": name,
         "image_size": features.image_size,
+        "until": features.until,
         "classes": list(model.classes),
         "width": network["width"],
         "normalize": features.normalize,
@@ -64,10 +60,26 @@ def _state(model: Model) -> dict[str, Any]:
     mean = torch.zeros(model.network["width"], dtype=torch.float64)
     if model.map.mean is not None:
         mean = torch.from_numpy(model.map.mean.copy())
-    head = {f"head.{place}": torch.from_numpy(layer.copy()) for place, layer in enumerate(model.weights)}
-    network = {} if model.features.model == "none" else model_of(model.features).state_dict()
+    layers = model.weights if model.tuned is None else model.weights[-1:]  # behind the network's own
+    head = {f"head.{place}": torch.from_numpy(layer.copy()) for place, layer in enumerate(layers)}
     return {
         "mean": mean,
         **head,
-        **{f"network.{name}": tensor.contiguous() for name, tensor in network.items()},
+        **{f"network.{name}": tensor.contiguous() for name, tensor in _network(model).items()},
     }
+
+
+def _network(model: Model) -> dict[str, Any]:
+    """The network's tensors, those that were trained as they were left."""
+    if model.features.model == "none":
+        return {}
+    network = model_of(model.features)
+    if model.features.image_size and hasattr(network, "set_input_size"):
+        network.set_input_size(img_size=model.features.image_size)
+    trained = {}
+    if model.tuned is not None:
+        from dpladder.learn.dp_finetune.parts import merged
+
+        trained = merged(*model.tuned, model.weights)
+    state: dict[str, Any] = network.state_dict()
+    return {**state, **trained}

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import learner_of
+from dpladder.config.learner_sections import FineTune, learner_of
 from dpladder.config.model import Features
 from dpladder.config.section import restored
 from dpladder.data.backbones import encoder
@@ -89,13 +89,20 @@ class Model:
 
     def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Of features as they are stored."""
+        if self.tuned is None:
+            return score.logits(self.weights, self.map(rows))
+        own = method(self.tuned[0].name).logits(*self.tuned)
+        return (own or score.logits)(self.weights, self.map(rows))
+
+    @cached_property
+    def tuned(self) -> tuple[FineTune, Constants] | None:
+        """How a part of the network itself was trained, if one was: its weights are told as differences then."""
         cut = network_behind(self.network, self.features.weights)
         if cut is None:
-            return score.logits(self.weights, self.map(rows))
+            return None
         learner = learner_of(self.facts["config"]["learner"])
-        constants = Constants(1, len(self.classes), self.network["width"], network=cut)
-        own = method(learner.name).logits(learner, constants)
-        return (own or score.logits)(self.weights, self.map(rows))
+        assert isinstance(learner, FineTune), "nothing else is trained above a cut (config/check.py)"
+        return learner, Constants(1, len(self.classes), self.network["width"], network=cut)
 
     def preprocess(self, inputs: Inputs) -> NDArray[np.float32]:
         """Records as the head sees them: features, less the mean, at the public length."""

@@ -42,18 +42,26 @@ class Classifier(nn.Module):
         if size and resize is not None:
             resize(img_size=size)
         given = {"input_size": (3, size, size)} if size else {}
+        if self.config["until"] not in (None, "input"):
+            self.network.get_submodule(self.config["until"]).register_forward_hook(self._kept)
         settings = timm.data.resolve_data_config(given, model=self.network)
         self.transform = timm.data.create_transform(**settings, is_training=False)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Logits of images as `transform` makes them, or of rows of features where there is no network."""
-        x = self._mapped(self._stored(self.network(inputs).double()))
+        x = self.network(inputs).double()
+        if self.config["until"] is None:
+            x = self._mapped(self._stored(x))
         for depth, layer in enumerate(self.head):
             x = x.relu() if depth else x
             width = x.shape[-1]
             product = x @ layer[:, :width].double().T
             x = product + layer[:, width].double() if layer.shape[1] > width else product
         return x
+
+    def _kept(self, layer: nn.Module, inputs: Any, found: Tensor) -> Tensor:
+        """What lies above this layer was trained on its outputs at this precision."""
+        return found.to(getattr(torch, self.config["dtype"])).to(found.dtype)
 
     def _stored(self, x: Tensor) -> Tensor:
         """Features were kept at this precision when the head was trained."""
