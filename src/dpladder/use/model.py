@@ -38,6 +38,7 @@ from dpladder.learn import score
 from dpladder.learn import weights as files
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.registry import method
+from dpladder.network.facts import INPUT
 from dpladder.privacy.statement.documents import Statement
 from dpladder.privacy.statement.page import first_line
 
@@ -202,9 +203,11 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
         raise BadInput(
             f"{file} was trained on {told['model']} with a checkpoint of your own: give its path as the network."
         )
-    known = {name: told[name] for name in ("model", "normalize", "dtype", "batch_size", "layers")} | {
+    known = {name: told[name] for name in ("model", "normalize", "batch_size", "layers")} | {
         "until": told.get("until") or None
     }
+    if known["until"] != INPUT:  # pixels are kept as they are, whatever the config says
+        known["dtype"] = told["dtype"]
     features = Features.model_validate_json(
         json.dumps(
             known
