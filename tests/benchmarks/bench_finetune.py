@@ -1,7 +1,7 @@
 """A private step of fine-tuning against opacus.PrivacyEngine.make_private: same network, batch and trainable set, in turns in
 one run.
 
-python tests/benchmarks/bench_finetune.py [--records 256] [--rounds 3] [--threads 1 --cpu-time] [--cases "Lite0, last block" ...]
+python tests/benchmarks/bench_finetune.py [--records 250] [--rounds 3] [--threads 1 --cpu-time] [--cases "Lite0, last block" ...]
 
 Bars: a step takes at most as long as the faster of Opacus' two ways (hooks, ghost clipping) on the same input, and at most half
 of what Opacus takes from pixels on, where the frozen part of the network is cached.
@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,7 +53,7 @@ class Case:
     weights: str
     size: int
     until: str
-    trains: str | tuple[str, ...]
+    trains: Any
 
     @property
     def learner(self) -> FineTune:
@@ -88,7 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--records", type=int, default=256)
+    parser.add_argument("--records", type=int, default=250)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=[*CASES])
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
@@ -151,7 +152,7 @@ def our_step(
     return step
 
 
-class Still(BatchNormAct2d):
+class Still(BatchNormAct2d):  # type: ignore[misc]
     """As it is in evaluation mode, in the training mode that Opacus' hooks ask for, and without buffers, which it refuses."""
 
     def forward(self, x: Tensor) -> Tensor:
