@@ -34,7 +34,7 @@ def run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def tested(copy: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+def run_tests(copy: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     places = [str(ROOT / "tests" / test) for test in dict.fromkeys(tests)]
     return run(copy, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *places)
 
@@ -44,14 +44,14 @@ def test_a_planted_bug_is_caught(mutant: Mutant, copy: Path) -> None:
     edited = copy / "dpladder" / mutant.file
     edited.write_text(edited.read_text("utf-8").replace(mutant.old, mutant.new), "utf-8")
     compile(edited.read_text("utf-8"), edited, "exec")
-    ended = tested(copy, *mutant.tests)
+    ended = run_tests(copy, *mutant.tests)
     assert ended.returncode == 1, ended.stdout + ended.stderr  # 1: tests ran, and some failed
 
 
 def test_without_a_bug_the_same_tests_pass(copy: Path) -> None:
     whole = [test for mutant in MUTANTS for test in mutant.tests]
     files = {test for test in whole if "::" not in test}
-    ended = tested(copy, *sorted(files), *(test for test in whole if test.partition("::")[0] not in files))
+    ended = run_tests(copy, *sorted(files), *(test for test in whole if test.partition("::")[0] not in files))
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
