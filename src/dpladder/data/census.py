@@ -27,8 +27,8 @@ from dpladder.data.datasets import class_index, classes
 from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.prepare import PARTS, Survey, missing, place_of
-from dpladder.data.progress import progress
 from dpladder.data.sources import Source, text
+from dpladder.progress import progress
 
 LEAST = 50  # units
 SHOWN = 3  # examples of each problem

@@ -32,10 +32,10 @@ from dpladder.data.encoders import Encoder
 from dpladder.data.files import closed_folder, explained, link, private_folder
 from dpladder.data.parallel import in_order
 from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
-from dpladder.data.progress import progress
 from dpladder.data.sealed import Attrs
 from dpladder.data.sources import Source
 from dpladder.errors import DpladderError, Refused
+from dpladder.progress import progress
 
 Rows = NDArray[Any]
 

@@ -39,9 +39,9 @@ from dpladder.data.columns import plain, restored_columns
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.files import write_private
 from dpladder.data.parallel import cores, in_order
-from dpladder.data.progress import progress
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
+from dpladder.progress import progress
 
 Part = Literal["train", "validation", "test", "sample"]
 Identity = Literal["id", "content"]  # what a unit's part follows from, in every version of the data

@@ -31,7 +31,6 @@ from dpladder.data.encoders import Encoder
 from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
 from dpladder.data.parallel import cores
-from dpladder.data.progress import progress
 from dpladder.data.sources import Files, Source, bytes_of, text_bytes
 from dpladder.errors import BadInput
 from dpladder.learn import score
@@ -41,6 +40,7 @@ from dpladder.learn.registry import method
 from dpladder.network.facts import INPUT
 from dpladder.privacy.statement.documents import Statement
 from dpladder.privacy.statement.page import first_line
+from dpladder.progress import progress
 
 Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix of features
 
