@@ -4,31 +4,50 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+LONG = 5.0  # seconds after which somebody begins to wonder
 
 
 @contextlib.contextmanager
-def progress(title: str, total: int, unit: str = "records") -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of units just done; it does nothing where there is no terminal."""
+def progress(
+    title: str, total: int, unit: str = "records", after: float = 0.0
+) -> Iterator[Callable[[int], None]]:
+    """A function to call with the number of units just done; it does nothing where there is no terminal, nor for work that
+    ends within `after` seconds."""
     with contextlib.ExitStack() as stack:
-        terminal = _terminal(stack)
-        if terminal is None:
-            yield lambda done: None
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        terminal, began, done, shown = _terminal(stack), time.monotonic(), 0, None
 
-        columns = (
-            TextColumn(title),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn(unit),
-            TimeRemainingColumn(),
-        )
-        bar = stack.enter_context(Progress(*columns, console=Console(file=terminal), transient=True))
-        task = bar.add_task(title, total=total)
-        yield lambda done: bar.advance(task, done)
+        def advance(more: int) -> None:
+            nonlocal done, shown
+            done += more
+            if shown is None and terminal is not None and time.monotonic() - began >= after:
+                shown = stack.enter_context(_bar(title, unit, terminal))
+                shown.add_task(title, total=total)
+            if shown is not None:
+                shown.update(shown.task_ids[0], completed=done)
+
+        advance(0)
+        yield advance
+
+
+def _bar(title: str, unit: str, terminal: TextIO) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn(title),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=Console(file=terminal), transient=True)
 
 
 def _terminal(stack: contextlib.ExitStack) -> TextIO | None:

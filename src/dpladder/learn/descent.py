@@ -18,6 +18,7 @@ from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Hyper, batch_size, noise_scale, paces
 from dpladder.learn.records import Records, Rows
 from dpladder.privacy.release.meter import Meter
+from dpladder.progress import LONG, progress
 
 EMA = 0.1  # weight of the newest iterate in the moving average
 
@@ -85,16 +86,18 @@ def descend(
     direction, average = torch.zeros_like(weights), torch.zeros_like(weights)
     update = begin(weights, per_trial(scales, first) / size)
 
-    for step in range(hypers[0].steps):
-        on = slice(sum(hyper.steps > step for hyper in hypers))
-        total = clipped_sum(
-            weights[on], bound, sampled_rows(records, learner.sampling_rate, meters[0], units)
-        )
-        total = published(meters[on], "noise", total)
-        gradient = total / size + learner.weight_decay * weights[on]
-        direction[on] = update(gradient, weights[on])
-        weights[on] -= rates[step][on] * direction[on]
-        average[on] = torch.lerp(average[on], weights[on], _newest(learner, step))
+    with progress("training", hypers[0].steps, "steps", after=LONG) as advance:
+        for step in range(hypers[0].steps):
+            on = slice(sum(hyper.steps > step for hyper in hypers))
+            total = clipped_sum(
+                weights[on], bound, sampled_rows(records, learner.sampling_rate, meters[0], units)
+            )
+            total = published(meters[on], "noise", total)
+            gradient = total / size + learner.weight_decay * weights[on]
+            direction[on] = update(gradient, weights[on])
+            weights[on] -= rates[step][on] * direction[on]
+            average[on] = torch.lerp(average[on], weights[on], _newest(learner, step))
+            advance(1)
     if learner.free_step:
         weights -= rates[-1] * direction
         for trial, hyper in enumerate(hypers):
