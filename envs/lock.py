@@ -7,6 +7,7 @@ whether both still belong to pyproject.toml.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import subprocess
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "envs" / "requirements.lock"
 CONDA = ROOT / "envs" / "dpladder.yaml"
 CONDA_PYTHON = "3.11"
-COMPILE = "pip compile pyproject.toml --extra text --group dev --universal --generate-hashes --no-annotate --no-header --quiet"
+COMPILE = "pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --no-annotate --no-header --quiet"
 
 
 def header() -> str:
@@ -27,7 +28,7 @@ def header() -> str:
     wanted = [
         project["project"]["requires-python"],
         sorted(project["project"]["dependencies"]),
-        sorted(project["project"]["optional-dependencies"]["text"]),
+        sorted(itertools.chain(*project["project"]["optional-dependencies"].values())),
         sorted(project["dependency-groups"]["dev"]),
     ]
     digest = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()

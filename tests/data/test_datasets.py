@@ -320,6 +320,59 @@ def test_damaged_images_raise_and_bombs_are_not_unpacked() -> None:
         decode(thread)
 
 
+def medical(pixels: Any, **header: Any) -> bytes:
+    """A DICOM file of this grey image."""
+    from io import BytesIO
+
+    from pydicom import FileDataset, FileMetaDataset
+    from pydicom.uid import UID, ExplicitVRLittleEndian
+
+    meta = FileMetaDataset()
+    meta.TransferSyntaxUID = UID(header.pop("syntax", ExplicitVRLittleEndian))
+    meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = UID("1.2"), UID("1.3")
+    file = FileDataset("", {}, file_meta=meta, preamble=b"\0" * 128)
+    file.Rows, file.Columns = pixels.shape[-2:]
+    file.SamplesPerPixel, file.PhotometricInterpretation = 1, "MONOCHROME2"
+    file.BitsAllocated, file.BitsStored, file.HighBit, file.PixelRepresentation = 16, 12, 11, 0
+    for name, value in header.items():
+        setattr(file, name, value)
+    file.PixelData = pixels.astype("<u2").tobytes()
+    buffer = BytesIO()
+    file.save_as(buffer, enforce_file_format=True)
+    return buffer.getvalue()
+
+
+def test_dicom_is_shown_as_its_own_window_says_and_white_stays_white() -> None:
+    ramp = np.tile(np.arange(0, 4096, 128), (20, 1))
+    cases = {
+        "whole range": (medical(ramp), ramp / ramp.max()),
+        "less is brighter": (
+            medical(ramp, PhotometricInterpretation="MONOCHROME1"),
+            1 - ramp / ramp.max(),
+        ),
+        "windowed": (
+            medical(ramp, WindowCenter=1024, WindowWidth=1024),
+            np.clip((ramp - 512) / 1023, 0, 1),
+        ),
+        "several frames": (medical(np.stack([ramp, ramp[:, ::-1]]), NumberOfFrames=2), ramp / ramp.max()),
+        "flat": (medical(ramp * 0 + 7), ramp * 0.0),
+    }
+    for name, (content, expected) in cases.items():
+        found = np.asarray(decode(content)).astype(int)
+        assert found.shape == (20, 32, 3), name
+        assert np.abs(found - np.rint(255 * expected)[..., None]).max() <= 1, name
+
+
+def test_dicom_that_could_unpack_to_any_size_is_not_read() -> None:
+    ramp = np.tile(np.arange(0, 4096, 128), (20, 1))
+    with pytest.raises(ValueError, match="deflated"):
+        decode(medical(ramp, syntax="1.2.840.10008.1.2.1.99"))
+    with pytest.raises(ValueError, match="compressed"):
+        decode(medical(ramp).replace(b"1.2.840.10008.1.2.1\0", b"1.2.840.10008.1.2.5\0"))
+    with pytest.raises(ValueError, match="more than 600 pixels"):
+        decode(medical(ramp), largest=600)
+
+
 @pytest.mark.parametrize(
     ("module", "forbidden"),
     [

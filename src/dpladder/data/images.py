@@ -15,14 +15,19 @@ from dpladder.config.model import LARGEST_IMAGE
 Image.MAX_IMAGE_PIXELS = None
 LONGEST = 100  # times the short side
 
+DEFLATED, META = (
+    b"1.2.840.10008.1.2.1.99",
+    2048,
+)  # DICOM's name for it, and where a file's first lines end, at the latest
+
 SMALLEST = 0.75  # side of a crop over the image's own
 
 
 def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
     """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a bad record."""
-    image = _opened(content)
-    if image.width * image.height > largest:
-        raise ValueError(f"more than {largest:,} pixels, features.largest_image")
+    dicom = isinstance(content, bytes) and content[128:132] == b"DICM"
+    image = _from_dicom(content, largest) if dicom else _opened(content)
+    _check_size(image.width, image.height, largest)
     if max(image.size) > LONGEST * min(image.size):
         raise ValueError(f"more than {LONGEST} times as long as wide")
     return _to_eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
@@ -38,6 +43,35 @@ def view(image: Image.Image, number: int, mirror: bool) -> Image.Image:
     x, y = round(left * (image.width - width)), round(top * (image.height - height))
     cropped = image.crop((x, y, x + width, y + height))
     return ImageOps.mirror(cropped) if mirror and number % 2 else cropped
+
+
+def _check_size(width: int, height: int, largest: int) -> None:
+    if width * height > largest:
+        raise ValueError(f"more than {largest:,} pixels, features.largest_image")
+
+
+def _from_dicom(content: bytes, largest: int) -> Image.Image:
+    """As the file's own window shows it, or else from its own least value to its most, and what is white where less is
+    brighter turned round. Compressed pixels are not read: they could unpack to any size."""
+    try:
+        from pydicom import dcmread
+        from pydicom.pixels import apply_modality_lut, apply_voi_lut, pixel_array
+    except ModuleNotFoundError:
+        raise ValueError("DICOM, which the extra [dicom] reads") from None
+    if DEFLATED in content[:META]:
+        raise ValueError("DICOM that is deflated")
+    file = dcmread(BytesIO(content))
+    if file.file_meta.TransferSyntaxUID.is_compressed:
+        raise ValueError("DICOM whose pixels are compressed; write them uncompressed")
+    _check_size(file.Columns, file.Rows, largest)
+    pixels = pixel_array(file, index=0)
+    if pixels.ndim == 3:
+        return _from_pixels(pixels)
+    shown = np.asarray(apply_voi_lut(apply_modality_lut(pixels, file), file), np.float64)
+    shown -= shown.min()
+    shown *= 255.0 / max(shown.max(), 1e-9)
+    grey = np.rint(shown).astype(np.uint8)
+    return Image.fromarray(255 - grey if file.PhotometricInterpretation == "MONOCHROME1" else grey)
 
 
 def _opened(content: Any) -> Image.Image:

@@ -22,7 +22,7 @@ Files = Literal["files", "texts"]
 COLUMNS = ("label", "id", "user", "split")
 TEXT = "text"
 SUFFIXES = frozenset(
-    (".bmp", ".gif", ".jp2", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+    (".bmp", ".dcm", ".gif", ".jp2", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 )
 TEXT_SUFFIX = ".txt"
 
