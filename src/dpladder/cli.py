@@ -124,9 +124,9 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("folder", type=Path, help="a new folder")
     export.add_argument(
         "--to",
-        choices=["torch", "huggingface"],
+        choices=["torch", "huggingface", "onnx"],
         default="torch",
-        help="huggingface: a card that its site reads",
+        help="huggingface: a card that its site reads; onnx: also the whole as one graph, model.onnx",
     )
     export.add_argument("--network", type=Path, help="the public network's checkpoint, where it is your own")
     export.set_defaults(run=_export)
@@ -312,7 +312,10 @@ def _export(given: argparse.Namespace) -> int:
     from dpladder.use.model import load
 
     export(load(model_file(given.model), given.network), given.folder, given.to)
-    print(f"{given.folder} holds model.py, model.safetensors, config.json and README.md: complete the card")
+    graph = ", model.onnx" if given.to == "onnx" else ""
+    print(
+        f"{given.folder} holds model.py, model.safetensors, config.json{graph} and README.md: complete the card"
+    )
     return 0
 
 

@@ -98,6 +98,29 @@ def test_an_exported_network_predicts_the_same_by_itself(tmp_path: Path) -> None
     assert "towards epsilon = 1 at delta = 1e-05" in card
 
 
+@pytest.mark.parametrize("network", [False, True])
+def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
+    tmp_path: Path, network: bool
+) -> None:
+    import onnxruntime
+
+    random = np.random.default_rng(5)
+    features = Features(image_size=32) if network else Features(model="none")
+    source = Source("files", bytes, ()) if network else Source("features", lambda index: None, (), width=6)
+    head = random.normal(size=(2, 1281 if network else 7)).astype(np.float32) / 5
+    file = model_of(tmp_path, features, source, [head])
+    assert main(["export", str(file), str(tmp_path / "out"), "--to", "onnx"]) == 0
+    inputs = random.normal(size=(5, 3, 32, 32) if network else (5, 6)).astype(np.float32)
+    session = onnxruntime.InferenceSession(tmp_path / "out" / "model.onnx")
+    [found] = session.run(["logits"], {"inputs": inputs})
+    np.save(tmp_path / "out" / "inputs.npy", inputs)
+    wanted = alone(
+        tmp_path / "out", "c(model.torch.from_numpy(__import__('numpy').load('inputs.npy'))).tolist()"
+    )
+    assert found == pytest.approx(np.array(wanted), abs=1e-3 * np.abs(wanted).max())
+    assert not list((tmp_path / "out").glob("*.onnx.data"))
+
+
 @pytest.mark.parametrize(
     ("trains", "until", "name"),
     [

@@ -13,11 +13,11 @@ from dpladder.use import standalone
 from dpladder.use.card import card
 from dpladder.use.model import Model
 
-Form = Literal["torch", "huggingface"]
+Form = Literal["torch", "huggingface", "onnx"]
 
 
 def export(model: Model, folder: Path, form: Form) -> None:
-    """For Hugging Face the same folder, whose card begins with what its site reads."""
+    """For Hugging Face the same folder, whose card begins with what its site reads; for ONNX, with the whole as one graph."""
     from safetensors.torch import save_file
 
     if model.features.layers:
@@ -33,6 +33,34 @@ def export(model: Model, folder: Path, form: Form) -> None:
     save_file(_state(model), folder / "model.safetensors")
     shutil.copyfile(standalone.__file__, folder / "model.py")
     (folder / "README.md").write_text(card(model, form == "huggingface"), "utf-8")
+    if form == "onnx":
+        _write_graph(folder)
+
+
+def _write_graph(folder: Path) -> None:
+    """`inputs` of any number, as model.py's transform makes them, or rows of features; `logits` of each."""
+    import torch
+    from PIL import Image
+
+    try:
+        import onnxscript  # noqa: F401  # what torch writes graphs with
+    except ModuleNotFoundError:
+        raise BadInput("exporting to ONNX needs the extra [onnx]: pip install 'dpladder[onnx]'.") from None
+    classifier = standalone.load(folder)
+    blank = torch.zeros(classifier.config["width"])
+    if classifier.transform is not None:
+        blank = classifier.transform(Image.new("RGB", (256, 256)))
+    torch.onnx.export(
+        classifier,
+        (torch.stack([blank, blank]),),
+        folder / "model.onnx",
+        input_names=["inputs"],
+        output_names=["logits"],
+        dynamo=True,
+        dynamic_shapes={"inputs": {0: torch.export.Dim("records")}},
+        external_data=False,
+        verbose=False,
+    )
 
 
 def _config(model: Model) -> dict[str, Any]:
