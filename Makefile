@@ -26,7 +26,7 @@ test-all: env ## everything: also crash tests, statistical tests and planted bug
 
 test-slow: env ## crash tests, statistical tests and the longer workflow runs
 	@$(PY) -m pytest -n auto tests/crash tests/statistical
-	@$(PY) -m pytest -n auto -m long tests/workflow
+	@$(PY) -m pytest -n auto -m long tests $(SLOW:%=--ignore=tests/%)
 
 test-mutants: env ## bugs planted in the privacy core, one at a time: each must be caught
 	@$(PY) -m pytest -n auto tests/mutation
