@@ -28,6 +28,13 @@ from dpladder.learn.interface import Constants, Weights
 from dpladder.use.card import card
 
 RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _every_test_draws_the_same_numbers_in_whatever_order_they_run() -> None:
+    globals()["RANDOM"] = np.random.default_rng(0)
+
+
 CONFIG = {
     "dataset.lineage": "pets",
     "dataset.unit": {"by": "record", "cap": 1},
