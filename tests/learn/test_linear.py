@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import Silent, SmoothMeter
 
@@ -316,6 +316,8 @@ WEIGHTS = st.floats(-1e6, 1e6)
     st.sampled_from([1e-3, 1.0, 1e3]),
     st.sampled_from(["flat", "automatic"]),
 )
+# A gradient as small as the constant beside its norm.
+@example([0.012, 0.0, 0.0, 0.0, 0.0, 0.0], 0, [0.0] * 9, False, 1, 1.0, "automatic")
 def test_no_record_contributes_more_than_the_bound(values, label, weights, bias, views, clip, clipping):
     """The contribution as it really leaves the engine, float32 rounding included."""
     width = 6 // views
