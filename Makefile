@@ -49,7 +49,7 @@ docs: env ## regenerate the demo config, the schemas and the key reference
 	@$(PY) -m dpladder.report.schemas
 
 site: env ## build the documentation as a site, every link checked, into site/
-	@$(PY) -m uv run -q --no-project --isolated --with-requirements docs/requirements.txt mkdocs build -q --strict
+	@$(PY) -m uv run -q --no-project --isolated --with-requirements docs/requirements.lock mkdocs build -q --strict
 
 lock: env ## recompile the exact lock from pyproject.toml
 	@$(PY) envs/lock.py

@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "envs" / "requirements.lock"
 CONDA = ROOT / "envs" / "dpladder.yaml"
 CONDA_PYTHON = "3.11"
-COMPILE = "pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --no-annotate --no-header --quiet"
+SITE = ROOT / "docs" / "requirements.lock"
+COMPILE = "pip compile --universal --generate-hashes --no-annotate --no-header --quiet"
 
 
 def header() -> str:
@@ -72,13 +73,19 @@ def main(arguments: list[str]) -> int:
                 file=sys.stderr,
             )
         return 0 if current else 1
-    compiled = subprocess.run(
-        [sys.executable, "-m", "uv", *COMPILE.split()], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout
-    LOCK.write_text(header() + compiled, "utf-8")
+    LOCK.write_text(header() + compiled("pyproject.toml", "--all-extras", "--group", "dev"), "utf-8")
     CONDA.write_text(conda(), "utf-8")
-    print(f"wrote {LOCK.relative_to(ROOT)} and {CONDA.relative_to(ROOT)}")
+    SITE.write_text(
+        "# Made by `make lock` from docs/requirements.in. Do not edit.\n" + compiled("docs/requirements.in"),
+        "utf-8",
+    )
+    print(f"wrote {', '.join(str(made.relative_to(ROOT)) for made in (LOCK, CONDA, SITE))}")
     return 0
+
+
+def compiled(*what: str) -> str:
+    command = [sys.executable, "-m", "uv", *COMPILE.split(), *what]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
 if __name__ == "__main__":

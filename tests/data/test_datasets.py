@@ -342,6 +342,15 @@ def medical(pixels: Any, **header: Any) -> bytes:
     return buffer.getvalue()
 
 
+def _with_long_meta(content: bytes) -> bytes:
+    """A name of five thousand bytes before that of the syntax, which a reader accepts."""
+    name = b"\2\0\3\0UI" + (4).to_bytes(2, "little") + b"1.3\0"
+    assert content.count(name) == 1
+    length = int.from_bytes(content[140:144], "little") + 5000 - 4
+    longer = name[:6] + (5000).to_bytes(2, "little") + b"1." * 2500
+    return content[:140] + length.to_bytes(4, "little") + content[144:].replace(name, longer)
+
+
 def test_dicom_is_shown_as_its_own_window_says_and_white_stays_white() -> None:
     ramp = np.tile(np.arange(0, 4096, 128), (20, 1))
     cases = {
@@ -367,6 +376,8 @@ def test_dicom_that_could_unpack_to_any_size_is_not_read() -> None:
     ramp = np.tile(np.arange(0, 4096, 128), (20, 1))
     with pytest.raises(ValueError, match="deflated"):
         decode(medical(ramp, syntax="1.2.840.10008.1.2.1.99"))
+    with pytest.raises(ValueError, match="deflated"):
+        decode(_with_long_meta(medical(ramp, syntax="1.2.840.10008.1.2.1.99")))
     with pytest.raises(ValueError, match="compressed"):
         decode(medical(ramp).replace(b"1.2.840.10008.1.2.1\0", b"1.2.840.10008.1.2.5\0"))
     with pytest.raises(ValueError, match="more than 600 pixels"):

@@ -204,3 +204,14 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys: pytest.Cap
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
     assert main(["export", str(file), str(tmp_path)]) == 2
     assert "Name a new folder" in capsys.readouterr().err
+
+
+def test_without_the_extra_a_graph_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layers = [RANDOM.normal(size=(2, 7)).astype(np.float32)]
+    file = model_of(tmp_path, Features(model="none"), Source("arrays", bytes, ()), layers)
+    monkeypatch.setattr("dpladder.use.export.find_spec", lambda name: None)
+    assert main(["export", str(file), str(tmp_path / "out"), "--to", "onnx"]) == 2
+    assert "pip install 'dpladder[onnx]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

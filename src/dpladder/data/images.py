@@ -15,10 +15,7 @@ from dpladder.config.model import LARGEST_IMAGE
 Image.MAX_IMAGE_PIXELS = None
 LONGEST = 100  # times the short side
 
-DEFLATED, META = (
-    b"1.2.840.10008.1.2.1.99",
-    2048,
-)  # DICOM's name for it, and where a file's first lines end, at the latest
+DEFLATED = b"1.2.840.10008.1.2.1.99"  # DICOM's name for a file whose size after unpacking nobody knows
 
 SMALLEST = 0.75  # side of a crop over the image's own
 
@@ -58,7 +55,7 @@ def _from_dicom(content: bytes, largest: int) -> Image.Image:
         from pydicom.pixels import apply_modality_lut, apply_voi_lut, pixel_array
     except ModuleNotFoundError:
         raise ValueError("DICOM, which the extra [dicom] reads") from None
-    if DEFLATED in content[:META]:
+    if DEFLATED in content:
         raise ValueError("DICOM that is deflated")
     file = dcmread(BytesIO(content))
     if file.file_meta.TransferSyntaxUID.is_compressed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,8 @@ def export(model: Model, folder: Path, form: Form) -> None:
         )
     if model.features.takes == "texts":
         raise BadInput("a model of texts cannot be exported as a plain module yet: use dpladder predict.")
+    if form == "onnx" and find_spec("onnxscript") is None:  # what torch writes graphs with
+        raise BadInput("exporting to ONNX needs the extra [onnx]: pip install 'dpladder[onnx]'.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there already. Name a new folder.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,10 +45,6 @@ def _write_graph(folder: Path) -> None:
     import torch
     from PIL import Image
 
-    try:
-        import onnxscript  # noqa: F401  # what torch writes graphs with
-    except ModuleNotFoundError:
-        raise BadInput("exporting to ONNX needs the extra [onnx]: pip install 'dpladder[onnx]'.") from None
     classifier = standalone.load(folder)
     blank = torch.zeros(classifier.config["width"])
     if classifier.transform is not None:
