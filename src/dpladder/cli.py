@@ -96,6 +96,11 @@ def _parser() -> argparse.ArgumentParser:
     compared.add_argument("--output", type=Path, help="a .csv, .md or .html file; none: on the terminal")
     compared.set_defaults(run=_compare)
 
+    logged = commands.add_parser("mlflow", help="final models as runs of an MLflow experiment")
+    logged.add_argument("results", type=Path, nargs="+", help="results folders of finished runs")
+    logged.add_argument("--experiment", default="dpladder", help="MLflow's experiment; none: %(default)s")
+    logged.set_defaults(run=_mlflow)
+
     register = commands.add_parser(
         "register", help="an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard"
     )
@@ -288,6 +293,14 @@ def _compare(given: argparse.Namespace) -> int:
     from dpladder.commands.compare import compare
 
     compare(given.results, given.output)
+    return 0
+
+
+def _mlflow(given: argparse.Namespace) -> int:
+    from dpladder.commands.mlflow import log
+
+    runs = log(given.results, given.experiment)
+    print(f"MLflow's experiment {given.experiment}: one run for each final model, {runs} in all")
     return 0
 
 

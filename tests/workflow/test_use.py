@@ -54,3 +54,27 @@ def test_the_card_of_a_finished_model_says_what_its_statement_says(finished: Wor
     assert "Of this model: its own training and search compose to epsilon = 1.0000, at delta = 1e-05" in card
     assert "% of the budget, in mu squared" in card
     assert "noised, standard deviation" in card
+
+
+def test_mlflow_holds_each_final_model_with_its_statement(
+    finished: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", (finished.folder / "mlruns").as_uri())
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    assert main(["mlflow", "results", "--experiment", "tiny"]) == 0
+    assert "each final model, 1 in all" in capsys.readouterr().out
+
+    from mlflow import MlflowClient
+
+    client = MlflowClient()
+    (known,) = client.search_runs([client.get_experiment_by_name("tiny").experiment_id])
+    statement = json.loads(Path("results/privacy.json").read_text())
+    assert known.data.metrics["epsilon"] == pytest.approx(1.0, abs=1e-3)
+    assert known.data.params["lineage"] == "tiny"
+    assert known.data.tags["dpladder.statement"] == statement["id"]
+    kept = {file.path for file in client.list_artifacts(known.info.run_id)}
+    assert kept >= {"privacy.json", "report.html", "summary.json", "weights.safetensors"}
+
+    Path("results/privacy.json").write_text(json.dumps(statement | {"delta": 1e-9}))
+    assert main(["mlflow", "results"]) == 1
+    assert "Nothing was logged" in capsys.readouterr().err

@@ -1,0 +1,77 @@
+"""`dpladder mlflow`: final models as runs of an MLflow experiment, from public files alone and each with its statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dpladder.commands.compare import table_of
+from dpladder.errors import BadInput, Refused
+from dpladder.plan.stages import target_name
+from dpladder.privacy.statement.check import check, read_statement
+
+MEASURED = (
+    "total_epsilon",
+    "epsilon",
+    "mu",
+    "test_accuracy",
+    "accuracy_sd",
+    "balanced",
+    "balanced_sd",
+    "auc",
+    "auc_sd",
+)
+
+
+def log(folders: Sequence[Path], experiment: str) -> int:
+    """One run for each final model, to where MLflow's own settings say. How many runs."""
+    if find_spec("mlflow") is None:
+        raise BadInput("logging to MLflow needs the extra [mlflow]: pip install 'dpladder[mlflow]'.")
+    checked = {folder: _checked(folder) for folder in folders}
+    import mlflow
+    from mlflow.exceptions import MlflowException
+
+    rows: list[dict[str, Any]] = table_of(folders).to_dict("records")  # type: ignore[assignment]  # names of columns
+    try:
+        mlflow.set_experiment(experiment)
+        for row in rows:
+            folder = Path(row["results"])
+            with mlflow.start_run(run_name=f"{row['experiment']} at epsilon {row['total_epsilon']:g}"):
+                _log_run(row, checked[folder])
+                for path in _files(folder, row):
+                    mlflow.log_artifact(str(path))
+    except MlflowException as error:
+        raise BadInput(f"MLflow refused: {error}") from None
+    return len(rows)
+
+
+def _checked(folder: Path) -> dict[str, Any]:
+    statement: dict[str, Any] = read_statement(folder)
+    if problems := check(statement, folder.resolve()):
+        raise Refused(f"{'; '.join(problems)}. Nothing was logged.")
+    return statement
+
+
+def _log_run(row: dict[str, Any], statement: dict[str, Any]) -> None:
+    import mlflow
+    import pandas as pd
+
+    known = {str(name): value for name, value in row.items() if not pd.isna(value)}
+    mlflow.log_metrics({name: float(known[name]) for name in MEASURED if name in known})
+    mlflow.log_params({name: value for name, value in known.items() if name not in MEASURED})
+    mlflow.set_tags({"dpladder.statement": statement["id"], "dpladder.mode": statement["mode"]})
+
+
+def _files(folder: Path, row: dict[str, Any]) -> list[Path]:
+    """What is shown beside the figures: the statement, the page, the summary, and the model."""
+    experiment = folder / str(row["experiment"])
+    final = experiment / "final" / target_name(row["total_epsilon"])
+    files = (
+        folder / "privacy.json",
+        folder / "report.html",
+        experiment / "summary.json",
+        final / "weights.safetensors",
+    )
+    return [path for path in files if path.is_file()]
