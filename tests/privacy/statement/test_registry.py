@@ -79,6 +79,10 @@ def test_each_hazard_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert len(rows) == 21
     assert {row.split(" | ")[0].strip("| ")[0] for row in rows} == {"2", "3", "4"}
     assert "A person with two bears epsilon" in text
+    [privacy] = [line for line in text.splitlines() if line.startswith("| privacy |")]
+    assert "epsilon = 8.0000 at delta = 1e-05 for each record. It is for life" in privacy
+    assert "| utility |" in text
+    assert "| trusted parties |" in text
 
 
 @pytest.mark.parametrize(

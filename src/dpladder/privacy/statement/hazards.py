@@ -1,7 +1,8 @@
 """NIST SP 800-226's privacy hazards, one by one, and what a statement answers to each.
 
 The hazards are told in our words, in the order and by the sections of the initial public draft (December 2023). Beside them:
-what *How to DP-fy ML* (Ponomareva et al. 2023), section 5.3, asks a report of a DP model for.
+what *How to DP-fy ML* (Ponomareva et al. 2023), section 5.3, asks a report of a DP model for, and the three dimensions that the
+abstract of the W3C's draft note *Considerations for Reviewing Differential Privacy Systems* (February 2026) names.
 """
 
 from __future__ import annotations
@@ -51,6 +52,12 @@ def checklist(statement: SealedStatement, lineage: str, told: Deployment) -> str
             "| asked | answer |",
             "|---|---|",
             *(f"| {asked} | {_cell(answer)} |" for asked, answer in _reported(statement, dataset, bound)),
+            "",
+            "## W3C's draft note for reviewers (2026): what is traded against what",
+            "",
+            "| dimension | answer |",
+            "|---|---|",
+            *(f"| {asked} | {_cell(answer)} |" for asked, answer in _traded(statement, dataset, bound, told)),
             "",
         ]
     )
@@ -225,4 +232,28 @@ def _reported(statement: SealedStatement, dataset: Stated, bound: Cost) -> Itera
     yield (
         "can it be checked",
         f"`dpladder verify` recomputes it from the published records; commit {statement.origin.commit or 'unknown'}.",
+    )
+
+
+def _traded(
+    statement: SealedStatement, dataset: Stated, bound: Cost, told: Deployment
+) -> Iterator[tuple[str, str]]:
+    renewed = "It is for life: no period renews it, and it is never reset."
+    yield (
+        "privacy",
+        f"epsilon = {up(bound.epsilon)} at delta = {statement.delta:g} for {unit_of(dataset)}. "
+        + (
+            renewed
+            if dataset.lifetime_epsilon is not None
+            else "No limit for life was declared: later runs add to it."
+        ),
+    )
+    yield (
+        "utility",
+        "Measured, and paid for out of the same budget: report.html has each model's accuracy with the noise of its measurement. "
+        "`dpladder plan` prices every step of another budget before anything is read.",
+    )
+    yield (
+        "trusted parties",
+        f"One, the curator, who reads the data and adds the noise. No other party needs to be trusted: {told.access}",
     )
