@@ -103,6 +103,22 @@ def test_without_its_handler_the_first_job_names_the_missing_line(outer):
     assert not (outer / "home").exists()
 
 
+def test_two_modules_of_it_are_refused(outer):
+    write()
+    text = Path("Snakefile").read_text("utf-8")
+    module = text[text.index("module dpladder:") : text.index("onstart:")]
+    for old, new in (
+        ("module dpladder:", "module second:"),
+        ("from dpladder as dpladder_", "from second as second_"),
+    ):
+        assert old in module
+        module = module.replace(old, new)
+    Path("Snakefile").write_text(text + module, "utf-8")
+    ended = snakemake("-n")
+    assert ended.returncode == 2
+    assert "dpladder and second are both dpladder" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("config", "more", "said"),
     [

@@ -23,6 +23,12 @@ def enter(workflow: Any) -> bool:
             "this module has a prefix. The ledger knows results by their places, results/ and private/: leave prefix out, and "
             "run other configs in folders of their own."
         )
+    first = vars(workflow).setdefault("dpladder_module", modifier.namespace)  # one object for the whole parse
+    if first != modifier.namespace:
+        raise BadInput(
+            f"{first} and {modifier.namespace} are both dpladder, and would write to the same results/. Make them one module with "
+            "`experiments:` in its config, or run them in folders of their own."
+        )
     os.environ[VARIABLE] = f"{modifier.namespace} {modifier.modify_rulename('*')}"
     return True
 
