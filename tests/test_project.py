@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,18 @@ def test_a_cluster_without_sbatch_is_told_before_anything_starts(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert cli.main(["run", "--slurm"]) == 2
     assert "by sbatch, which is not on this machine's path" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("sbatch") is not None, reason="jobs could be submitted here")
+def test_snakemakes_own_words_for_a_cluster_are_told_the_same_before_anything_is_reserved(
+    tmp_path: Path,
+) -> None:
+    project = Workspace(tmp_path, tmp_path / "home", options=("--executor", "slurm", "--jobs", "2"))
+    project.create()
+    ended = project.run()
+    assert ended.returncode == 2
+    assert "by sbatch, which is not on this machine's path" in ended.stderr
+    assert not project.held()
 
 
 def test_snakemake_is_given_what_it_needs_and_what_was_said(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def prepare(workspace: Workspace, *changes: dict[str, Any]) -> list[dict[str, An
     workspace.configure(*changes)
     project = load(["config.yaml"])
     states = known_states(project)
-    reserve(Parsed(project, make_plan(project, states), {}), [])
+    reserve(Parsed(project, make_plan(project, states), {}), [], "local")
     rules: dict[str, tuple[Any, dict[str, str]]] = {"prepare_dataset": (prepare_dataset, {})}
     if project.main.dataset.public_test is not None:
         rules["prepare_public"] = (prepare_public, {"part": "test"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import NoReturn
 
 from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput
-from dpladder.plan.startup import DEMO, INSTALLED, ROOT
+from dpladder.plan.startup import DEMO, INSTALLED, ROOT, need_submission
 
 CONFIG = "config.yaml"
 PROFILES = ROOT / "workflow" / "profiles"
@@ -125,11 +124,8 @@ def run(arguments: Sequence[str]) -> int:
     if {"-h", "--help"} & set(arguments):
         print(RUN_HELP)
         return 0
-    if SLURM in arguments and not DRY & set(arguments) and shutil.which("sbatch") is None:
-        raise BadInput(
-            f"{SLURM} submits jobs by sbatch, which is not on this machine's path. Start it on a login node of the cluster, or leave "
-            f"{SLURM} out. Nothing was read or spent."
-        )
+    if SLURM in arguments and not DRY & set(arguments):
+        need_submission("slurm")
     folder, command = command_of(arguments)
     os.chdir(folder)
     _become(command)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dpladder.config import Project, from_command_line
-from dpladder.errors import DpladderError, Refused
+from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, outer, stages
 from dpladder.plan.plan import Plan, assign, make_plan, refuse_renamed
 from dpladder.plan.reads import facts_of
@@ -72,9 +73,19 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     return _or_exit(lambda: _parse(workflow, config))
 
 
-def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], executor: str) -> None:
     """Charge exactly the private jobs that will run, lineage by lineage, before the first of them starts."""
+    _or_exit(lambda: need_submission(executor))
     _or_exit(lambda: _reserve(parsed, due))
+
+
+def need_submission(executor: str) -> None:
+    """Without its program the executor would wait and try again for ever."""
+    if executor == "slurm" and shutil.which("sbatch") is None:
+        raise BadInput(
+            "jobs are submitted to SLURM by sbatch, which is not on this machine's path. Start it on a login node of the cluster, or "
+            "without the SLURM profile. Nothing was read or spent."
+        )
 
 
 def conclude(parsed: Parsed) -> None:
