@@ -30,6 +30,7 @@ from dpladder.privacy.accounting.events import (
     Spend,
     counts_for,
 )
+from dpladder.privacy.accounting.selection import largest
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import Held, Item, State, Terms, check_terms
 from dpladder.privacy.ledger.book import name as name_of
@@ -400,21 +401,21 @@ def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) ->
         found = price(hpo, epsilon, delta, config.privacy.relation)
         return tuple(_spend_of(config, job, TRAIN, one, _label(hpo, one)) for one in found)
 
-    def fits(epsilon: float) -> bool:
+    def cost(epsilon: float) -> float:
         try:
-            return compose([*before, *spends(epsilon)], delta).epsilon <= target
+            return compose([*before, *spends(epsilon)], delta).epsilon
         except BadInput:  # too little for any training
-            return False
+            return math.inf
 
     if not before:
         return spends(target)
-    low, high = 0.0, target
-    for _ in range(12):
-        middle = (low + high) / 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    if low < LEAST_SEARCH * target:
+    try:
+        left = largest(cost, target, target, 2**-12)
+    except BadInput:
+        left = 0.0
+    if left < LEAST_SEARCH * target:
         raise Refused(f"Nothing of epsilon {target:g} is left for {hpo.name}.")
-    return spends(low)
+    return spends(left)
 
 
 def _label(hpo: PrivateSearch, one: Counted) -> str:

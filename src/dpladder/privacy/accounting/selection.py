@@ -131,14 +131,30 @@ def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
 
 
 def largest(cost: Callable[[float], float], epsilon: float, high: float, close: float = 1e-9) -> float:
-    """The largest mu, at most `high`, whose cost does not exceed epsilon; `cost` grows with mu."""
+    """The largest mu, at most `high`, whose cost does not exceed epsilon, to within `close` of itself; `cost` grows with mu,
+    and each takes a while: secants between the two costs that enclose epsilon, and a bisection wherever those do not halve what
+    is open (Dekker 1969)."""
     low, least = 0.0, close * high
+    below, above = -epsilon, math.inf  # the costs at both ends, less epsilon
+    halve = True
     while high - low > close * high and high > least:
-        middle = (low + high) / 2
-        low, high = (middle, high) if cost(middle) <= epsilon else (low, middle)
+        open_before = high - low
+        middle = (low + high) / 2 if halve or above == math.inf else _secant(low, high, below, above, close)
+        found = cost(middle) - epsilon
+        low, below, high, above = (middle, found, high, above) if found <= 0 else (low, below, middle, found)
+        halve = not halve and high - low > open_before / 2
     if not low:
         raise BadInput(f"no training is cheap enough for epsilon {epsilon:g}. Raise it, or ask for less.")
     return low
+
+
+def _secant(low: float, high: float, below: float, above: float, close: float) -> float:
+    """Where a straight line meets epsilon, a little to the side of its farther end, so that both ends come near."""
+    step = (high - low) * below / (below - above)
+    beside = close * high / 2
+    return min(
+        max(low + step + (beside if step < (high - low) / 2 else -beside), low + beside), high - beside
+    )
 
 
 @cache
