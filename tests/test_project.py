@@ -67,6 +67,7 @@ def test_the_workflow_works_in_the_projects_folder_from_wherever_it_is_started(t
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "home"]
 
 
+@pytest.mark.long
 def test_projects_share_a_home_and_nothing_else(tmp_path: Path) -> None:
     for name in ("one", "two"):
         made = Workspace(tmp_path / name, tmp_path / "home", {"dataset": {"lineage": name}})

@@ -12,6 +12,7 @@ from dpladder.privacy.audit.attack import run_audit, table
 KEY = b"a public key for audits in tests"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_passes_a_short_audit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attack, "ROUNDS", 40)

@@ -88,6 +88,7 @@ def test_an_exported_head_predicts_the_same_by_itself(tmp_path: Path, mapped: di
     assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
 
 
+@pytest.mark.long
 def test_an_exported_network_predicts_the_same_by_itself(tmp_path: Path) -> None:
     head = RANDOM.normal(size=(2, 1281)).astype(np.float32) / 30
     source = Source("files", bytes, ())
@@ -105,7 +106,7 @@ def test_an_exported_network_predicts_the_same_by_itself(tmp_path: Path) -> None
     assert "towards epsilon = 1 at delta = 1e-05" in card
 
 
-@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize("network", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
     tmp_path: Path, network: bool
 ) -> None:
@@ -132,8 +133,8 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
     ("trains", "until", "name"),
     [
         ("last_block", "blocks.3", "test_efficientnet"),
-        ("lora", "input", "test_efficientnet"),
-        ("norm_and_bias", "blocks.4", "test_vit"),
+        pytest.param("lora", "input", "test_efficientnet", marks=pytest.mark.long),
+        pytest.param("norm_and_bias", "blocks.4", "test_vit", marks=pytest.mark.long),
     ],
 )
 def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(

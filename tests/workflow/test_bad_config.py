@@ -35,8 +35,8 @@ def dry_run(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     "more",
     [
-        "fit: {degre: 1}",
-        "fit: {degree: 1}\nfit: {degree: 2}",
+        pytest.param("fit: {degre: 1}", marks=pytest.mark.long),
+        pytest.param("fit: {degree: 1}\nfit: {degree: 2}", marks=pytest.mark.long),
         "features:\nexperiments: {logs: {}}",
     ],
     ids=["unknown key", "section twice", "two problems"],

@@ -33,7 +33,10 @@ def images_that_are_none(project: Workspace) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("spoilt", "stopped"),
-    [(mistyped_classes, "prepare_dataset"), (images_that_are_none, "features/train/merge")],
+    [
+        (mistyped_classes, "prepare_dataset"),
+        pytest.param(images_that_are_none, "features/train/merge", marks=pytest.mark.long),
+    ],
 )
 def test_data_that_cannot_be_meant_costs_nothing_and_one_message_says_where_to_look(
     project: Workspace, spoilt: Any, stopped: str
@@ -50,6 +53,7 @@ def test_data_that_cannot_be_meant_costs_nothing_and_one_message_says_where_to_l
     assert (project.folder / "private/tiny/diagnostics/check.txt").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.long
 def test_the_owner_may_say_that_it_is_right(project: Workspace) -> None:
     project.configure(
         mistyped_classes(project), {"dataset": {"few_usable": True}, "features": {"mean": {"epsilon": 0.1}}}

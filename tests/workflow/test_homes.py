@@ -107,6 +107,7 @@ def test_a_project_of_several_lineages_may_drop_one(finished, walk) -> None:
     assert walk().charged["train_final"] == 1
 
 
+@pytest.mark.long
 def test_a_failed_statement_leaves_the_anchor(finished) -> None:
     record = Path("results/main/rungs/1/trials/1/privacy.json")
     document = json.loads(record.read_text())
@@ -163,6 +164,7 @@ def test_a_job_on_a_node_with_an_older_copy_of_the_home_is_refused(project) -> N
         reserved(job())
 
 
+@pytest.mark.long
 def test_caches_of_another_home_are_refused_before_anything_is_committed(finished) -> None:
     """Results gone and made again under another home, while the private folder kept the first one's caches."""
     other = dataclasses.replace(finished, home=finished.home.with_name("other"))

@@ -122,9 +122,9 @@ def test_two_modules_of_it_are_refused(outer):
 @pytest.mark.parametrize(
     ("config", "more", "said"),
     [
-        ({}, "", "this module has no config"),
+        pytest.param({}, "", "this module has no config", marks=pytest.mark.long),
         (None, 'prefix: "inner"', "this module has a prefix"),
-        (TWO_TRIALS | {"sweeep": 1}, "", "sweeep"),
+        pytest.param(TWO_TRIALS | {"sweeep": 1}, "", "sweeep", marks=pytest.mark.long),
     ],
     ids=["no config", "a prefix", "a key that is none"],
 )
