@@ -101,6 +101,11 @@ def _parser() -> argparse.ArgumentParser:
     logged.add_argument("--experiment", default="dpladder", help="MLflow's experiment; none: %(default)s")
     logged.set_defaults(run=_mlflow)
 
+    crate = commands.add_parser("crate", help="describe a finished run as an RO-Crate, for repositories")
+    crate.add_argument("results", type=Path, help="the results folder of a finished run")
+    crate.add_argument("--license", default="", help="address of the licence that the results are under")
+    crate.set_defaults(run=_crate)
+
     register = commands.add_parser(
         "register", help="an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard"
     )
@@ -301,6 +306,13 @@ def _mlflow(given: argparse.Namespace) -> int:
 
     runs = log(given.results, given.experiment)
     print(f"MLflow's experiment {given.experiment}: one run for each final model, {runs} in all")
+    return 0
+
+
+def _crate(given: argparse.Namespace) -> int:
+    from dpladder.commands.crate import crate
+
+    print(f"wrote {crate(given.results, given.license)}")
     return 0
 
 
