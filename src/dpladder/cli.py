@@ -14,6 +14,7 @@ from typing import Any
 
 from dpladder.commands.project import entered, init, run
 from dpladder.errors import BadInput, DpladderError, Refused
+from dpladder.plan import edits
 from dpladder.plan.plan import assign, make_plan
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import known_states
@@ -186,11 +187,13 @@ def _init(given: argparse.Namespace) -> int:
 
 
 def _plan(given: argparse.Namespace) -> int:
-    with entered(given.config + given.configfile) as configs:
-        project = opened(configs)
-    states = known_states(project)
     try:
-        document = plan_document(make_plan(assign(project, states), states), states, project)
+        with entered(given.config + given.configfile) as configs:
+            project = opened(configs)
+            states = known_states(project)
+            project = assign(project, states)
+            with edits.named(project):
+                document = plan_document(make_plan(project, states), states, project)
     except Refused as refused:
         if given.json:
             print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))

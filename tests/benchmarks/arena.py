@@ -99,6 +99,7 @@ def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np
             return arrays["features"], arrays["labels"]
     features, labels = extract(name)
     if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
         np.savez(file, features=features, labels=labels)
     return features, labels
 

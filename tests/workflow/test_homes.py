@@ -140,6 +140,7 @@ def reserve_all(workspace) -> None:
     reserve(
         Parsed(project, plan, {}),
         [(job.rule, {"experiment": job.experiment, **dict(job.wildcards)}) for job in plan.items],
+        "local",
     )
 
 

@@ -173,16 +173,25 @@ TABLE = {
 }
 
 REFUSED = {
-    "degree": (edit({"fit": {"degree": 2}}), AGAIN),
-    "one trial more": (edit({"sweep": {"rungs": FOUR_TRIALS}}), AGAIN),
-    "one rung's epsilon": (edit({"sweep": {"rungs": DEARER_RUNG}}), AGAIN),
-    "range of steps": (edit({"sweep": {"search": {"steps": [2, 9]}}}), AGAIN),
-    "momentum": (edit({"learner": {"momentum": 0.5}}), AGAIN),
-    "scale of the features": (edit({"features": {"normalize": True}}), AGAIN),
-    "feature type": (edit({"features": {"dtype": "float16"}}), AGAIN),
-    "nominal size": (edit({"dataset": {"nominal_size": 200}}), AGAIN),
-    "test epsilon": (edit({"evaluate": {"epsilon": 0.3}}), AGAIN),
-    "a noised mean": (edit({"features": {"mean": {"epsilon": 0.1}}}), AGAIN),
+    "degree": (edit({"fit": {"degree": 2}}), f"{AGAIN}.*fit.degree was 1, is 2"),
+    "one trial more": (edit({"sweep": {"rungs": FOUR_TRIALS}}), f"{AGAIN}.*rungs was"),
+    "one rung's epsilon": (edit({"sweep": {"rungs": DEARER_RUNG}}), f"{AGAIN}.*rungs was"),
+    "range of steps": (
+        edit({"sweep": {"search": {"steps": [2, 9]}}}),
+        rf"{AGAIN}.*Edited .*: sweep.search.steps was \[2, 8\], is \[2, 9\]",
+    ),
+    "momentum": (edit({"learner": {"momentum": 0.5}}), f"{AGAIN}.*learner.momentum was 0.9, is 0.5"),
+    "scale of the features": (
+        edit({"features": {"normalize": True}}),
+        f"{AGAIN}.*features.normalize was false",
+    ),
+    "feature type": (edit({"features": {"dtype": "float16"}}), f"{AGAIN}.*features.dtype was"),
+    "nominal size": (
+        edit({"dataset": {"nominal_size": 200}}),
+        f"{AGAIN}.*dataset.nominal_size was 240, is 200",
+    ),
+    "test epsilon": (edit({"evaluate": {"epsilon": 0.3}}), f"{AGAIN}.*evaluate.epsilon was null, is 0.3"),
+    "a noised mean": (edit({"features": {"mean": {"epsilon": 0.1}}}), f"{AGAIN}.*features.mean was null"),
     "no room to pay again": (
         edit({"fit": {"degree": 2}}, {"respend": True}),
         "infeasible.*raise the total.*respend: true",

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeVar
 
 from dpladder.config import Project, from_command_line
 from dpladder.errors import BadInput, DpladderError, Refused
-from dpladder.plan import dag, outer, stages
+from dpladder.plan import dag, edits, outer, stages
 from dpladder.plan.plan import Plan, assign, make_plan, refuse_renamed
 from dpladder.plan.reads import facts_of
 from dpladder.plan.settle import opened
@@ -129,11 +129,12 @@ def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
         anchors.check(open_home(create=False), stood, states)
         _refuse_strangers({anchor.lineage for anchor in stood}, states.keys())
     project = assign(project, states)
-    plan = make_plan(project, states)
-    document = plan_document(plan, states, project)
-    if workflow.is_main_process:
-        print(plan_table(document), file=sys.stderr)
-        _refuse(plan, states, project, document)
+    with edits.named(project):
+        plan = make_plan(project, states)
+        document = plan_document(plan, states, project)
+        if workflow.is_main_process:
+            print(plan_table(document), file=sys.stderr)
+            _refuse(plan, states, project, document)
     parsed = Parsed(project, plan, document)
     if workflow.is_main_process and (changed := _changed(parsed)):
         print(

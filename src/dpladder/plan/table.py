@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from dpladder.config import Project
+from dpladder.plan.edits import keys_of
 from dpladder.plan.notes import notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.plan.stages import target_name
@@ -51,6 +52,7 @@ def plan_document(
         target_epsilon=max(a.target for a in plan.artifacts if a.lineage == main.lineage),
         lifetime_epsilon=terms.lifetime_epsilon,
         config=plan.config,
+        keys={} if project is None else keys_of(project),
         deployment=None if told is None else told.model_dump(mode="json"),
         choices={} if project is None else dict(project.choices),
         notes=() if project is None else notes(project),

@@ -78,7 +78,7 @@ class PlannedLifetime:
 @dataclass(frozen=True)
 class PlanDocument:
     """What a config will spend. The figures on top are the first lineage's. `config`: a digest of all that private jobs read
-    of the config. `deployment`: its section of that name. `notes`: what it cannot hope for. What hangs on the ledger, `feasible`, `problems` and `lifetimes`, is
+    of the config. `keys`: all that an experiment's results follow from, by experiment, empty in research. `deployment`: its section of that name. `notes`: what it cannot hope for. What hangs on the ledger, `feasible`, `problems` and `lifetimes`, is
     left at its default in results/plan.json, because it changes while the plan is carried out."""
 
     mode: Mode
@@ -89,6 +89,7 @@ class PlanDocument:
     target_epsilon: float
     lifetime_epsilon: float | None
     config: str
+    keys: dict[str, dict[str, Any]]
     deployment: dict[str, Any] | None
     choices: dict[str, str]
     notes: tuple[str, ...]

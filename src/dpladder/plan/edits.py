@@ -1,0 +1,64 @@
+"""Which keys were edited since the last plan was carried out: what a refusal that an edit causes has to name."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpladder.config import Project
+from dpladder.errors import Refused
+from dpladder.plan import dag, stages
+
+PLAN = Path("results/plan.json")
+ABSENT = "nothing"
+
+
+def keys_of(project: Project) -> dict[str, dict[str, Any]]:
+    """All keys behind each experiment's results, where an edit may cost: sources are not among them. Research costs nothing."""
+    if project.main.mode == "research":
+        return {}
+    return {
+        name: dag.identity(
+            config, "evaluate", {"experiment": name, "target": stages.target_name(stages.targets(config)[0])}
+        )
+        for name, config in project.experiments.items()
+    }
+
+
+@contextlib.contextmanager
+def named(project: Project) -> Iterator[None]:
+    """A refusal inside ends with the edits, where there are any and the plan before them is still there."""
+    try:
+        yield
+    except Refused as refused:
+        before, now = _planned(), json.loads(json.dumps(keys_of(project)))
+        told = [
+            f"{name}: {edit}" for name in now if name in before for edit in _edits(before[name], now[name])
+        ]
+        raise Refused(
+            f"{refused} Edited since {PLAN}: {'; '.join(told)}." if told else str(refused)
+        ) from None
+
+
+def _planned() -> Mapping[str, Any]:
+    try:
+        found = json.loads(PLAN.read_text("utf-8"))["keys"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> Iterator[str]:
+    for key in sorted(before.keys() | now.keys()):
+        old, new = before.get(key, ABSENT), now.get(key, ABSENT)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _edits(old, new, f"{within}{key}.")
+        elif old != new:
+            yield f"{within}{key} was {_shown(old)}, is {_shown(new)}"
+
+
+def _shown(value: Any) -> str:
+    return ABSENT if value == ABSENT else json.dumps(value)
