@@ -53,7 +53,8 @@ def test_a_finished_run_is_stated_and_verified(run: Finished, monkeypatch: pytes
 def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
     lines = page_of(run).splitlines()
     assert lines[2].startswith(
-        "**Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-diff"
+        "**Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-differentially private for "
+        "each record (mu = 1.666031), a limit"
     )
 
 

@@ -139,7 +139,7 @@ def _stated(
         cap=terms.cap,
         confirmed=state.confirmed,
         lifetime_epsilon=terms.lifetime_epsilon,
-        lifetime_mu=_limit_mu(terms),
+        lifetime_mu=limit_mu(terms),
         lifetime_spent=ever(terms, state.charged()).epsilon,
         planned=not released_before(lines, [*lines, *beside]),
         artifacts=models_of(promises, lines, beside, terms.delta),
@@ -151,7 +151,7 @@ def _stated(
     )
 
 
-def _limit_mu(terms: Terms) -> float | None:
+def limit_mu(terms: Terms) -> float | None:
     most = caps(terms)
     return most.mu if terms.lifetime_epsilon is not None and most.plain and not most.delta0 else None
 

@@ -9,7 +9,7 @@ from statistics import NormalDist
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import OWN, State, Terms, ever
-from dpladder.privacy.statement.build import guarantee_of
+from dpladder.privacy.statement.build import guarantee_of, limit_mu
 from dpladder.privacy.statement.documents import (
     Cost,
     SealedStatement,
@@ -136,7 +136,7 @@ def first_line(statement: Statement, lineage: str) -> str:
             f"nothing is guaranteed; a release would have cost epsilon = {up(dataset.epsilon)} at delta = {delta:g}."
         )
     if limit is not None:
-        return _limited(lineage, limit, delta, dataset.unit, spent)
+        return _limited(lineage, Cost(limit, dataset.lifetime_mu), delta, dataset.unit, spent)
     if guarantee_of(dataset) is None:
         return (
             f"Lineage {lineage}: no lifetime limit was declared, and some of what was spent was planned after earlier results "
@@ -144,7 +144,7 @@ def first_line(statement: Statement, lineage: str) -> str:
         )
     return (
         f"Lineage {lineage}: all of this was planned before its first release, and together it is ({spent}, {delta:g})-"
-        f"differentially private for each {dataset.unit}. No lifetime limit was declared, so nothing is promised about "
+        f"differentially private for each {dataset.unit}{_mu_of(dataset)}. No lifetime limit was declared, so nothing is promised about "
         "later runs."
     )
 
@@ -158,17 +158,18 @@ def closing_line(terms: Terms, state: State) -> str:
             f"= {spent} at delta = {delta:g} so far."
         )
     if terms.lifetime_epsilon is not None:
-        return _limited(terms.lineage, terms.lifetime_epsilon, delta, terms.unit, spent)
+        limit = Cost(terms.lifetime_epsilon, limit_mu(terms))
+        return _limited(terms.lineage, limit, delta, terms.unit, spent)
     return (
         f"Lineage {terms.lineage}: no lifetime limit was declared, so no lifetime guarantee can be given. So far epsilon = "
         f"{spent} at delta = {delta:g} is spent; that figure is not a guarantee by itself."
     )
 
 
-def _limited(lineage: str, limit: float, delta: float, unit: str, spent: str) -> str:
+def _limited(lineage: str, limit: Cost, delta: float, unit: str, spent: str) -> str:
     return (
-        f"Lineage {lineage}: all that was or will ever be released about it is ({limit:g}, {delta:g})-differentially "
-        f"private for each {unit}, a limit declared beforehand and enforced. So far epsilon = {spent} of it is spent; that "
+        f"Lineage {lineage}: all that was or will ever be released about it is ({limit.epsilon:g}, {delta:g})-differentially "
+        f"private for each {unit}{_mu_of(limit)}, a limit declared beforehand and enforced. So far epsilon = {spent} of it is spent; that "
         "figure is not a guarantee by itself."
     )
 
