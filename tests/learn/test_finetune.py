@@ -6,15 +6,18 @@ import hashlib
 import math
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 import torch
+from languages import tiny_language_model
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from dpladder.config.learner_sections import FineTune, Lora
-from dpladder.config.model import Resources
+from dpladder.config.model import Features, Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
 from dpladder.learn.bounds import scale_of
@@ -23,7 +26,7 @@ from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.network import cut
-from dpladder.network.cut import network_of
+from dpladder.network.cut import network_of, text_network_of, upper_of
 from dpladder.network.facts import Network
 from dpladder.privacy.release.meter import Meter
 
@@ -37,14 +40,27 @@ CUTS = (
     ("test_vit", "blocks.4", "random"),
     ("test_vit", "input", "random"),
     ("efficientnet_lite0", "blocks.5", "bundled"),
+    ("texts", "input", "pretrained"),
+    ("texts", "embeddings", "pretrained"),
+    ("texts", "encoder.layer.0", "pretrained"),
 )
 SETS = ("head", "norm_and_bias", "last_block", "all", "lora", "patterns")
 
 
 @cache
 def constants_of(name: str, until: str, weights: str = "random") -> Constants:
-    network = network_of(name, until, 32, weights)
+    network = network_of(name, until, 32, weights) if name != "texts" else network_of_texts(until)
     return Constants(40, CLASSES, math.prod(network.shape), network=network)
+
+
+def network_of_texts(until: str) -> Network:
+    with TemporaryDirectory() as folder:
+        features = Features(
+            model=f"hf:{tiny_language_model(Path(folder))}", weights="pretrained", tokens=12, until=until
+        )
+        network = text_network_of(features)
+        upper_of(network)  # kept for as long as the process lives
+    return network
 
 
 SMALL = constants_of("test_efficientnet", "blocks.3")
@@ -55,6 +71,9 @@ def records(constants: Constants, count: int = RECORDS, views: int = 1) -> Data:
     assert constants.network is not None
     top = 255.0 if constants.network.until == "input" else 1.0
     features = random.uniform(0.0, top, (count, views, constants.dimension)).astype(np.float32)
+    if constants.network.pooling is not None:
+        drawn = upper_of(constants.network).draw(torch.Generator().manual_seed(1), count * views)
+        features = drawn.reshape(features.shape).numpy()
     units = random.integers(0, 256, (count, 16)).astype(np.uint8)
     return Data(features[:, 0] if views == 1 else features, random.integers(0, CLASSES, count), units)
 
@@ -95,8 +114,10 @@ def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Ten
 def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, trains) -> None:
     if trains == "last_block" and where[:2] == ("test_vit", "input"):
         pytest.skip("the same as above blocks.4")
+    if trains != "all" and where[:2] == ("texts", "embeddings"):
+        pytest.skip("the same as from the input on")
     if trains == "patterns":
-        trains = ("*.bias", "*attn*" if where[0] == "test_vit" else "*conv_dw*")
+        trains = ("*.bias", {"test_vit": "*attn*", "texts": "*attention*"}.get(where[0], "*conv_dw*"))
     learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
     constants = constants_of(*where)
     data, weights = records(constants), moved(learner, constants)

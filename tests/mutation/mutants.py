@@ -198,6 +198,13 @@ MUTANTS = (
         ("learn/test_finetune.py::test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms",),
     ),
     Mutant(
+        "a word that a text says twice is in its gradient's norm once",
+        "learn/dp_finetune/clipping.py",
+        "return (same * (g @ g.mT)).sum((1, 2))",
+        "return g.square().sum((1, 2))",
+        ("learn/test_finetune.py::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",),
+    ),
+    Mutant(
         "views are clipped by the norm of their first",
         "learn/dp_finetune/clipping.py",
         "rows if views == 1 else rows.reshape(-1, views * rows.shape[1], rows.shape[2])",

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from languages import WORDS, tiny_language_model
 from support import Workspace
 
 import dpladder
 from dpladder.cli import main
+from dpladder.config.load import overlay
+from dpladder.errors import BadInput
+from dpladder.use.export import export
 
 pytestmark = pytest.mark.long
 
@@ -89,3 +93,28 @@ def test_texts_are_tuned_on_trained_on_measured_and_predicted(
     assert "problem  text cannot be read: nothing but white space: 1 (151)" in told
     assert "problem  text is missing or empty: 1 (150)" in told
     assert "characters of a text" in told
+
+
+def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(written: Workspace) -> None:
+    tuned = {
+        "privacy": {"epsilon": 20.0, "lifetime": {"epsilon": 60.0}},
+        "features": {"until": "encoder.layer.0", "mean": None, "dtype": "float32"},
+        "learner": {"name": "dp_finetune", "trains": "last_block"},
+        "sweep": {"rungs": [], "search": {"steps": [4, 8]}},
+        "experiments": {
+            "shift": {"features": {"until": "input"}, "learner": {"trains": "lora", "sampling_rate": 0.5}}
+        },
+    }
+    values = yaml.safe_load(Path("config.yaml").read_text("utf-8"))
+    written.configure(overlay(values, tuned))
+    written.finish("results/main/summary.json", "results/shift/summary.json")
+    texts = ["the cat sat on a mat", "rain snow sea sky long short", "", "dog " * 20]
+    for experiment, kept in (("main", "float32"), ("shift", "int32")):
+        model = dpladder.load(f"results/{experiment}/final/20/weights.safetensors")
+        assert (model.features.until is not None, model.features.stored) == (True, kept)
+        together = model.predict(texts)
+        assert together.problems[2] is not None
+        alone = np.concatenate([model.predict([text]).probabilities for text in texts])
+        assert np.allclose(together.probabilities, alone, rtol=1e-12, atol=1e-14, equal_nan=True)
+    with pytest.raises(BadInput, match="cannot be exported"):
+        export(model, Path("plain"), "torch")

@@ -222,7 +222,10 @@ def _cut(config: Config) -> Iterator[Problem]:
     """Activations at a cut are what a network goes on from, and nothing else may be made of them."""
     features, learner = config.features, config.learner
     wrong = (
-        (features.takes != "images", "only networks for images can be cut yet; leave it out"),
+        (
+            features.takes == "features",
+            "features.model is none, and there is no network to cut; leave it out",
+        ),
         (bool(features.layers), "it needs features.layers to be empty: those are pooled"),
         (features.normalize, "it needs features.normalize: false, for the network goes on from what is kept"),
         (

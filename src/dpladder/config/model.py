@@ -190,7 +190,7 @@ class Features(Section):
     until: str | None = Field(
         None,
         min_length=1,
-        description="for learner dp_finetune, the last layer that stays frozen: what it puts out is kept, and trained on; input: decoded pixels, for training from the first layer on. centre, length and constant have no effect then",
+        description="for learner dp_finetune, the last layer that stays frozen: what it puts out is kept, and trained on; input: decoded pixels or a text's tokens, for training from the first layer on. centre, length and constant have no effect then",
     )
     normalize: bool = Field(False, description="scale every record to unit length")
     dtype: Literal["float16", "float32"] = Field("float16", description="how features are stored")
@@ -217,8 +217,9 @@ class Features(Section):
 
     @property
     def stored(self) -> str:
-        """The type of what is kept: pixels as they are, and all else as `dtype` says."""
-        return "uint8" if self.until == "input" else self.dtype
+        """The type of what is kept: pixels and the numbers of tokens as they are, and all else as `dtype` says."""
+        whole = "int32" if self.takes == "texts" else "uint8"
+        return whole if self.until == "input" else self.dtype
 
     @property
     def takes(self) -> Takes:

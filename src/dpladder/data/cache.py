@@ -87,6 +87,7 @@ def network_behind(attrs: Mapping[str, Any], weights: str) -> Network | None:
         image_size=int(attrs["image_size"]) or None,
         until=str(attrs["until"]),
         shape=tuple(loads(str(attrs["shape"]))),
+        pooling=attrs["pooling"] if "tokenizer_sha256" in attrs else None,
     )
 
 

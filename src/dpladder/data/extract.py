@@ -224,8 +224,8 @@ def load_content(content: Any, encoder: Encoder, number: int = 0) -> tuple[Rows,
 def _finish(rows: Rows, checks: NDArray[np.uint8], features: Features) -> tuple[Rows, NDArray[np.uint8]]:
     """Rows as they are stored. Those that failed a check are zero; a finite row beyond the type's range is scaled
     down as a whole, so that it keeps its direction and nobody else's row is touched."""
-    if features.stored == "uint8":
-        return rows * (checks == Check.FINE)[:, None].astype(np.uint8), checks
+    if features.stored in ("uint8", "int32"):
+        return rows * (checks == Check.FINE)[:, None].astype(rows.dtype), checks
     rows = rows.astype(np.float64)
     finite = np.isfinite(rows).all(axis=1)
     checks = np.where((checks == Check.FINE) & ~finite, Check.NOT_FINITE, checks).astype(np.uint8)

@@ -6,6 +6,7 @@ that it was computed in nor on how long its neighbours are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -25,10 +26,11 @@ from dpladder.data.encoders import (
 )
 from dpladder.data.texts import decode
 from dpladder.errors import BadInput
+from dpladder.network.facts import INPUT
 from dpladder.network.language import language_model_of, tokenizer_digest
 from dpladder.network.public import digest
 
-Pool = Callable[[Any, Any], Any]  # from the last layer's tokens, and which of them are the text's, to one row
+Run = Callable[[Any, Any], Any]  # from tokens, and which of them are the text's, to rows
 
 
 def sentences(features: Features, threads: int) -> Encoder:
@@ -41,11 +43,13 @@ def sentences(features: Features, threads: int) -> Encoder:
         assert number == 0, "texts have no views"
         return cut(tokenizer, decode(content))
 
-    forward = streamed(_start(model, POOLS[features.pooling], device), device, threads)
+    forward = streamed(_start(_run(model, features), device), device, threads)
     blank = np.zeros((2, features.tokens), np.int64)
     blank[1, 0] = 1  # attention has to look at something
     try:
         (row,) = forward([blank[None]])
+    except BadInput:
+        raise
     except Exception as error:
         raise BadInput(
             f"features.tokens: {features.model} cannot take texts of {features.tokens} tokens, or it is no encoder of texts. "
@@ -68,6 +72,9 @@ def sentences(features: Features, threads: int) -> Encoder:
         "arithmetic": arithmetic(device),
         "transformers": version("transformers"),
     }
+    if features.until is not None:
+        each = [] if features.until == INPUT else [row.shape[1] // features.tokens]
+        facts |= {"shape": json.dumps([features.tokens, *each]), "transform": f"{features.tokens} tokens"}
     return Encoder(row.shape[1], batch, blank, load, forward, facts)
 
 
@@ -82,7 +89,20 @@ def cut(tokenizer: Any, text: str) -> Rows:
     return np.array([found.ids, found.attention_mask], np.int64)
 
 
-def _start(model: Any, pool: Pool, device: Any) -> Callable[[Rows], Any]:
+def _run(model: Any, features: Features) -> Run:
+    from dpladder.network.stack import POOLS, below
+
+    if features.until is not None:
+        return below(model, features.until)
+
+    def run(tokens: Any, mask: Any) -> Any:
+        last = model(input_ids=tokens, attention_mask=mask).last_hidden_state
+        return POOLS[features.pooling](last.float(), mask)
+
+    return run
+
+
+def _start(run: Run, device: Any) -> Callable[[Rows], Any]:
     import torch
 
     def start(batch: Rows) -> Any:
@@ -91,24 +111,6 @@ def _start(model: Any, pool: Pool, device: Any) -> Callable[[Rows], Any]:
             arrays = arrays.pin_memory()
         tokens, mask = arrays.to(device, non_blocking=True).unbind(dim=1)
         with inference(device):
-            return pool(model(input_ids=tokens, attention_mask=mask).last_hidden_state.float(), mask)
+            return run(tokens, mask).flatten(1)
 
     return start
-
-
-def _mean(last: Any, mask: Any) -> Any:
-    counted = mask[..., None].float()
-    return (last * counted).sum(dim=1) / counted.sum(dim=1)
-
-
-def _cls(last: Any, mask: Any) -> Any:
-    return last[:, 0]
-
-
-def _last(last: Any, mask: Any) -> Any:
-    import torch
-
-    return last[torch.arange(len(last), device=last.device), mask.sum(dim=1) - 1]
-
-
-POOLS: dict[str, Pool] = {"mean": _mean, "cls": _cls, "last": _last}

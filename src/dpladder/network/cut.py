@@ -7,6 +7,7 @@ upper part, there is no cut to cache: then it is refused.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,7 +18,9 @@ from torch import Tensor, fx, nn
 from dpladder.config.model import Features
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput, Refused
+from dpladder.network import stack
 from dpladder.network.facts import INPUT, Network
+from dpladder.network.language import language_model_of
 from dpladder.network.public import digest, model_of
 
 
@@ -76,8 +79,11 @@ def above(model: nn.Module, until: str) -> nn.Module:
 
 
 def check_cut(features: Features) -> None:
-    """Refuse a cut that this network has not, before anything is read for it. Its weights do not matter here."""
-    if features.until not in (None, INPUT):
+    """Refuse a cut that this network has not, before anything is read for it. An image network's weights do not matter
+    here."""
+    if features.takes == "texts":
+        upper_of(text_network_of(features))
+    elif features.until not in (None, INPUT):
         above(model_of(features.model_copy(update={"weights": "random"})).eval(), str(features.until))
 
 
@@ -148,24 +154,64 @@ def network_of(name: str, until: str, image_size: int, weights: str = "random") 
     return Network(name, weights, facts, image_size, until, tuple(shape))
 
 
+def text_network_of(features: Features) -> Network:
+    """The same of a network for texts."""
+    model, _ = language_model_of(features)
+    until = str(features.until)
+    with torch.no_grad():
+        rows = stack.below(model, until)(*stack.probes(2, features.tokens))
+    facts = digest(model.state_dict())
+    shape = tuple(rows.shape[1:])
+    return Network(features.model, features.weights, facts, None, until, shape, features.pooling)
+
+
+def _plainly(network: nn.Module, activations: Tensor) -> Tensor:
+    found: Tensor = network(activations)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Upper:
     """What lies above a cut, in evaluation mode: `enter` gives flattened activations their shape, `network` makes pooled
-    features of them, `width` of each. Its weights have the public network's names; `last_block` names those of the last
-    block and of what follows it."""
+    features of them when `read` calls it, `width` of each. Its weights have the public network's names; `last_block` names
+    those of the last block and of what follows it. `draw` makes public random records, by a generator and how many."""
 
     enter: nn.Module
     network: nn.Module
     width: int
     last_block: frozenset[str]
+    draw: Callable[[torch.Generator, int], Tensor]
+    read: Callable[[nn.Module, Tensor], Tensor] = _plainly
+
+
+def features_alone(width: int) -> Upper:
+    """Nothing of a network: its features are all there is."""
+    return Upper(nn.Identity(), nn.Identity(), width, frozenset(), _evenly(width))
+
+
+def _evenly(size: int) -> Callable[[torch.Generator, int], Tensor]:
+    def draw(random: torch.Generator, count: int) -> Tensor:
+        return torch.rand(count, size, generator=random)
+
+    return draw
 
 
 @cache
 def upper_of(network: Network) -> Upper:
     """Built once in a process, and never changed: whoever trains it copies it."""
+    return _of_images(network) if network.pooling is None else _of_texts(network)
+
+
+def _of_images(network: Network) -> Upper:
     import timm.data
 
-    model = _whole(network)
+    model = model_of(Features(model=network.model, weights=network.weights))
+    _check_weights(model, network)
+    if network.image_size and hasattr(
+        model, "set_input_size"
+    ):  # transformers, whose positions follow the size
+        model.set_input_size(img_size=network.image_size)
+    model = model.eval().requires_grad_(False)
     enter = nn.Sequential(nn.Unflatten(1, network.shape))
     rest = model
     if network.until == INPUT:
@@ -173,25 +219,41 @@ def upper_of(network: Network) -> Upper:
         enter.append(Pixels(settings["mean"], settings["std"]))
     else:
         rest = above(model, network.until)
+    size = torch.Size(network.shape).numel()
     with torch.no_grad():
-        width = rest(enter(torch.zeros(1, torch.Size(network.shape).numel()))).shape[1]
-    return Upper(enter, rest, width, last_block(model))
+        width = rest(enter(torch.zeros(1, size))).shape[1]
+
+    return Upper(enter, rest, width, last_block(model), _evenly(size))
 
 
-def _whole(network: Network) -> nn.Module:
-    """The public network as it was when features were made."""
-    found: Any = model_of(Features(model=network.model, weights=network.weights))
+def _of_texts(network: Network) -> Upper:
+    assert network.pooling is not None, "a network for texts pools its tokens"
+    tokens = network.shape[0]
+    model, _ = language_model_of(Features(model=network.model, weights=network.weights, tokens=tokens))
+    _check_weights(model, network)
+    if getattr(model, "pooler", None) is not None:  # what follows from it is no part of any pooling here
+        model.pooler = None
+    model = model.requires_grad_(False)
+    rest, reading = stack.above(model, network.until, tokens)
+    lower, vocabulary = stack.below(model, network.until), stack.vocabulary(model)
+    read = stack.pooled(reading, network.pooling)
+
+    def draw(random: torch.Generator, count: int) -> Tensor:
+        with torch.no_grad():
+            return lower(*stack.probes(vocabulary, tokens, count, random)).flatten(1).float()
+
+    with torch.no_grad():
+        width = read(rest, draw(torch.Generator(), 1)).shape[1]
+    return Upper(nn.Identity(), rest, width, stack.last_block(model), draw, read)
+
+
+def _check_weights(found: nn.Module, network: Network) -> None:
+    """The public network has to be what it was when features were made."""
     if digest(found.state_dict()) != network.sha256:
         raise Refused(
             f"the weights of {network.model} at hand are not those that the features were made with. Give the checkpoint "
             "that the config named as features.weights, or run extract_features again."
         )
-    if network.image_size and hasattr(
-        found, "set_input_size"
-    ):  # transformers, whose positions follow the size
-        found.set_input_size(img_size=network.image_size)
-    model: nn.Module = found.eval().requires_grad_(False)
-    return model
 
 
 def last_block(model: Any) -> frozenset[str]:

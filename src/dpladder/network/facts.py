@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-INPUT = "input"  # a cut before the whole network: what is kept are decoded pixels
+INPUT = "input"  # a cut before the whole network: what is kept are decoded pixels, or a text's tokens
+
+Pooling = Literal["mean", "cls", "last"]
 
 
 @dataclass(frozen=True)
 class Network:
-    """A public network, cut. `shape`: of one record's activations at the cut, which a cache holds flattened."""
+    """A public network, cut. `shape`: of one record's activations at the cut, which a cache holds flattened. `pooling`: of a
+    network for texts, what becomes of its last layer's tokens."""
 
     model: str
     weights: str  # bundled, pretrained, or a checkpoint's path
@@ -17,3 +21,4 @@ class Network:
     image_size: int | None
     until: str
     shape: tuple[int, ...]
+    pooling: Pooling | None = None

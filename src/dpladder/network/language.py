@@ -48,6 +48,7 @@ def language_model_of(features: Features) -> tuple[Any, Any]:
         raise BadInput(
             f"features.model: {features.model} has no tokenizer of the tokenizers library. Name another model."
         )
+    model.config.use_cache = False  # of what came before: here every text is read once, from its beginning
     return model.eval(), padded(tokenizer, features.tokens)
 
 

@@ -43,10 +43,10 @@ Wildcards = Mapping[str, str]
 
 
 AUTO: Keys = {"rungs": None}
-FOR_IMAGES = ("image_size", "largest_image", "layers", "until")
+FOR_IMAGES = ("image_size", "largest_image", "layers")
 FOR_TEXTS = ("tokens", "pooling")
 UNREAD: Mapping[Takes, tuple[str, ...]] = {
-    "features": ("weights", "batch_size", *FOR_IMAGES, *FOR_TEXTS),
+    "features": ("weights", "batch_size", "until", *FOR_IMAGES, *FOR_TEXTS),
     "images": FOR_TEXTS,
     "texts": FOR_IMAGES,
 }

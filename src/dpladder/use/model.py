@@ -206,7 +206,7 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
     known = {name: told[name] for name in ("model", "normalize", "batch_size", "layers")} | {
         "until": told.get("until") or None
     }
-    if known["until"] != INPUT:  # pixels are kept as they are, whatever the config says
+    if known["until"] != INPUT:  # pixels and tokens are kept as they are, whatever the config says
         known["dtype"] = told["dtype"]
     features = Features.model_validate_json(
         json.dumps(

@@ -73,6 +73,10 @@ class Product:
     inputs: Tensor
     bias: bool
 
+    @property
+    def shown(self) -> list[Tensor]:
+        return [self.gradients, self.inputs]
+
     def squares(self) -> Tensor:
         a, g = self.inputs.double(), self.gradients.double()
         found = ((a @ a.mT) * (g @ g.mT)).sum((1, 2))
@@ -93,10 +97,40 @@ class Product:
 
 
 @dataclass(frozen=True, eq=False)
+class Looked:
+    """Of a table that is looked things up in: outputs' gradients, and which rows they are of, as (records, positions)."""
+
+    gradients: Tensor
+    rows: Tensor
+    count: int
+
+    @property
+    def shown(self) -> list[Tensor]:
+        return [self.gradients, self.rows]
+
+    def squares(self) -> Tensor:
+        """As of a matrix product whose inputs are 1 in one place."""
+        g, same = self.gradients.double(), self.rows[:, :, None] == self.rows[:, None]
+        return (same * (g @ g.mT)).sum((1, 2))
+
+    def terms(self) -> Tensor:
+        return self.gradients.double().norm(dim=2).sum(1).square()
+
+    def sums(self, factor: Tensor) -> list[Tensor]:
+        g = (self.gradients * factor[:, None, None].float()).masked_fill((factor == 0)[:, None, None], 0.0)
+        found = g.new_zeros(self.count, g.shape[2], dtype=torch.float64)
+        return [found.index_add_(0, self.rows.flatten(), g.flatten(0, 1).double()).flatten()]
+
+
+@dataclass(frozen=True, eq=False)
 class Made:
     """Records' gradients of some tensors, as (records, numbers) each."""
 
     gradients: Sequence[Tensor]
+
+    @property
+    def shown(self) -> list[Tensor]:
+        return [*self.gradients]
 
     def squares(self) -> Tensor:
         norms = [torch.linalg.vector_norm(found, dim=1, dtype=torch.float64) for found in self.gradients]
@@ -107,6 +141,9 @@ class Made:
 
     def sums(self, factor: Tensor) -> list[Tensor]:
         return [factor.double() @ found.nan_to_num(0.0, 0.0, 0.0).double() for found in self.gradients]
+
+
+Part = Product | Looked | Made
 
 
 def clipped_sum(
@@ -130,7 +167,7 @@ def clipped_sum(
     return total
 
 
-def factors(parts: Sequence[tuple[Layer, Product | Made]], bound: float, scale: Scale = clip) -> Tensor:
+def factors(parts: Sequence[tuple[Layer, Part]], bound: float, scale: Scale = clip) -> Tensor:
     """What each record's gradient is multiplied by. One that overflows has none: a rule that looks at this record alone."""
     squares = torch.stack([part.squares() for _, part in parts]).sum(0)
     terms = torch.stack([part.terms() for _, part in parts]).sum(0)
@@ -138,14 +175,14 @@ def factors(parts: Sequence[tuple[Layer, Product | Made]], bound: float, scale: 
     return scale(norms, bound).nan_to_num(nan=0.0)
 
 
-def gradients(plan: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, Product | Made]]:
+def gradients(plan: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, Part]]:
     """Records' gradients, each the mean over the record's views."""
     views = x.shape[1]
     x, labels = x.flatten(0, 1), labels.repeat_interleave(views)
     with _watched(plan.layers) as seen:
         loss = cross_entropy(plan.tuned.module(x), labels, reduction="sum") / views
     outputs = torch.autograd.grad(loss, [put_out for _, put_out in seen])
-    found: list[tuple[Layer, Product | Made]] = [
+    found: list[tuple[Layer, Part]] = [
         (layer, _of_layer(layer, taken, gradient, views))
         for layer, (taken, _), gradient in zip(plan.layers, seen, outputs, strict=True)
     ]
@@ -171,7 +208,7 @@ def _watched(layers: Sequence[Layer]) -> Iterator[list[Any]]:
         yield seen
 
 
-def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Product | Made:
+def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part:
     module, names = layer.module, layer.names
     if _is_product(module) and "weight" in names:
         a, g = _positions(taken, module, views), _positions(gradient, module, views)
@@ -181,6 +218,14 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Prod
             return Product(g, a, "bias" in names)
         made = {"weight": (g.mT @ a).flatten(1), "bias": g.sum(1)}
         return Made([made[name] for name in names])
+
+    if type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq:
+        rows, g = (
+            taken.reshape(-1, views * taken.shape[1]),
+            gradient.reshape(-1, views * taken.shape[1], gradient.shape[2]),
+        )
+        padding = -1 if module.padding_idx is None else module.padding_idx  # whose row is never trained
+        return Looked(g.masked_fill((rows == padding)[..., None], 0.0), rows, module.num_embeddings)
 
     def along(weights: dict[str, Tensor], one: Tensor, its: Tensor) -> Tensor:
         return (functional_call(module, weights, (one[None],))[0] * its).sum()
@@ -285,11 +330,12 @@ def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: 
     """Privacy rests on gradients that follow from their own record alone, so see it on this very module and machine, on
     public noise: with another record among them, all others' logits and gradients stay the same to the last bit."""
     random = torch.Generator().manual_seed(0)
-    x = torch.rand(max(chunk, 2), views, width, generator=random)
-    labels = torch.randint(0, classes, (len(x),), generator=random)
+    draw, count = plan.tuned.module.draw, max(chunk, 2)
+    x = draw(random, count * views).reshape(count, views, width)
+    labels = torch.randint(0, classes, (count,), generator=random)
     other, moved = x.clone(), labels.clone()
-    place = len(x) // 2
-    other[place], moved[place] = torch.rand(views, width, generator=random), (labels[place] + 1) % classes
+    place = count // 2
+    other[place], moved[place] = draw(random, views), (labels[place] + 1) % classes
     device = plan.tuned.base.device
     one = _shown(plan, x.to(device), labels.to(device))
     two = _shown(plan, other.to(device), moved.to(device))
@@ -306,5 +352,5 @@ def _shown(plan: Ownership, x: Tensor, labels: Tensor) -> list[Tensor]:
     with torch.no_grad():
         shown = [plan.tuned.module(x.flatten(0, 1)).reshape(*x.shape[:2], -1)]
     for _, part in gradients(plan, x, labels):
-        shown += [part.gradients, part.inputs] if isinstance(part, Product) else part.gradients
+        shown += part.shown
     return shown

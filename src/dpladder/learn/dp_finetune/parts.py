@@ -18,7 +18,7 @@ from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Weights, public_random
-from dpladder.network.cut import Upper, upper_of
+from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
 
 HEAD = "head.weight"
@@ -30,11 +30,12 @@ class AboveCut(nn.Module):
     def __init__(self, upper: Upper, classes: int, bias: bool) -> None:
         super().__init__()
         self.enter, self.network, self.bias = upper.enter, upper.network, bias
+        self.read, self.draw = upper.read, upper.draw
         self.head = nn.Linear(upper.width + bias, classes, bias=False)
         nn.init.zeros_(self.head.weight)
 
     def forward(self, activations: Tensor) -> Tensor:
-        found = self.network(self.enter(activations))
+        found = self.read(self.network, self.enter(activations))
         return self.head(pad(found, (0, 1), value=1.0) if self.bias else found)
 
 
@@ -109,9 +110,7 @@ def _tuned(
     dimension: int,
 ) -> Tuned:
     """Built once in a process, and never changed."""
-    upper = (
-        Upper(nn.Identity(), nn.Identity(), dimension, frozenset()) if network is None else upper_of(network)
-    )
+    upper = features_alone(dimension) if network is None else upper_of(network)
     module = copy.deepcopy(AboveCut(upper, classes, bias))
     for part in module.modules():
         if hasattr(part, "inplace"):  # what a layer puts out is looked at after others have used it
