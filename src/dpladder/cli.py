@@ -128,6 +128,15 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("--network", type=Path, help="the public network's checkpoint, where it is your own")
     predict.set_defaults(run=_predict)
 
+    generate = commands.add_parser("generate", help="texts that a language model writes, after a prompt")
+    generate.add_argument("model", type=Path, help="weights.safetensors of a final model, or its folder")
+    generate.add_argument("prompt", help="how each text begins")
+    generate.add_argument("--tokens", type=int, default=40, help="written after the prompt, at most")
+    generate.add_argument("--samples", type=int, default=1, help="how many texts")
+    generate.add_argument("--temperature", type=float, default=1.0, help="0: the likeliest token each time")
+    generate.add_argument("--seed", type=int, default=0, help="public: the same seed writes the same texts")
+    generate.set_defaults(run=_generate)
+
     export = commands.add_parser(
         "export", help="a model as a folder that needs no dpladder, with a model card"
     )
@@ -331,6 +340,20 @@ def _predict(given: argparse.Namespace) -> int:
     from dpladder.commands.predict import predict
 
     predict(given.model, given.input, given.output, given.network)
+    return 0
+
+
+def _generate(given: argparse.Namespace) -> int:
+    from dpladder.commands.predict import model_file
+    from dpladder.use.generate import FREE, Writing, samples
+    from dpladder.use.model import load
+
+    for name, least in (("tokens", 1), ("samples", 1), ("temperature", 0)):
+        if not getattr(given, name) >= least:
+            raise BadInput(f"--{name} {getattr(given, name)}: it must be {least} or more.")
+    asked = Writing(given.tokens, given.samples, given.temperature, given.seed)
+    print("\n\n".join(samples(load(model_file(given.model)), given.prompt, asked)))
+    print(FREE, file=sys.stderr)
     return 0
 
 

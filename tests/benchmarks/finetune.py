@@ -111,7 +111,7 @@ def compared(
     print(f"| {name} | {kappa:g} | {epsilon:g} | {told}", flush=True)
 
 
-def accuracy(found: Sequence[int], count: int) -> str:
+def accuracy(found: Sequence[float], count: int) -> str:
     spread = f" ± {np.std(found, ddof=1) / count:.3f}" if len(found) > 1 else ""
     return f"{np.mean(found) / count:.3f}{spread}"
 

@@ -115,6 +115,21 @@ KEYS = {
         "needs features.normalize: false",
         more="features: {until: blocks.5, normalize: true}\nlearner: {name: dp_finetune}",
     ),
+    "a language model with classes": bad(
+        "dataset.classes",
+        "which task: language_model decides by itself",
+        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, classes: 8}",
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune}",
+    ),
+    "a language model of an encoder": bad(
+        "features.model",
+        "needs a causal model of transformers",
+        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400}",
+        more="task: language_model\nfeatures: {model: minilm}\nlearner: {name: dp_finetune}",
+    ),
+    "no pooling for classes": bad(
+        "features.pooling", "which is for task: language_model", more="features: {pooling: none}"
+    ),
     "fine-tuning without a cut": bad(
         "learner.trains",
         "given 'last_block'",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from dpladder.audits.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, stage, within
 from dpladder.config.section import restored
 from dpladder.errors import BadInput
-from dpladder.jobs.evaluate import evaluate, metrics
+from dpladder.jobs.evaluate import evaluate, metrics, perplexity
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
 from dpladder.privacy.accounting.composition import compose
@@ -40,6 +41,14 @@ def measured(scene: Scene) -> Found:
         asked = scene.task("evaluate", {"target": total}, UNITS, weights)
         evaluate(replace(asked, output={name: asked.output[name] for name in ("metrics", "privacy")}))
         return restored(Found, read_json(asked.output["metrics"]))
+
+
+def test_perplexity_is_that_of_the_mean_loss_and_its_interval_holds_the_noise():
+    found = perplexity(0.75, 0.01, 8.0)
+    assert (found.loss, found.loss_sd) == (2.0, 0.08)
+    assert found.value == pytest.approx(math.exp(2.0))
+    assert (found.low, found.high) == pytest.approx((math.exp(2 - 1.96 * 0.08), math.exp(2 + 1.96 * 0.08)))
+    assert perplexity(0.0, 1.0, 8.0).high == math.exp(8.0)
 
 
 def scene_of(made: SceneFolder, measures: str, **changes: Any) -> Scene:

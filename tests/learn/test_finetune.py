@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import torch
-from languages import tiny_language_model
+from languages import tiny_causal_model, tiny_language_model
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -21,7 +21,7 @@ from dpladder.config.model import Features, Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
 from dpladder.learn.bounds import scale_of
-from dpladder.learn.dp_finetune import clipping, parts
+from dpladder.learn.dp_finetune import clipping, cost, parts
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
@@ -43,21 +43,23 @@ CUTS = (
     ("texts", "input", "pretrained"),
     ("texts", "embeddings", "pretrained"),
     ("texts", "encoder.layer.0", "pretrained"),
+    ("speech", "input", "pretrained"),
 )
 SETS = ("head", "norm_and_bias", "last_block", "all", "lora", "patterns")
 
 
 @cache
 def constants_of(name: str, until: str, weights: str = "random") -> Constants:
-    network = network_of(name, until, 32, weights) if name != "texts" else network_of_texts(until)
+    drawn = name not in ("texts", "speech")
+    network = network_of(name, until, 32, weights) if drawn else network_of_texts(until, name == "speech")
     return Constants(40, CLASSES, math.prod(network.shape), network=network)
 
 
-def network_of_texts(until: str) -> Network:
+def network_of_texts(until: str, speaks: bool) -> Network:
+    write, pooling = (tiny_causal_model, "none") if speaks else (tiny_language_model, "mean")
     with TemporaryDirectory() as folder:
-        features = Features(
-            model=f"hf:{tiny_language_model(Path(folder))}", weights="pretrained", tokens=12, until=until
-        )
+        place = f"hf:{write(Path(folder))}"
+        features = Features(model=place, weights="pretrained", tokens=12, until=until, pooling=pooling)
         network = text_network_of(features)
         upper_of(network)  # kept for as long as the process lives
     return network
@@ -103,8 +105,9 @@ def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Ten
     trained = [weight.requires_grad_() for weight in tuned.trained.values()]
     found = []
     for x, label in zip(data.features, data.labels, strict=True):
-        logits = tuned.module(torch.from_numpy(np.atleast_2d(x)).double())
-        loss = cross_entropy(logits, torch.full((len(logits),), label))
+        put_out = tuned.module(torch.from_numpy(np.atleast_2d(x)).double())
+        speaks = constants.network is not None and constants.network.speaks
+        loss = put_out.mean() if speaks else cross_entropy(put_out, torch.full((len(put_out),), label))
         found.append(torch.cat([part.flatten() for part in torch.autograd.grad(loss, trained)]))
     return found
 
@@ -114,10 +117,17 @@ def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Ten
 def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, trains) -> None:
     if trains == "last_block" and where[:2] == ("test_vit", "input"):
         pytest.skip("the same as above blocks.4")
+    if trains == "head" and where[0] == "speech":
+        pytest.skip("a language model has none")
     if trains != "all" and where[:2] == ("texts", "embeddings"):
         pytest.skip("the same as from the input on")
     if trains == "patterns":
-        trains = ("*.bias", {"test_vit": "*attn*", "texts": "*attention*"}.get(where[0], "*conv_dw*"))
+        trains = (
+            "*norm*" if where[0] == "speech" else "*.bias",
+            {"test_vit": "*attn*", "texts": "*attention*", "speech": "*self_attn*"}.get(
+                where[0], "*conv_dw*"
+            ),
+        )
     learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
     constants = constants_of(*where)
     data, weights = records(constants), moved(learner, constants)
@@ -125,7 +135,8 @@ def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, 
     norms = torch.stack([gradient.norm() for gradient in gradients])
     bound = norms.median().item()
     expected = sum(
-        gradient * min(1.0, bound / norm) for gradient, norm in zip(gradients, norms.tolist(), strict=True)
+        gradient * min(1.0, bound / max(norm, 1e-30))
+        for gradient, norm in zip(gradients, norms.tolist(), strict=True)
     )
     found = summed(learner, constants, data, weights, bound)
     assert (found - expected).norm() <= 1e-5 * expected.norm()
@@ -190,6 +201,23 @@ def trained(learner: FineTune, data: Data, constants: Constants = SMALL, hyper: 
     found = dp_finetune.train(data, hyper, learner, constants, meter, ONE)
     meter.close()
     return found, meter
+
+
+def test_a_language_models_loss_is_that_of_plain_transformers_for_each_text_alone() -> None:
+    constants, learner = constants_of("speech", "input", "pretrained"), FineTune(trains="norm_and_bias")
+    assert constants.network is not None
+    rows, known = records(constants, 9).features, upper_of(constants.network).network
+    weights = tuple(np.zeros(shape, np.float32) for shape in cost.shapes(learner, constants).values())
+    found = dp_finetune.losses(learner, constants)
+    assert found is not None
+    assert found.most == math.log(24)
+    expected = []
+    for row in rows:
+        tokens = torch.from_numpy(row[row > 0]).long()[None] - 1
+        with torch.no_grad():
+            expected.append(known(input_ids=tokens, labels=tokens).loss.item() if tokens.numel() > 1 else 0.0)
+    assert np.abs(found.of(weights, rows) - expected).max() < 1e-5
+    assert "head.weight" not in dp_finetune.tensors(learner, constants)
 
 
 SWITCHES = [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
-from dpladder.learn.interface import Constants
+from dpladder.learn.interface import Constants, Losses
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.looking import ceiling
@@ -29,6 +29,22 @@ def linear(count=500, dtype=np.float32, seed=0):
     random = np.random.default_rng(seed)
     head = random.normal(size=(4, 6)).astype(np.float32)
     return (head,), random.normal(size=(count, 6)).astype(dtype), random.integers(-1, 4, count)
+
+
+@given(st.lists(st.floats(), max_size=8), st.floats(0.1, 20.0))
+def test_a_loss_counts_as_a_share_of_the_bound_whatever_it_is(losses, most):
+    found = score.shares(np.array(losses, np.float64), most)
+    assert ((found >= 0) & (found <= score.FULL)).all()
+    assert score.shares(np.array([-1.0, 0.0, most / 2, most, np.inf, np.nan]), most) == pytest.approx(
+        [score.FULL, score.FULL, score.FULL / 2, 0.0, 0.0, 0.0]
+    )
+
+
+def test_a_language_models_records_count_by_their_losses_and_those_without_a_label_nothing():
+    judge = Losses(lambda _, rows: rows[:, 0], 2.0)
+    rows, labels = np.array([[0.0], [1.0], [9.0], [0.0]]), np.array([0, 0, 0, -1])
+    counts = score.right_and_wrong((), rows, labels, judge)
+    assert counts == pytest.approx([1.5 * score.FULL, 1.5 * score.FULL])
 
 
 @pytest.mark.parametrize("count", [0, 1, 500, 9000])

@@ -391,6 +391,23 @@ MUTANTS = (
         ("jobs/test_private_search.py::test_every_training_draws_noise_of_its_own",),
     ),
     Mutant(
+        "a language model's losses are not clipped",
+        "learn/score.py",
+        "np.clip(np.nan_to_num(losses, nan=most, posinf=most, neginf=0.0), 0.0, most)",
+        "np.nan_to_num(losses, nan=most, posinf=most, neginf=0.0)",
+        (
+            "learn/test_score.py::test_a_loss_counts_as_a_share_of_the_bound_whatever_it_is",
+            *attack("built in"),
+        ),
+    ),
+    Mutant(
+        "a language model's losses are clipped at twice the bound",
+        "learn/score.py",
+        "return FULL * (1.0 - cut / most)",
+        "return FULL * (2.0 - cut / most)",
+        ("learn/test_score.py::test_a_loss_counts_as_a_share_of_the_bound_whatever_it_is",),
+    ),
+    Mutant(
         "a score is released as it is",
         "learn/score.py",
         'return float(meter.publish("score", correct_count(weights, features, labels, own)))',

@@ -14,9 +14,8 @@ import dpladder
 from dpladder.cli import main
 from dpladder.config.section import restored
 from dpladder.data.cache import open_cache
-from dpladder.jobs.evaluate import right_and_wrong
 from dpladder.learn import weights
-from dpladder.learn.interface import Data
+from dpladder.learn.score import right_and_wrong
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.documents import Statement
 from dpladder.privacy.statement.page import first_line
@@ -34,7 +33,7 @@ def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(
     prepared = model.preprocess(np.asarray(cache.features))
     assert np.array_equal(prepared, model.map(cache.features))
     found = np.array([int(label or -1) for label in model.predict(np.asarray(cache.features)).labels])
-    right, _ = right_and_wrong(weights.load(FINAL)[0], None, Data(prepared, cache.labels))
+    right, _ = right_and_wrong(weights.load(FINAL)[0], prepared, cache.labels)
     assert np.count_nonzero(found == cache.labels) == right > 0
 
     assert model.privacy is not None

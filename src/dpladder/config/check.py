@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from dpladder.config.learner_sections import Descending, FineTune, shares_releases
-from dpladder.config.model import BUNDLED_TEXT, Config
+from dpladder.config.model import BUNDLED_TEXT, HUGGING_FACE, Config
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import FORMS, Takes, kind_of
 from dpladder.config.wording import KeyPath, did_you_mean, shown
@@ -23,6 +23,7 @@ IN_WORDS: Mapping[Takes, str] = {
     "texts": "texts need model: minilm or hf:<name>",
 }
 LINE_COLUMNS = ("id", "user", "split")
+INPUT = "input"  # of features.until: from the first layer on
 
 
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> list[Problem]:
@@ -33,6 +34,30 @@ def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -
         if not any(_overlap(tuple(key.split(".")), doubt) for key in keys for doubt in doubtful)
         for problem in check(config)
     ]
+
+
+def problems_of_task(config: Config) -> list[Problem]:
+    """Keys that a language model decides by itself, as they were given; and what only it can have."""
+    features, dataset = config.features, config.dataset
+    if config.task != "language_model":
+        if features.pooling != "none":
+            return []
+        return [
+            (
+                ("features", "pooling"),
+                "given 'none', which is for task: language_model; use mean, cls or last",
+            )
+        ]
+    told = "which task: language_model decides by itself; leave it out"
+    wrong = (
+        (("dataset", "classes"), dataset.classes is not None, f"given {shown(dataset.classes)}, {told}"),
+        (("features", "until"), features.until not in (None, INPUT), f"given {shown(features.until)}, {told}"),
+        (("features", "pooling"), features.pooling not in ("mean", "none"), f"given {shown(features.pooling)}, {told}"),
+        (("features", "model"), not features.model.startswith(HUGGING_FACE), f"given {shown(features.model)}; task: language_model needs a causal model of transformers: hf:<name or folder>"),
+        (("learner", "trains"), getattr(config.learner, "trains", "") == "head", "given 'head'; a language model has none: name what of the network is trained"),
+        (("evaluate", "measures"), config.evaluate.measures != "accuracy", f"given {shown(config.evaluate.measures)}; a language model is measured by its perplexity alone; leave it out"),
+    )  # fmt: skip
+    return [(key, what) for key, holds, what in wrong if holds]
 
 
 def _overlap(one: KeyPath, other: KeyPath) -> bool:
@@ -144,7 +169,9 @@ def _sources(config: Config) -> Iterator[Problem]:
             "required for your own data: list the class names, or say how many there are; they are public",
         )
     classes = list(dataset.classes) if isinstance(dataset.classes, tuple) else dataset.classes
-    if classes == 1 or (isinstance(classes, list) and len(classes) == 1):
+    if (classes == 1 and config.task == "classification") or (
+        isinstance(classes, list) and len(classes) == 1
+    ):
         yield ("dataset", "classes"), f"given {shown(classes)}; a single class leaves nothing to tell apart"
 
 
@@ -429,6 +456,7 @@ _READS = {
         "dataset.public_sample",
         "dataset.classes",
         "dataset.columns",
+        "task",
     ),
     _centre: (
         "features.centre",

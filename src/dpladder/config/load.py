@@ -14,7 +14,14 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
-from dpladder.config.check import Problem, problems_of_experiment, problems_of_project, repeat_names
+from dpladder.config.check import (
+    INPUT,
+    Problem,
+    problems_of_experiment,
+    problems_of_project,
+    problems_of_task,
+    repeat_names,
+)
 from dpladder.config.learner_sections import DEFAULT
 from dpladder.config.model import TAGS, Config
 from dpladder.config.section import NAME_PATTERN
@@ -278,12 +285,22 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     """A config, or none and every problem. Where some keys are wrong, what holds between the others is still checked."""
     config, problems = _parse(values)
     if config is not None:
-        return config, problems_of_experiment(config)
+        told = as_task(config)
+        return told, [*problems_of_task(config), *problems_of_experiment(told)]
     wrong = {tuple(takewhile(lambda part: isinstance(part, str), key)) for key, _ in problems}
     rest, _ = _parse(overlay(STAND_IN, _without(values, wrong)))
     if rest is not None:
-        problems += problems_of_experiment(rest, doubtful=[_meant(key) for key in wrong])
+        problems += problems_of_experiment(as_task(rest), doubtful=[_meant(key) for key in wrong])
     return None, problems
+
+
+def as_task(config: Config) -> Config:
+    """With what its task decides: a language model's records are of one kind, and of a text every token is kept."""
+    if config.task != "language_model":
+        return config
+    features = config.features.model_copy(update={"until": INPUT, "pooling": "none"})
+    dataset = config.dataset.model_copy(update={"classes": 1})
+    return config.model_copy(update={"features": features, "dataset": dataset})
 
 
 def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:

@@ -149,6 +149,7 @@ class Mean(Section):
 
 
 BUNDLED_TEXT = "minilm"
+Pooling = Literal["mean", "cls", "last", "none"]
 LARGEST_IMAGE = 2**27
 HUGGING_FACE = "hf:"
 
@@ -177,8 +178,9 @@ class Features(Section):
         64,
         description="tokens of a text that the network sees: a longer one is cut, a shorter one is filled up",
     )
-    pooling: Literal["mean", "cls", "last"] = Field(
-        "mean", description="of a text's tokens in the last layer: their mean, the first, or the last one"
+    pooling: Pooling = Field(
+        "mean",
+        description="of a text's tokens in the last layer: their mean, the first, or the last one; none, which task: language_model sets: each token is followed by the next",
     )
     mirror: bool = Field(
         False,
@@ -464,6 +466,10 @@ class Config(Section):
     mode: Literal["release", "research"] = Field(
         "release",
         description="release: secret noise, ledger and limits; research: public data only, not a release",
+    )
+    task: Literal["classification", "language_model"] = Field(
+        "classification",
+        description="what is learnt: records' classes; or to write texts like them, which have no classes: a causal language model, trained by dp_finetune from its tokens on",
     )
     respend: bool = Field(
         False, description="true: allow a change that pays again for something already released"

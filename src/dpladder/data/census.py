@@ -37,15 +37,15 @@ MEASURED = {"features": "length of a feature vector", "texts": "characters of a 
 Place = str | int
 
 
-def cannot_be_meant(units: NDArray[np.uint8], labels: NDArray[np.int64], seen: int) -> bool:
+def cannot_be_meant(units: NDArray[np.uint8], labels: NDArray[np.int64], seen: int, classes: int = 2) -> bool:
     """Whether so little counts, of `seen` units, that other data must have been meant. `units` and `labels` are those of
-    the records that were kept; -1 counts as nothing."""
+    the records that were kept; -1 counts as nothing. `classes`: where there is but one, nothing is told apart."""
     known = labels >= 0
     usable = count_units(units[known])
     lost = seen - usable
     if lost >= LEAST and 2 * lost >= seen:
         return True
-    if usable < LEAST:
+    if usable < LEAST or classes == 1:
         return False
     others = count_units(units[known & (labels != np.bincount(labels[known]).argmax())])
     return others < LEAST and 10 * others < usable

@@ -90,6 +90,8 @@ def class_index(found: Classes) -> Callable[[object], int]:
     With a number of classes, labels are 0, 1, …; with a list, they are its names, and whole numbers are positions in
     the list unless the list itself has numbers for names.
     """
+    if found == 1:  # nothing is told apart
+        return lambda label: 0
     if isinstance(found, int):
         return lambda label: _whole(label, found)
     places = {text(name): place for place, name in enumerate(found)}
@@ -101,16 +103,19 @@ def class_index(found: Classes) -> Callable[[object], int]:
     return place
 
 
-def open_source(name: str, columns: Sequence[Chosen] = ()) -> Source:
-    """The records that a config's `source` names; `columns`: of a table, those that are features; of jsonl, those that it has."""
+def open_source(name: str, columns: Sequence[Chosen] = (), labelled: bool = True) -> Source:
+    """The records that a config's `source` names; `columns`: of a table, those that are features; of jsonl, those that it has.
+    `labelled`: whether a table has to name a class for each."""
     kind, rest = kind_of(name), name.partition(":")[2]
     if kind is None:
         raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
     module, _, function = kind.reader.partition(".")
     read: Callable[..., Source] = getattr(import_module(f"dpladder.data.{module}"), function)
     if kind.own:
-        chosen = {"chosen": columns} if kind.columns else {}
-        found = read(Path(rest).expanduser(), **chosen)
+        options: dict[str, Any] = {"chosen": columns} if kind.columns else {}
+        if not kind.folder:
+            options["labelled"] = labelled
+        found = read(Path(rest).expanduser(), **options)
     elif kind.after == "<count>":
         found = read(rest)
     else:

@@ -97,7 +97,7 @@ def extract(
 ) -> None:
     """Write the cache of one shard to `output`, or point it at the whole part's cache where the root has that already."""
     known = read_manifest(manifest, cache_key)
-    source = open_source(known.source, known.columns)
+    source = open_source(known.source, known.columns, known.classes > 1)
     network = encoder(features, source, threads)
     rows = known.rows(part)
     claimed = claims(features, known.commitment, part, views)

@@ -113,7 +113,7 @@ def survey(dataset: Dataset, keys: Keys, public: Part | None = None) -> Survey:
         raise BadInput(
             f"dataset.public_{public} is not set, so there is no public {public} source to prepare."
         )
-    source = open_source(name, dataset.columns)
+    source = open_source(name, dataset.columns, class_count(classes(dataset, name)) > 1)
     _check(source, dataset, public)
     problems: list[tuple[int, str]] = []
     units: set[bytes] = set()

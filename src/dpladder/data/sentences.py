@@ -39,9 +39,14 @@ def sentences(features: Features, threads: int) -> Encoder:
     weights = digest(model.state_dict())
     model = model.to(device).requires_grad_(False)
 
+    least = 2 if features.pooling == "none" else 1
+
     def load(content: Any, number: int) -> Rows:
         assert number == 0, "texts have no views"
-        return cut(tokenizer, decode(content))
+        found = cut(tokenizer, decode(content))
+        if found[1].sum() < least:
+            raise ValueError("too short for one token to follow another")
+        return found
 
     forward = streamed(_start(_run(model, features), device), device, threads)
     blank = np.zeros((2, features.tokens), np.int64)

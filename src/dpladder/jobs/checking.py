@@ -12,10 +12,14 @@ from dpladder.plan.reads import MergeFeatures, PrepareDataset
 
 
 def stop_if_few_usable(
-    task: Task[PrepareDataset | MergeFeatures], units: NDArray[np.uint8], labels: NDArray[np.int64], seen: int
+    task: Task[PrepareDataset | MergeFeatures],
+    units: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    seen: int,
+    classes: int,
 ) -> None:
     """One message, whatever the cause: that it is this one tells a bit, and data/census.py says why it may."""
-    if not task.reads.few_usable and cannot_be_meant(units, labels, seen):
+    if not task.reads.few_usable and cannot_be_meant(units, labels, seen, classes):
         raise Refused(
             "the data does not look like what the config describes: most of it would count as nothing, or nearly all of it "
             "is of one class. Nothing was spent. `dpladder check` with this config shows why on your terminal, and "

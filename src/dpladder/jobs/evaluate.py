@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from dpladder.jobs.private import (
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import measures, score, weights
-from dpladder.learn.interface import Constants, Data, Logits, Weights, plain
+from dpladder.learn.interface import Constants, Data, Logits, Losses, Weights, plain
 from dpladder.learn.registry import method
 from dpladder.plan.reads import EvaluateFinal
 from dpladder.privacy.accounting import gdp
@@ -31,9 +31,10 @@ from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
-from dpladder.report.summary import ClassTested, Tested
+from dpladder.report.summary import ClassTested, Perplexity, Tested
 
 Counts = NDArray[np.float64]
+SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
 SCORES = 0.5  # of mu squared, for the counts that AUC follows from
 
 
@@ -46,11 +47,12 @@ class Test:
     constants: Constants
     names: tuple[str, ...]
     measures: str
+    losses: Losses | None = None  # of a language model, which names no class
 
     def counts(self, data: Data) -> Counts:
         """Right and wrong, in all or class by class. Private until noise is added."""
         if self.measures == "accuracy":
-            return right_and_wrong(self.model, self.own, data)
+            return score.right_and_wrong(self.model, data.features, data.labels, self.losses or self.own)
         predicted = score.predict(self.model, data.features, self.own)
         return measures.by_class(predicted, data.labels, self.constants.classes)
 
@@ -61,6 +63,12 @@ class Test:
         parts = (plain(data.features, slice(start, start + score.CHUNK)) for start in starts)
         found = [measures.margin(self.model, part, self.own) for part in parts]
         return measures.by_score(np.concatenate([np.empty(0), *found]), data.labels, edges)
+
+    def told(self, found: Tested) -> Tested:
+        """With what a language model is known by."""
+        if self.losses is None:
+            return found
+        return replace(found, perplexity=perplexity(found.accuracy, found.accuracy_sd, self.losses.most))
 
     def sigmas(self, mu: float) -> tuple[float, ...]:
         """Of each set of counts, the noise in units of what one unit moves it by."""
@@ -83,7 +91,8 @@ def evaluate(task: Task[EvaluateFinal]) -> None:
         part = part_of(task, "test")
         test, data = _test(task, part), read(task, part)
         scores = test.scores(data) if test.measures == "auc" else None
-        write_json(task.output["metrics"], asdict(metrics(test.names, test.counts(data), 0.0, scores)))
+        found = metrics(test.names, test.counts(data), 0.0, scores)
+        write_json(task.output["metrics"], asdict(test.told(found)))
         write_record(task, free="the test source is declared public, and the model is a release")
         return
     release_once(release_of(task))
@@ -100,7 +109,8 @@ def release_of(task: Task[EvaluateFinal]) -> Release:
         sds = [draw.scale for draw in draws]
         found = meter.publish("counts", test.counts(data))
         scores = meter.publish("scores", test.scores(data)) if test.measures == "auc" else None
-        write_json(folder / "metrics.json", asdict(metrics(test.names, found, sds[0], scores, sds[-1])))
+        told = metrics(test.names, found, sds[0], scores, sds[-1])
+        write_json(folder / "metrics.json", asdict(test.told(told)))
 
     spends = held.concrete("test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part)
     inputs = {
@@ -116,14 +126,16 @@ def _test(task: Task[EvaluateFinal], part: Part) -> Test:
     reads, constants = task.reads, constants_of(task, part)
     names = reads.classes if isinstance(reads.classes, tuple) else tuple(map(str, range(constants.classes)))
     own = method(reads.learner.name).logits(reads.learner, constants)
-    return Test(model, own, constants, names, reads.evaluate.measures)
+    losses = method(reads.learner.name).losses(reads.learner, constants)
+    return Test(model, own, constants, names, reads.evaluate.measures, losses)
 
 
-def right_and_wrong(model: Weights, own: Logits | None, data: Data) -> Counts:
-    """Two counts. Private until noise is added. Records without a valid label are in neither."""
-    known = data.labels >= 0
-    right = score.correct_count(model, data.features, data.labels, own)
-    return np.array([right, np.count_nonzero(known) - right], np.float64)
+def perplexity(share: float, sd: float, most: float) -> Perplexity:
+    """Of the mean of clipped losses, which is `most` less the share of it that records count: its exponential, and where
+    that lies with probability 0.95 over the noise alone."""
+    loss, spread = most * (1.0 - share), most * sd
+    low, high = (math.exp(min(max(loss + side * SURE * spread, 0.0), most)) for side in (-1, 1))
+    return Perplexity(math.exp(loss), low, high, loss, spread, most)
 
 
 def metrics(

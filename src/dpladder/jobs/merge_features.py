@@ -25,5 +25,5 @@ def merge_features(task: Task[MergeFeatures]) -> None:
         units, labels = (
             np.concatenate([getattr(one, name) for one in merged]) for name in ("units", "labels")
         )
-        stop_if_few_usable(task, units, labels, count_units(units))
+        stop_if_few_usable(task, units, labels, count_units(units), int(merged[0].attrs["classes"]))
     write_record(task, free="rows are put together, none is changed; they stay in the private folder")

@@ -62,7 +62,7 @@ def _inference(task: Task[TrainFinal | SearchPrivately], train: Part) -> dict[st
     names, mapped = task.reads.classes, map_of(task)
     network = {name: attrs[name] for name in NETWORK if name in attrs}
     return {
-        "task": "classification",
+        "task": "language_model" if network.get("pooling") == "none" else "classification",
         "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
         "columns": [plain(column) for column in task.reads.columns],
         "network": network | {"layers": json.loads(str(attrs["layers"]))},

@@ -26,7 +26,7 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     found = prepare(dataset_of(task), keys, manifest, places.diagnostics(task, "prepare_dataset"))
     made = read_manifest(manifest, keys.cache)
     write_private(places.census(task), report(census(found)).encode())
-    stop_if_few_usable(task, made.units, made.labels, len(found.units))
+    stop_if_few_usable(task, made.units, made.labels, len(found.units), made.classes)
     lineage = task.reads.lineage
     # Data that is declared public has no budget to begin anew.
     confirmed = load(Ledger(home, lineage)).confirmed or task.reads.mode == "research"

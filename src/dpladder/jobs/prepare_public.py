@@ -23,7 +23,7 @@ def prepare_public(task: Task[PreparePublic]) -> None:
     found = prepare(dataset, keys, manifest, diagnostics, public=part)
     public = read_manifest(manifest, keys.cache)
     if part != "sample":  # whose labels nobody reads
-        stop_if_few_usable(task, public.units, public.labels, len(found.units))
+        stop_if_few_usable(task, public.units, public.labels, len(found.units), public.classes)
     private = read_manifest(places.manifest(task, "train"), keys.cache)
     if same_data(rows(public.contents), rows(private.contents)):
         raise Refused(

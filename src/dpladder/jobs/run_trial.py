@@ -191,10 +191,9 @@ def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> I
 
 def _write(one: Prepared, found: Weights, counted: Data, work: Work) -> None:
     learner, constants = one.training.learner, one.constants
-    own, names = (
-        method(learner.name).logits(learner, constants),
-        method(learner.name).tensors(learner, constants),
-    )
+    known = method(learner.name)
+    own = known.losses(learner, constants) or known.logits(learner, constants)
+    names = known.tensors(learner, constants)
     if one.public:
         released, size = (
             float(score.correct_count(found, counted.features, counted.labels, own)),

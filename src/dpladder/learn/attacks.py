@@ -11,13 +11,14 @@ import numpy as np
 
 from dpladder.config.learner_sections import Descending, Descent, FineTune
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper, paces, publish
+from dpladder.learn import score
+from dpladder.learn.interface import Constants, Data, Hyper, Losses, paces, publish
 from dpladder.learn.registry import method
 from dpladder.learn.second_order import declare_covariance
 from dpladder.network.facts import Network
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
-from dpladder.privacy.accounting.events import Composed, Gaussian, Relation
+from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Relation
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.audit.built_in import neighbours
@@ -161,6 +162,39 @@ def right_and_wrong(mu: float = 2.0) -> Mechanism:
         neighbours=pairs,
         relation="replace_one",
         tight=True,
+    )
+
+
+LOSSES = (-1e9, 0.0, 0.5, 1.0, 7.0, 1e300, math.inf, -math.inf, math.nan)
+
+
+def clipped_losses(relation: Relation, mu: float = 2.0) -> Mechanism:
+    """A language model's score, and its two sums of an evaluation, on units of two records. Each record's loss, which may be
+    anything, is clipped by itself; replaced, a unit may go from one of the sums to the other."""
+    constants = Constants(N0, 1, 1, relation, cap=2)
+    judge, weights = Losses(lambda _, features: features[:, 0], 1.0), (np.zeros((1, 1), np.float32),)
+    declared = score.declare(mu, constants)
+    sigma = gdp.sigma(mu, 1)
+    sums = gaussian("counts", sigma, constants.moves_apart(1.0), (2,))
+    draws = (*declared.draws, sums)
+
+    def run(units: Sequence[tuple[float, ...]], meter: Meter) -> Floats:
+        losses = np.array([loss for unit in units for loss in unit], np.float64)[:, None]
+        labels = np.zeros(len(losses), np.int64)
+        told = score.noised_count(weights, losses, labels, meter, judge)
+        found = meter.publish("counts", score.right_and_wrong(weights, losses, labels, judge))
+        return np.append(found / sums.scale, told / declared.draws[0].scale)
+
+    # So many known records that neither sum comes near zero.
+    units = [(loss, other) for loss in LOSSES for other in (0.0, 1.0)]
+    return Mechanism(
+        name=f"clipped losses {relation}",
+        event=Composed((*declared.events, Counted(Gaussian(sigma)))),
+        draws=draws,
+        scale=1.0,
+        run=run,
+        neighbours=neighbours(((0.5, 0.5),), units, relation),
+        relation=relation,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpladder.errors import BadInput
-from dpladder.learn.attacks import right_and_wrong, shared_covariance
+from dpladder.learn.attacks import clipped_losses, right_and_wrong, shared_covariance
 from dpladder.learn.registry import method
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.audit.built_in import built_in
@@ -11,7 +11,8 @@ from dpladder.privacy.audit.built_in import built_in
 
 def shared() -> tuple[Mechanism, ...]:
     """What no learner alone has."""
-    return (*built_in(), right_and_wrong(), shared_covariance())
+    losses = (clipped_losses("add_remove"), clipped_losses("replace_one"))
+    return (*built_in(), right_and_wrong(), *losses, shared_covariance())
 
 
 def mechanisms(name: str) -> tuple[Mechanism, ...]:

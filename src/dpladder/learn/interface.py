@@ -128,6 +128,15 @@ Logits = Callable[[Weights, Any], NDArray[np.float64]]
 """From released weights and features to logits, one row per record."""
 
 
+@dataclass(frozen=True)
+class Losses:
+    """Of a model that names no class. `of`: from released weights and features to how wrong it is about each record, whatever
+    that comes to; `most`: a public figure, above which a loss counts as that (learn/score.py)."""
+
+    of: Logits
+    most: float
+
+
 Train = Callable[[Data, Hyper, Any, Constants, Meter, Resources], Weights]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Logits, TrainMany, Weights
+from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Logits, Losses, TrainMany, Weights
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.release.meter import Meter
 
@@ -70,6 +70,12 @@ class Method:
         """Where weights are no layers of a perceptron, what they make of features (learn/score.py)."""
         own = getattr(self.room("train"), "logits", None)
         return None if own is None else partial(own, learner, constants)
+
+    def losses(self, learner: Any, constants: Constants) -> Losses | None:
+        """Where weights name no class, how wrong they are about each record."""
+        own = getattr(self.room("train"), "losses", None)
+        found: Losses | None = None if own is None else own(learner, constants)
+        return found
 
     def tensors(self, learner: Any, constants: Constants) -> tuple[str, ...]:
         """Names of the weights in a file, where they have some of their own."""

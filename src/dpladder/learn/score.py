@@ -1,4 +1,8 @@
-"""Prediction, and the noised count of correct predictions: the only way a private part says how good a head is."""
+"""Prediction, and the noised count of correct predictions: the only way a private part says how good a head is.
+
+A language model predicts no class. What each record counts is how much less than the public bound its loss is, as a share of
+the bound: from 0, where the loss is the bound or more, to 1. A unit moves a sum of such shares as far as it moves a count.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.learn.interface import Constants, Declaration, Logits, Weights, plain
+from dpladder.learn.interface import Constants, Declaration, Logits, Losses, Weights, plain
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 
 CHUNK = 4096
+FULL = (
+    1.0 - 2.0**-10
+)  # what a record without any loss counts: the rest pays for float32 inside the network, as in descent.py
 
 
 def predict(weights: Weights, features: NDArray[Any], own: Logits | None = None) -> NDArray[np.int64]:
@@ -40,10 +47,31 @@ def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def correct_count(
-    weights: Weights, features: NDArray[Any], labels: NDArray[np.int64], own: Logits | None = None
-) -> int:
-    """How many predictions are right. Private: add noise before anybody sees it."""
-    return int(np.count_nonzero(predict(weights, features, own) == labels))
+    weights: Weights, features: NDArray[Any], labels: NDArray[np.int64], own: Logits | Losses | None = None
+) -> float:
+    """How many predictions are right, or what records count by their losses. Private: add noise before anybody sees it."""
+    if isinstance(own, Losses):
+        starts = range(0, len(features), CHUNK)
+        parts = (plain(features, slice(start, start + CHUNK)) for start in starts)
+        found = np.concatenate([np.empty(0), *(own.of(weights, part) for part in parts)])
+        return float(shares(found, own.most)[labels >= 0].sum())
+    return float(np.count_nonzero(predict(weights, features, own) == labels))
+
+
+def right_and_wrong(
+    weights: Weights, features: NDArray[Any], labels: NDArray[np.int64], own: Logits | Losses | None = None
+) -> NDArray[np.float64]:
+    """Two counts. Private until noise is added. Records without a valid label are in neither. A language model's record is
+    partly in the one and partly in the other, and so moves them by no more than if it were wholly in one."""
+    each = FULL if isinstance(own, Losses) else 1.0
+    right = correct_count(weights, features, labels, own)
+    return np.array([right, each * np.count_nonzero(labels >= 0) - right], np.float64)
+
+
+def shares(losses: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+    """What each record counts, from 0 to FULL, whatever its loss is; nothing where it has none."""
+    cut = np.clip(np.nan_to_num(losses, nan=most, posinf=most, neginf=0.0), 0.0, most)
+    return FULL * (1.0 - cut / most)
 
 
 def noise_scale(mu: float, constants: Constants) -> float:
@@ -62,7 +90,7 @@ def noised_count(
     features: NDArray[Any],
     labels: NDArray[np.int64],
     meter: Meter,
-    own: Logits | None = None,
+    own: Logits | Losses | None = None,
 ) -> float:
     """The released score: expected right predictions are its own best estimate; divide by n0 for an accuracy."""
     return float(meter.publish("score", correct_count(weights, features, labels, own)))

@@ -173,7 +173,7 @@ def _plainly(network: nn.Module, activations: Tensor) -> Tensor:
 @dataclass(frozen=True, eq=False)
 class Upper:
     """What lies above a cut, in evaluation mode: `enter` gives flattened activations their shape, `network` makes pooled
-    features of them when `read` calls it, `width` of each. Its weights have the public network's names; `last_block` names
+    features of them when `read` calls it, `width` of each; or a language model, and `read` tells its losses. Its weights have the public network's names; `last_block` names
     those of the last block and of what follows it. `draw` makes public random records, by a generator and how many."""
 
     enter: nn.Module
@@ -229,21 +229,23 @@ def _of_images(network: Network) -> Upper:
 def _of_texts(network: Network) -> Upper:
     assert network.pooling is not None, "a network for texts pools its tokens"
     tokens = network.shape[0]
-    model, _ = language_model_of(Features(model=network.model, weights=network.weights, tokens=tokens))
+    model, _ = language_model_of(
+        Features(model=network.model, weights=network.weights, tokens=tokens, pooling=network.pooling)
+    )
     _check_weights(model, network)
     if getattr(model, "pooler", None) is not None:  # what follows from it is no part of any pooling here
         model.pooler = None
     model = model.requires_grad_(False)
     rest, reading = stack.above(model, network.until, tokens)
     lower, vocabulary = stack.below(model, network.until), stack.vocabulary(model)
-    read = stack.pooled(reading, network.pooling)
+    read = stack.losses(reading) if network.speaks else stack.pooled(reading, network.pooling)
 
     def draw(random: torch.Generator, count: int) -> Tensor:
         with torch.no_grad():
             return lower(*stack.probes(vocabulary, tokens, count, random)).flatten(1).float()
 
     with torch.no_grad():
-        width = read(rest, draw(torch.Generator(), 1)).shape[1]
+        width = 0 if network.speaks else read(rest, draw(torch.Generator(), 1)).shape[1]
     return Upper(nn.Identity(), rest, width, stack.last_block(model), draw, read)
 
 

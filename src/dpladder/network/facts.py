@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from dpladder.config.model import Pooling
 
 INPUT = "input"  # a cut before the whole network: what is kept are decoded pixels, or a text's tokens
-
-Pooling = Literal["mean", "cls", "last"]
 
 
 @dataclass(frozen=True)
 class Network:
     """A public network, cut. `shape`: of one record's activations at the cut, which a cache holds flattened. `pooling`: of a
-    network for texts, what becomes of its last layer's tokens."""
+    network for texts, what becomes of its last layer's tokens; none: each is followed by the next, by a causal model."""
 
     model: str
     weights: str  # bundled, pretrained, or a checkpoint's path
@@ -22,3 +21,8 @@ class Network:
     until: str
     shape: tuple[int, ...]
     pooling: Pooling | None = None
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is a language model itself, and has no head that names classes."""
+        return self.pooling == "none"

@@ -29,16 +29,17 @@ def need(package: str, what: str) -> None:
 
 
 def language_model_of(features: Features) -> tuple[Any, Any]:
-    """The network without its head, and the tokenizer that cuts texts for it, as `tokenizers` has it."""
+    """The network without its head, or with the one that says what follows where nothing is pooled, and the tokenizer that cuts texts for it, as `tokenizers` has it."""
     check_packages(features.model)
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     place = _place(features.model)
     try:
         tokenizer = AutoTokenizer.from_pretrained(place)
-        model = AutoModel.from_pretrained(place, attn_implementation="eager", dtype="float32")
+        kind = AutoModelForCausalLM if features.pooling == "none" else AutoModel
+        model = kind.from_pretrained(place, attn_implementation="eager", dtype="float32")
     except Exception as error:
         raise BadInput(
             f"features.model is {features.model}, and its weights or its tokenizer could not be loaded. Connect once so that "

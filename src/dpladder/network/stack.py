@@ -18,10 +18,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
+from dpladder.config.model import Pooling
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
-from dpladder.network.facts import INPUT, Pooling
+from dpladder.network.facts import INPUT
 
 PROBES = 8  # public random texts, by which a cut is tried
 CLOSE = 1e-3  # of the largest output: float32's rounding, many layers deep
@@ -143,6 +145,20 @@ def pooled(reading: Reading, pooling: Pooling) -> Callable[[nn.Module, Tensor], 
     def read(network: nn.Module, rows: Tensor) -> Tensor:
         said, mask = reading(network, rows)
         return POOLS[pooling](said.last_hidden_state, seen(mask))
+
+    return read
+
+
+def losses(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
+    """From a causal network and rows of tokens to one number for each record: the mean over its tokens, but the first, of
+    minus the log of the probability that the network gives it, after those before it. In nats."""
+
+    def read(network: nn.Module, rows: Tensor) -> Tensor:
+        said, mask = reading(network, rows)
+        tokens = rows.long().sub(1).clamp(0, vocabulary(network) - 1)
+        each = cross_entropy(said.logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
+        counted = mask[:, 1:].to(each.dtype)
+        return (each * counted).sum(1) / counted.sum(1).clamp(min=1.0)
 
     return read
 

@@ -43,7 +43,7 @@ def _scores(config: Config) -> Iterator[str]:
     """A score is a count with noise, and never more than all or less than luck. What it can show at all is how far a training of
     its mu can get above luck."""
     classes, select = classes_of(config), config.sweep.select
-    if select.by == "public" or classes is None:
+    if select.by == "public" or classes in (None, 1):  # of a language model luck says nothing
         return
     size = stages.nominal_size(config, select.part)
     for number, rung in enumerate(config.sweep.ladder):

@@ -110,7 +110,7 @@ class NetworkReads(Reads):
     image_size: Annotated[int | None, key("features.image_size")]
     largest_image: Annotated[int, key("features.largest_image")]
     tokens: Annotated[int, key("features.tokens")]
-    pooling: Annotated[Literal["mean", "cls", "last"], key("features.pooling")]
+    pooling: Annotated[sections.Pooling, key("features.pooling")]
     layers: Annotated[tuple[str, ...], key("features.layers")]
     until: Annotated[str | None, key("features.until")]
     normalize: Annotated[bool, key("features.normalize")]

@@ -19,6 +19,7 @@ from dpladder.report.style import (
     VERMILLION,
     Document,
     canvas,
+    counted,
     dots,
     log_axis,
     log_limits,
@@ -54,7 +55,10 @@ def plot_ladder(summary: Document, path: Path) -> None:
         _draw_targets(axes, targets)
         _name_totals(axes, targets)
         score_bar(
-            figure, [axes], points, f"score: correct predictions{', noised' if noised(summary) else ''}"
+            figure,
+            [axes],
+            points,
+            f"score: {counted(summary, 'correct predictions')}{', noised' if noised(summary) else ''}",
         )
         figure.legend(handles=_keys(), loc="outside lower center", ncols=5, fontsize=8.5)
 

@@ -11,6 +11,7 @@ from dpladder.report.style import (
     GREY,
     VERMILLION,
     Document,
+    counted,
     dots,
     log_axis,
     log_limits,
@@ -34,7 +35,8 @@ def plot_scores(summary: Document, path: Path) -> None:
             _draw_rung(axes, rung, number)
         figure.supxlabel(r_label(summary), fontsize="medium")
         figure.supylabel(
-            f"score: correct predictions{', noised (± 1 sd)' if noised(summary) else ''}", fontsize="medium"
+            f"score: {counted(summary, 'correct predictions')}{', noised (± 1 sd)' if noised(summary) else ''}",
+            fontsize="medium",
         )
         figure.suptitle(
             f"{summary['experiment']}, each rung's best in orange", fontsize="medium", x=0.02, ha="left"

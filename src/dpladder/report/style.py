@@ -67,6 +67,12 @@ def panels(path: Path, count: int, most_columns: int) -> Iterator[tuple[Figure, 
         yield figure, grid[:count]
 
 
+def counted(summary: Document, otherwise: str) -> str:
+    """What a share of the records' counts is, in words: of a language model, whose records count by their losses."""
+    tests = [target["test"] or {} for target in summary["targets"]]
+    return "1 − loss / log of all words" if any(test.get("perplexity") for test in tests) else otherwise
+
+
 def plain(value: float, _: object = None) -> str:
     """Three digits, as people write them: 1,000 and 1e-5."""
     if 1000 <= abs(value) < 1e6:

@@ -57,11 +57,26 @@ class ClassTested:
 
 
 @dataclass(frozen=True)
+class Perplexity:
+    """Of a language model: the exponential of `loss`, the mean over records of their losses in nats a token, each cut at
+    `most`, the log of how many words there are. `low` to `high` hold it with probability 0.95 over the noise, of which
+    `loss_sd` is the deviation in the loss. Which records happened to be in the test part is not in that."""
+
+    value: float
+    low: float
+    high: float
+    loss: float
+    loss_sd: float
+    most: float
+
+
+@dataclass(frozen=True)
 class Tested:
     """The final model on the test part: noised counts, or exact ones of a source declared public. `classes`, `balanced` and
     `auc`, where they were bought (evaluate.measures): by class, the mean accuracy over classes, and how well scores rank; the
     latter two by their value and sd, null where there is too little to tell. `scores`: what AUC follows from, noised counts of
-    scores in bins, of each class."""
+    scores in bins, of each class. `perplexity`: of a language model, whose `accuracy` is one less its loss as a share of
+    the most, and which names no class."""
 
     accuracy: float
     accuracy_sd: float
@@ -73,6 +88,7 @@ class Tested:
     balanced: dict[str, float] | None = None
     auc: dict[str, float] | None = None
     scores: list[list[float]] | None = None
+    perplexity: Perplexity | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

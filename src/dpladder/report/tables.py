@@ -32,6 +32,9 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "score_sd": ("± 1 sd", lambda sd: f"{sd:.1f}"),
     "test_accuracy": ("test accuracy", percent),
     "accuracy_sd": ("± 1 sd of its noise", percent),
+    "perplexity": ("perplexity", plain),
+    "perplexity_low": ("from", plain),
+    "perplexity_high": ("to, at 95 % over its noise", plain),
     "balanced": ("balanced accuracy", percent),
     "balanced_sd": ("± 1 sd of it", percent),
     "auc": ("AUC", "{:.3f}".format),
@@ -59,8 +62,7 @@ def summary_table(summary: Document) -> pd.DataFrame:
                 "alpha": target.get("alpha"),
                 "steps": target["steps"],
                 "sigma": target["sigma"],
-                "test_accuracy": test.get("accuracy"),
-                "accuracy_sd": test.get("accuracy_sd"),
+                **_told(test),
                 **_measured("balanced", test),
                 **_measured("auc", test),
                 "search_share": target["search_share"],
@@ -70,6 +72,14 @@ def summary_table(summary: Document) -> pd.DataFrame:
             for test in [target["test"] or {}]
         ]
     )
+
+
+def _told(test: Document) -> dict[str, float | None]:
+    """A language model is known by its perplexity, and all others by their accuracy."""
+    found = test.get("perplexity")
+    if found is None:
+        return {"test_accuracy": test.get("accuracy"), "accuracy_sd": test.get("accuracy_sd")}
+    return {"perplexity": found["value"], "perplexity_low": found["low"], "perplexity_high": found["high"]}
 
 
 def _measured(name: str, test: Document) -> dict[str, float | None]:

@@ -17,6 +17,7 @@ from dpladder.report.style import (
     MARKERS,
     Document,
     canvas,
+    counted,
     dots,
     log_axis,
     log_limits,
@@ -91,7 +92,7 @@ def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, ma
 def _finish(axes: Axes, points: Sequence[Point], summary: Document) -> None:
     noised = any(sd > 0 for _, _, sd in points)
     axes.set_xlabel(f"total ε, search included (δ = {plain(summary['delta'])})")
-    axes.set_ylabel("test accuracy" + (" (± 1 sd of its noise)" if noised else ""))
+    axes.set_ylabel(counted(summary, "test accuracy") + (" (± 1 sd of its noise)" if noised else ""))
     percent_axis(axes.yaxis)
     if not points:
         axes.text(0.5, 0.5, "no final model was tested", ha="center", transform=axes.transAxes)

@@ -110,6 +110,10 @@ def _measured(model: Model) -> Iterator[str]:
         if found["noised"]
         else "on data declared public"
     )
+    if found.get("perplexity") is not None:
+        one = found["perplexity"]
+        yield f"Perplexity on held-out data: {one['value']:.2f}, between {one['low']:.2f} and {one['high']:.2f} by its noise."
+        return
     yield f"Accuracy on held-out data: {found['accuracy']:.1%} ({how})."
     for name, words in (("balanced", "Balanced accuracy"), ("auc", "AUC")):
         if found.get(name) is not None:

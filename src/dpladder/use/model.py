@@ -38,6 +38,7 @@ from dpladder.learn import weights as files
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.registry import method
 from dpladder.network.facts import INPUT
+from dpladder.network.public import digest
 from dpladder.privacy.statement.documents import Statement
 from dpladder.privacy.statement.page import first_line
 from dpladder.progress import progress
@@ -79,8 +80,27 @@ class Model:
         found: Mapping[str, Any] = self.facts["inference"]["network"]
         return found
 
+    @property
+    def speaks(self) -> bool:
+        """Whether it is a language model, which writes texts and names no classes."""
+        return self.features.pooling == "none"
+
+    def public_language_model(self) -> tuple[Any, Any]:
+        """The public network that it was trained from, as it was, and its tokenizer."""
+        from dpladder.network.language import language_model_of
+
+        network, tokenizer = language_model_of(self.features)
+        if digest(network.state_dict()) != self.network["weights_sha256"]:
+            raise BadInput(
+                f"the weights of {self.features.model} at hand are not those that this model was trained from. Give the "
+                "model's own version."
+            )
+        return network, tokenizer
+
     def predict(self, inputs: Inputs) -> Predictions:
         """The probability of each class, for each record."""
+        if self.speaks:
+            raise BadInput(f"{self.path} is a language model, which names no classes. Use dpladder generate.")
         rows, problems = self._rows(self._source(inputs))
         logits = self.logits(rows)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))

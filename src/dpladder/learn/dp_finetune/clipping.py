@@ -20,7 +20,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
-from torch.nn.functional import cross_entropy
 
 from dpladder.errors import Refused
 from dpladder.learn.bounds import Scale, clip
@@ -180,7 +179,8 @@ def gradients(plan: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, P
     views = x.shape[1]
     x, labels = x.flatten(0, 1), labels.repeat_interleave(views)
     with _watched(plan.layers) as seen:
-        loss = cross_entropy(plan.tuned.module(x), labels, reduction="sum") / views
+        model = plan.tuned.module
+        loss = model.losses(model(x), labels).sum() / views
     outputs = torch.autograd.grad(loss, [put_out for _, put_out in seen])
     found: list[tuple[Layer, Part]] = [
         (layer, _of_layer(layer, taken, gradient, views))
@@ -234,8 +234,12 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
 
 
 def _of_whole(rest: Layer, x: Tensor, labels: Tensor, views: int) -> Made:
+    told: Any = rest.module.losses
+
     def loss(weights: dict[str, Tensor], one: Tensor, label: Tensor) -> Tensor:
-        return cross_entropy(functional_call(rest.module, weights, (one[None],)), label[None]) / views
+        put_out = functional_call(rest.module, weights, (one[None],))
+        found: Tensor = told(put_out, label[None]).sum() / views
+        return found
 
     with warnings.catch_warnings():
         warnings.filterwarnings(

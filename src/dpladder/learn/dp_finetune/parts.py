@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from dpladder.config.learner_sections import FineTune, Lora
@@ -37,6 +37,10 @@ class AboveCut(nn.Module):
     def forward(self, activations: Tensor) -> Tensor:
         found = self.read(self.network, self.enter(activations))
         return self.head(pad(found, (0, 1), value=1.0) if self.bias else found)
+
+    def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
+        """Of each record, by its logits."""
+        return cross_entropy(put_out, labels, reduction="none")
 
 
 class Adapted(nn.Module):
@@ -75,12 +79,27 @@ def _thin(base: nn.Linear | nn.Conv2d, rank: int) -> nn.Linear | nn.Conv2d:
     return thin
 
 
+class Speaking(nn.Module):
+    """From tokens to a causal network's loss on each record. Nothing is added to the network."""
+
+    def __init__(self, upper: Upper) -> None:
+        super().__init__()
+        self.network, self.read, self.draw = upper.network, upper.read, upper.draw
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        found: Tensor = self.read(self.network, tokens)
+        return found
+
+    def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
+        return put_out
+
+
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A classifier in evaluation mode, and its trained tensors by name. A training moves one vector, how far each of them
+    """A classifier, or a language model, in evaluation mode, and its trained tensors by name. A training moves one vector, how far each of them
     is from `base`: the public network, and zero for what the network has not."""
 
-    module: AboveCut
+    module: AboveCut | Speaking
     trained: Mapping[str, nn.Parameter]
     base: Tensor
 
@@ -111,7 +130,8 @@ def _tuned(
 ) -> Tuned:
     """Built once in a process, and never changed."""
     upper = features_alone(dimension) if network is None else upper_of(network)
-    module = copy.deepcopy(AboveCut(upper, classes, bias))
+    speaks = network is not None and network.speaks
+    module = copy.deepcopy(Speaking(upper) if speaks else AboveCut(upper, classes, bias))
     for part in module.modules():
         if hasattr(part, "inplace"):  # what a layer puts out is looked at after others have used it
             vars(part)["inplace"] = False
@@ -120,7 +140,7 @@ def _tuned(
     module.eval().requires_grad_(False)
     weights = dict(module.named_parameters())
     names = [f"network.{name}" for name in _chosen(trains, module.network, upper.last_block)]
-    trained = {name: weights[name] for name in (*names, HEAD)}
+    trained = {name: weights[name] for name in (*names, *(() if speaks else (HEAD,)))}
     return Tuned(module, trained, parameters_to_vector(trained.values()).clone())
 
 

@@ -18,13 +18,15 @@ from dpladder.learn.descent import Begin, descend, momentum
 from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of, refuse_mixing
 from dpladder.learn.dp_finetune.cost import shapes
-from dpladder.learn.dp_finetune.parts import start, tuned_of
-from dpladder.learn.interface import Constants, Data, Hyper, Weights
+from dpladder.learn.dp_finetune.parts import Speaking, start, tuned_of
+from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights
 from dpladder.learn.records import load, prepare
 from dpladder.network.facts import Network
+from dpladder.network.stack import vocabulary
 from dpladder.privacy.release.meter import Meter
 
 ROWS = 32  # of logits computed at a time
+FEW = 4  # of losses: a language model has a logit for each of its words, at each token
 
 
 def train(
@@ -75,13 +77,28 @@ def _apart(flat: NDArray[np.float32], learner: FineTune, constants: Constants) -
 def logits(learner: FineTune, constants: Constants, weights: Weights, features: Any) -> NDArray[np.float64]:
     """In float64 and in batches of one size, so that rounding, which may depend on the other rows, can tip no prediction
     that is not a tie to 15 digits."""
+    return _put_out(learner, constants, weights, features, ROWS)
+
+
+def losses(learner: FineTune, constants: Constants) -> Losses | None:
+    """Of a language model, how wrong it is about each record. Knowing nothing costs the log of how many words there are."""
+    if constants.network is None or not constants.network.speaks:
+        return None
+    words = vocabulary(tuned_of(learner, constants).module.network)
+    return Losses(partial(_put_out, learner, constants, size=FEW), math.log(words))
+
+
+def _put_out(
+    learner: FineTune, constants: Constants, weights: Weights, features: Any, size: int
+) -> NDArray[np.float64]:
+    """What the model says of each record, in float64 and in batches of one size."""
     tuned = tuned_of(learner, constants).copied(torch.device("cpu"), torch.float64)
     tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])).double())
-    x = torch.from_numpy(np.asarray(features, np.float64))
-    found = torch.empty(len(x), constants.classes, dtype=torch.float64)
+    x, found = torch.from_numpy(np.asarray(features, np.float64)), []
     with torch.inference_mode():
-        for first in range(0, len(x), ROWS):
-            rows = x[first : first + ROWS]
-            found[first : first + ROWS] = tuned.module(pad(rows, (0, 0, 0, ROWS - len(rows))))[: len(rows)]
-    told: NDArray[np.float64] = found.numpy()
+        for first in range(0, len(x), size):
+            rows = x[first : first + size]
+            found.append(tuned.module(pad(rows, (0, 0, 0, size - len(rows))))[: len(rows)])
+    width = () if isinstance(tuned.module, Speaking) else (constants.classes,)
+    told: NDArray[np.float64] = torch.cat([torch.empty(0, *width, dtype=torch.float64), *found]).numpy()
     return told

@@ -1,0 +1,82 @@
+"""Texts that a released language model writes: three lines in a notebook, or `dpladder generate`.
+
+    import dpladder
+    model = dpladder.load("results/main/final/4/weights.safetensors")
+    samples(model, "To be,", Writing(tokens=40))
+
+What follows from released weights and a prompt alone is post-processing: it costs nothing, however often it is done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dpladder.errors import BadInput
+from dpladder.use.model import Model
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+FREE = (
+    "These are samples of a released model: post-processing, free however many are drawn, and covered by the model's own "
+    "guarantee. They are no records, and may say what is not true."
+)
+
+
+@dataclass(frozen=True)
+class Writing:
+    """`tokens`: written after the prompt, at most. `temperature`: 0 takes the likeliest token each time. `seed`: public."""
+
+    tokens: int = 40
+    samples: int = 1
+    temperature: float = 1.0
+    seed: int = 0
+
+
+def samples(model: Model, prompt: str, asked: Writing) -> list[str]:
+    """Continuations of a prompt, each with the prompt itself."""
+    import torch
+
+    from dpladder.learn.dp_finetune.parts import merged
+
+    if model.tuned is None or not model.speaks:
+        raise BadInput(
+            f"{model.path} is no language model: it names classes. Use dpladder predict, or train one with task: "
+            "language_model."
+        )
+    network, tokenizer = model.public_language_model()
+    state = merged(*model.tuned, model.weights)
+    missing = network.load_state_dict(state, strict=False).unexpected_keys
+    assert not missing, "a model's tensors have the public network's names"
+    network.tie_weights()
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    known = tokenizer.encode(prompt).ids
+    if not known:
+        raise BadInput("the prompt holds no token of this model. Give it a word to begin with.")
+    tokens = torch.tensor([known] * asked.samples)
+    random = torch.Generator().manual_seed(asked.seed)
+    ends = network.generation_config.eos_token_id
+    ended = torch.zeros(asked.samples, dtype=torch.bool)
+    stops = torch.tensor(ends if isinstance(ends, list) else [] if ends is None else [ends])
+    with torch.inference_mode():
+        for _ in range(asked.tokens):
+            logits = network(input_ids=tokens).logits[:, -1].double()
+            new = _next(logits, asked.temperature, random)
+            if len(stops):
+                new = torch.where(ended, stops[0], new)
+                ended |= torch.isin(new, stops)
+            tokens = torch.cat([tokens, new[:, None]], dim=1)
+            if ended.all():
+                break
+    return [tokenizer.decode(row) for row in tokens.tolist()]
+
+
+def _next(logits: Tensor, temperature: float, random: torch.Generator) -> Tensor:
+    import torch
+
+    if temperature == 0.0:
+        return logits.argmax(dim=1)
+    return torch.multinomial(torch.softmax(logits / temperature, dim=1), 1, generator=random)[:, 0]
