@@ -405,7 +405,7 @@ MUTANTS = (
         "learn/score.py",
         "return FULL * (1.0 - cut / most)",
         "return FULL * (2.0 - cut / most)",
-        ("learn/test_score.py::test_a_loss_counts_as_a_share_of_the_bound_whatever_it_is",),
+        ("learn/test_attacks.py::test_clipped_losses_pass_a_short_audit",),
     ),
     Mutant(
         "a score is released as it is",
