@@ -17,6 +17,7 @@ from dpladder.cli import main
 from dpladder.config.load import overlay
 from dpladder.errors import BadInput
 from dpladder.use.export import export
+from dpladder.use.generate import Writing, samples
 
 pytestmark = pytest.mark.long
 
@@ -116,5 +117,7 @@ def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(writ
         assert together.problems[2] is not None
         alone = np.concatenate([model.predict([text]).probabilities for text in texts])
         assert np.allclose(together.probabilities, alone, rtol=1e-12, atol=1e-14, equal_nan=True)
+    with pytest.raises(BadInput, match="is no language model: it names classes"):
+        samples(model, "the cat", Writing())
     with pytest.raises(BadInput, match="cannot be exported"):
         export(model, Path("plain"), "torch")
