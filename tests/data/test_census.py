@@ -40,6 +40,13 @@ def stops(*labels: tuple[int, int], more: int = 0) -> bool:
     return cannot_be_meant(units(len(column)), column, len(column) + more)
 
 
+def test_records_of_one_kind_can_be_meant_where_nothing_is_told_apart() -> None:
+    labels = np.zeros(200, np.int64)
+    assert cannot_be_meant(units(200), labels, 200)
+    assert not cannot_be_meant(units(200), labels, 200, classes=1)
+    assert cannot_be_meant(units(200), labels, 900, classes=1)
+
+
 @pytest.mark.parametrize(
     "labels",
     [

@@ -55,6 +55,28 @@ def test_every_table_of_texts_gives_the_same_bytes_and_columns(tmp_path: Path, k
     assert list(source.users or ()) == ["aa", "bb", "aa", "bb"]
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_where_nothing_is_told_apart_no_label_is_needed_and_none_is_read(tmp_path: Path, kind: str) -> None:
+    write(kind, tmp_path / "labelled")
+    rows = [{"text": text} for text in TEXTS]
+    if kind == "csv":
+        (tmp_path / "bare").write_text(
+            "text\n" + "\n".join(json.dumps(text) for text in ("one", "two")), "utf-8"
+        )
+    elif kind == "jsonl":
+        (tmp_path / "bare").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "bare")
+    for name in ("labelled", "bare"):
+        found = survey(dataset(f"{kind}:{tmp_path / name}").model_copy(update={"classes": 1}), KEYS)
+        told = Counter(row.label for row in found.kept)
+        assert told == ({0: 2} if (kind, name) == ("csv", "bare") else {0: 3, -1: 1})
+    if kind == "jsonl":  # which has no header that could lack one
+        return
+    with pytest.raises(BadInput, match="has no label"):
+        survey(dataset(f"{kind}:{tmp_path / 'bare'}"), KEYS)
+
+
 def test_a_folder_of_texts_reads_text_files_and_a_folder_of_images_none(tmp_path: Path) -> None:
     for name in ("a/1.txt", "a/deep/2.TXT", "b/3.txt", "b/picture.png"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
