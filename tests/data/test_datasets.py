@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import inspect
 import os
 import subprocess
@@ -19,7 +20,7 @@ import pytest
 from PIL import Image
 
 from dpladder.config.model import LARGEST_IMAGE, Dataset
-from dpladder.data.datasets import TORCHVISION, class_index, classes, known_classes, open_source
+from dpladder.data.datasets import PACKAGED, TORCHVISION, class_index, classes, known_classes, open_source
 from dpladder.data.images import decode
 from dpladder.errors import BadInput
 
@@ -176,6 +177,22 @@ def test_torchvision_data_that_is_already_there_is_read_with_its_splits(
     assert list(source.labels) == [0, 1, 2, 3, 4, 0, 1, 2]
     assert [int(source.read(index).max()) for index in (0, 4, 5, 7)] == [5, 5, 3, 3]
     assert len(open_source("torchvision:FashionMNIST/test").labels) == 3
+
+
+def test_debians_package_stands_in_for_a_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    package = tmp_path / "package"
+    package.mkdir()
+    monkeypatch.setitem(PACKAGED, "FashionMNIST", package)
+    for split, count in (("train", 4), ("t10k", 2)):
+        header = bytes([0, 0, 8, 3]) + b"".join(n.to_bytes(4, "big") for n in (count, 28, 28))
+        images = gzip.compress(header + bytes(count * 28 * 28))
+        labels = gzip.compress(bytes([0, 0, 8, 1]) + count.to_bytes(4, "big") + bytes(range(count)))
+        (package / f"{split}-images-idx3-ubyte.gz").write_bytes(images)
+        (package / f"{split}-labels-idx1-ubyte.gz").write_bytes(labels)
+    source = open_source("torchvision:FashionMNIST")
+    assert list(source.labels) == [0, 1, 2, 3, 0, 1]
+    assert source.read(0).shape == (28, 28)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from dpladder.config.learner_sections import Descending, FineTune, shares_releases
-from dpladder.config.model import BUNDLED_TEXT, HUGGING_FACE, Config
+from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Config
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import FORMS, Takes, kind_of
 from dpladder.config.wording import KeyPath, did_you_mean, shown
@@ -229,10 +229,10 @@ def _features(config: Config) -> Iterator[Problem]:
         )
     elif features.takes == "texts":
         yield from _texts(config)
-    elif features.weights == "bundled" and features.model not in ("efficientnet_lite0", "none"):
+    elif features.weights == "bundled" and features.model not in (*BUNDLED_IMAGES, "none"):
         yield (
             ("features", "weights"),
-            f"given 'bundled' with model {shown(features.model)}; bundled weights exist for efficientnet_lite0 alone; use pretrained or a path",
+            f"given 'bundled' with model {shown(features.model)}; bundled weights exist for efficientnet_lite0, 1 and 2 alone; use pretrained or a path",
         )
     if features.until is not None:
         yield from _cut(config)

@@ -151,6 +151,7 @@ class Mean(Section):
 BUNDLED_TEXT = "minilm"
 Pooling = Literal["mean", "cls", "last", "none"]
 LARGEST_IMAGE = 2**27
+BUNDLED_IMAGES = tuple(f"{stem}efficientnet_lite{size}" for size in range(3) for stem in ("", "tf_"))
 HUGGING_FACE = "hf:"
 
 
@@ -160,7 +161,7 @@ class Features(Section):
     model: str = Field(
         "efficientnet_lite0",
         min_length=1,
-        description="for images, any timm model name; for texts, minilm (all-MiniLM-L6-v2), or hf:<name or folder> for any encoder of transformers; none: the source already holds features",
+        description="for images, any timm model name (efficientnet_lite0, 1 and 2 come bundled); for texts, minilm (all-MiniLM-L6-v2), or hf:<name or folder> for any encoder of transformers; none: the source already holds features",
     )
     weights: str = Field(
         "bundled",

