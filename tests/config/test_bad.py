@@ -44,6 +44,10 @@ def a_size(size: str) -> str:
     return f"dataset: {{lineage: digits, source: digits, nominal_size: {size}}}"
 
 
+def also(*says: str, test: str, dataset: str = DATASET, more: str = "") -> Bad:
+    return bad(*says, more=f"evaluate: {{also: [{{{test}}}]}}\n{more}", dataset=dataset)
+
+
 # what a file says about one key: its path, the value given, what is allowed, the nearest spelling
 KEYS = {
     "unknown key": bad(
@@ -418,8 +422,11 @@ BETWEEN = {
         "did you mean mnist5k?",
         dataset=a_dataset("public_test: mnist"),
     ),
-    "matrix with a network": bad(
-        "features.model", "needs model: none", dataset=a_dataset("classes: 2", f"npz:{__file__}")
+    "texts in a matrix": bad(
+        "features.model",
+        "needs model: none",
+        dataset=a_dataset("classes: 2", f"npz:{__file__}"),
+        more="features: {model: minilm}",
     ),
     "images without a network": bad(
         "features.model", "given 'none'", "images need a model", more="features: {model: none}"
@@ -445,6 +452,98 @@ BETWEEN = {
     ),
     "validation part without a fraction": bad(
         "sweep.select.part", "dataset.split.validation above 0", more="sweep: {select: {part: validation}}"
+    ),
+    "public source whose labels mean other classes": bad(
+        "dataset.public_test",
+        "its label 1 and that of 'torchvision:CIFAR10' are not the same class",
+        "evaluate.also",
+        dataset=a_dataset("public_test: 'torchvision:STL10'", "torchvision:CIFAR10"),
+    ),
+    "a release without noise": bad(
+        "final.without_noise", "protects nobody", "mode: research", more="final: {without_noise: true}"
+    ),
+    "further test of nothing": also("evaluate.also[0]", "give source or of", test="name: x"),
+    "further test of both": also(
+        "evaluate.also[0]", "give source or of", test="name: x, source: mnist5k, of: test"
+    ),
+    "further test that is private": also(
+        "evaluate.also[0].declared_public",
+        "a private test of another lineage needs a ledger",
+        test="name: x, source: mnist5k",
+    ),
+    "further test of the private data": also(
+        "evaluate.also[0].source",
+        "the private source itself",
+        test="name: x, source: digits, declared_public: true",
+    ),
+    "further test of texts": also(
+        "evaluate.also[0].source",
+        "takes images",
+        test="name: x, source: 'kjv:20', declared_public: true, classes: ['3']",
+    ),
+    "further tests of one name": also(
+        "evaluate.also[1].name",
+        "another test is called so",
+        test="name: x, source: mnist5k, declared_public: true}, {name: x, source: mnist5k, declared_public: true",
+    ),
+    "a further test that is called like a severity": also(
+        "evaluate.also[0].name",
+        "another test is called so",
+        test="name: x-3, source: mnist5k, declared_public: true}, {name: x, of: x-3, corruption: blur",
+    ),
+    "further test whose labels are not known": also(
+        "evaluate.also[0].classes",
+        "what they are called is not known here",
+        test="name: x, source: 'torchvision:KMNIST', declared_public: true",
+    ),
+    "further test of a class that is none": also(
+        "evaluate.also[0].classes",
+        "given 'ten'",
+        "allowed: 0, 1, 2",
+        test="name: x, source: mnist5k, declared_public: true, classes: {'3': ten}",
+    ),
+    "further test where classes have no names": also(
+        "evaluate.also[0].classes",
+        "required where dataset.classes has no names",
+        test="name: x, source: mnist5k, declared_public: true",
+        dataset=a_dataset("classes: 3"),
+    ),
+    "further test whose classes are no numbers": also(
+        "evaluate.also[0].classes",
+        "a class is meant by its number",
+        test="name: x, source: mnist5k, declared_public: true, classes: [cat]",
+        dataset=a_dataset("classes: 3"),
+    ),
+    "corruption of a test that is not there": also(
+        "evaluate.also[0].of", "given 'y'", "allowed: test", test="name: x, of: y, corruption: blur"
+    ),
+    "corruption of private images for nothing": also(
+        "evaluate.also[0].epsilon", "say what one may cost", test="name: x, of: test, corruption: blur"
+    ),
+    "corruption of public images for a price": also(
+        "evaluate.also[1].epsilon",
+        "exact and free",
+        test="name: y, source: mnist5k, declared_public: true}, {name: x, of: y, corruption: blur, epsilon: 1.0",
+    ),
+    "corruption of a source's own": also(
+        "evaluate.also[0].corruption",
+        "it goes with of",
+        test="name: y, source: mnist5k, declared_public: true, corruption: blur",
+    ),
+    "no corruption of a test": also(
+        "evaluate.also[0].corruption", "required with of", test="name: x, of: test, epsilon: 1.0"
+    ),
+    "corruption of numbers": also(
+        "evaluate.also[0].corruption",
+        "images alone can be corrupted",
+        test="name: x, of: test, corruption: blur, epsilon: 1.0",
+        dataset=a_dataset("classes: 3", f"npz:{__file__}"),
+        more="features: {model: none}",
+    ),
+    "severities twice": also(
+        "evaluate.also[0].severities",
+        "each severity once",
+        test="name: x, of: test, corruption: blur, epsilon: 1.0, severities: [2, 2]",
     ),
     "private data declared public": bad(
         "dataset.public_test",

@@ -349,6 +349,20 @@ MUTANTS = (
         attack("evaluate"),
     ),
     Mutant(
+        "corrupted images of the private test part pass for public",
+        "plan/stages.py",
+        "return _public_sources(config).get(records_of(config, part)) is not None",
+        "return part.startswith(ALSO) or _public_sources(config).get(part) is not None",
+        ("plan/test_plan.py",),
+    ),
+    Mutant(
+        "the test part's count forgets what further ones cost",
+        "plan/plan.py",
+        "return min(left, beside)",
+        "return left",
+        ("plan/test_plan.py",),
+    ),
+    Mutant(
         "one noise for the scores of all runs of a naive search",
         "search/naive_composition/run.py",
         'np.argmax(meter.publish("score", [answer.correct for answer in answers]))',
@@ -772,8 +786,8 @@ MUTANTS = (
     Mutant(
         "experiments with other views share what stands on them",
         "plan/dag.py",
-        "return keys | seen | _facts(",
-        "return keys | _facts(",
+        "return keys | seen | also | _facts(",
+        "return keys | also | _facts(",
         ("plan/test_plan.py::test_what_stands_on_other_views_is_shared_by_nobody",),
     ),
     # Mechanisms that are not ours (embed/).

@@ -153,6 +153,41 @@ def test_trials_on_shared_statistics_with_public_scores_are_free(tmp_path: Any) 
     assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
 
 
+FURTHER = {
+    "also": [
+        {"name": "blurred", "of": "test", "corruption": "blur", "severities": [1, 4], "epsilon": 0.3},
+        {"name": "photos", "source": "digits", "declared_public": True},
+        {"name": "noisy", "of": "photos", "corruption": "noise"},
+    ]
+}
+
+
+def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_ones_are_free() -> None:
+    made = plan(evaluate=FURTHER)
+    tests = {job: item.spends for job, item in made.items.items() if job.rule.startswith("evaluate")}
+    also = {dict(job.wildcards)["test"] for job in tests if job.rule == "evaluate_also"}
+    assert also == {"blurred-1", "blurred-4"}
+    assert {spend.partition.parts for spends in tests.values() for spend in spends} == {("test",)}
+    for job, (spend,) in tests.items():
+        if job.rule == "evaluate_also":
+            assert mu(spend.event) == pytest.approx(gdp.mu(0.3, 1e-5), rel=1e-9)
+    (artifact,) = made.artifacts
+    assert set(tests) <= set(artifact.jobs)
+    assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
+    assert compose(made.of(tests), 1e-5).epsilon <= 1.0
+    # The final training gets what it got without them.
+    (alone,), (beside,) = (
+        one.items[job].spends for one in (plan(), made) for job in one.items if job.rule == "train_final"
+    )
+    assert alone.event == beside.event
+
+
+def test_further_tests_that_leave_the_test_part_nothing_are_refused() -> None:
+    dear = {"also": [{"name": "x", "of": "test", "corruption": "blur", "epsilon": 0.9}]}
+    with pytest.raises(Refused, match="Nothing is left"):
+        plan(evaluate=dear)
+
+
 def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
     config = project().main
     bare = config.model_copy(

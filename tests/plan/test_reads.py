@@ -29,6 +29,21 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "sweep": {"search": {"prior": "monotone", "unit": "r"}, "select": {"by": "public"}},
         "fit": {"against": "mu"},
     },
+    "further tests": {
+        "dataset": {"source": "digits", "classes": None},
+        "features": {"model": "efficientnet_lite0"},
+        "evaluate": {
+            "also": [
+                {"name": "shifted", "source": "mnist5k", "declared_public": True, "classes": {"3": "5"}},
+                {"name": "dim", "of": "test", "corruption": "noise", "epsilon": 0.1},
+            ]
+        },
+    },
+    "research without noise": {
+        "mode": "research",
+        "dataset": {"declared_public": True},
+        "final": {"without_noise": True},
+    },
     "a network": {
         "dataset": {"source": "digits", "classes": None},
         "features": {"model": "efficientnet_lite0"},
@@ -40,17 +55,20 @@ BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startu
 def given(change: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every rule of a project, and what Snakemake is told for one of its jobs."""
     project = settled(resolve(overlay(TINY, change)))
-    every = {"experiment": "main", "part": "test", "rung": "1", "trial": "0", "target": "1"}
-    for rule, stage in stages.STAGES.items():
-        wildcards = {name: every[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
-        if issubclass(stage.reads, reads.Reads) and stages.has(project.main, rule, wildcards):
-            yield rule, dag.params(project, rule, wildcards)
+    every = {"experiment": "main", "rung": "1", "trial": "0", "target": "1"}
+    for part in ("test", "also-shifted", "also-dim-3"):
+        for rule, stage in stages.STAGES.items():
+            values = every | {"part": part, "test": part.removeprefix("also-")}
+            wildcards = {name: values[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
+            if issubclass(stage.reads, reads.Reads) and stages.has(project.main, rule, wildcards):
+                yield rule, dag.params(project, rule, wildcards)
 
 
 WILDCARDS = {
     **dict.fromkeys(("prepare_public", "extract_features", "merge_features"), ("part",)),
     **dict.fromkeys(("run_trial", "select_rung"), ("rung", "trial")),
     **dict.fromkeys(("fit_radius", "train_final", "private_search", "evaluate"), ("target",)),
+    "evaluate_also": ("target", "test"),
 }
 
 

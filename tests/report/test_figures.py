@@ -24,6 +24,7 @@ from dpladder.report.budget_figure import COLOURS, plot_budget
 from dpladder.report.heatmap_figure import plot_heatmap
 from dpladder.report.ladder_figure import plot_ladder
 from dpladder.report.scores_figure import plot_scores
+from dpladder.report.shift_figure import plot_shift
 from dpladder.report.utility_figure import frontier, plot_pareto, plot_utility
 from dpladder.search.fit import Target, fit_radius
 from dpladder.search.space import Space, bounds, decompose, draw
@@ -297,6 +298,39 @@ def plot_several_rates(one, path):
     plot_batches([one | {"sampling_rate": 1.0}, summary(seed=1, sampling_rate=0.1, totals=TOTALS)], path)
 
 
+def further(one):
+    """The same models on two further tests, and on one of them blurred."""
+
+    def tested(target, less):
+        return target["test"] | {"accuracy": target["test"]["accuracy"] - less, "accuracy_sd": 0.0}
+
+    def also(target):
+        plain = [("far", None, 0.3), ("near", None, 0.1)]
+        dim = [(f"dim-{severity}", severity, 0.3 + severity / 50) for severity in (1, 3, 5)]
+        return [
+            {
+                "name": name,
+                "of": severity and "far",
+                "corruption": severity and "blur",
+                "severity": severity,
+                "test": tested(target, less),
+            }
+            for name, severity, less in (*plain, *dim)
+        ]
+
+    return one | {"targets": [target | {"also": also(target)} for target in one["targets"]]}
+
+
+def without_noise(one):
+    last = one["targets"][-1]
+    also = {found["name"]: found["test"] for found in last["also"]}
+    return one | {"open": {"r": 3.0, "test": last["test"], "also": also}}
+
+
+def plot_further(one, path):
+    plot_shift(without_noise(further(one)), path)
+
+
 def plot_several_experiments(one, path):
     plot_pareto([one, summary(totals=TOTALS, experiment="b"), summary(experiment="c", lineage="other")], path)
 
@@ -310,6 +344,11 @@ LABELS = {
     plot_scores: {"total step size r = η·T", "score: correct predictions, noised (± 1 sd)"},
     plot_one_statement: {"share of the budget, in μ²"},
     plot_utility: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},
+    plot_further: {
+        "total ε, search included (δ = 1e-5)",
+        "accuracy (± 1 sd of its noise)",
+        "severity of blur",
+    },
     plot_several_experiments: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},
     plot_several_repeats: {"steps T", "learning rate η"},
     plot_several_rates: {"sampling rate (1: full batch)", "test accuracy (± 1 sd over repeats)"},
@@ -502,6 +541,16 @@ def test_all_experiments_stand_on_the_panel_of_their_data(tmp_path):
     svg = drawn(plot_several_experiments, DOCUMENTS["demo"], tmp_path)
     assert [len(marks(svg, f"models-{name}")) for name in ("main", "b", "c")] == [1, 5, 1]
     assert {"mnist5k", "other", "main", "b", "c", "frontier"} <= set(words(svg))
+
+
+def test_every_further_test_is_a_line_and_every_severity_a_point(tmp_path):
+    one = further(summary(totals=TOTALS))
+    svg = drawn(plot_shift, one, tmp_path)
+    for name in ("test part", "far", "near"):
+        assert len(marks(svg, f"shift-epsilon-{name}")) == len(TOTALS)
+    assert len(marks(svg, "shift-dim-total ε = 0.5")) == 4  # with the images as they are
+    assert "ε = ∞: no privacy" not in words(svg)
+    assert "ε = ∞: no privacy" in words(drawn(plot_shift, without_noise(one), tmp_path))
 
 
 def test_untested_models_have_no_frontier(tmp_path):

@@ -17,7 +17,8 @@ SHARD_UNITS = 20_000
 
 wildcard_constraints:
     experiment="[a-z0-9][a-z0-9_-]*",
-    part="train|validation|test|sample",
+    part="train|validation|test|sample|also-[a-z0-9][a-z0-9_-]*",
+    test="[a-z0-9][a-z0-9_-]*",
     shard=r"\d+",
     shards=r"\d+",
     rung=r"\d+",
@@ -92,6 +93,10 @@ WEIGHTS = "results/{experiment}/final/{target}/weights.safetensors"
 FINAL_RECORD = "results/{experiment}/final/{target}/privacy.json"
 METRICS = "results/{experiment}/final/{target}/metrics.json"
 METRICS_RECORD = "results/{experiment}/final/{target}/metrics.privacy.json"
+ALSO = "results/{experiment}/final/{target}/also/{test}/metrics.json"
+OPEN = "results/{experiment}/open/metrics.json"
+OPEN_RECORD = "results/{experiment}/open/privacy.json"
+ALSO_RECORD = "results/{experiment}/final/{target}/also/{test}/privacy.json"
 
 # --- data and features ---
 
@@ -102,6 +107,7 @@ def data_of(wildcards):
 
 
 def data_behind(experiment, part):
+    part = stages.records_of(PROJECT.experiments[experiment], part)
     if stages.is_public(PROJECT.experiments[experiment], part):
         return path_of("prepare_public", PUBLIC_DATA, experiment, part=part)
     return path_of("prepare_dataset", DATA, experiment)
@@ -132,6 +138,11 @@ def features_of(*parts):
 def trial_features(wildcards):
     """What a trial trains on, and what its score is counted on."""
     return features_of(*stages.trial_parts(config_of(wildcards)))(wildcards)
+
+
+def also_features(wildcards):
+    """Those of a further test."""
+    return features_of(stages.further(config_of(wildcards))[wildcards.test].part)(wildcards)
 
 
 def mean_of(wildcards):
@@ -204,6 +215,28 @@ def per_target(rule, path):
         return [path_of(rule, path, wildcards.experiment, target=name) for name in names]
 
     return finals
+
+
+def further_of(wildcards):
+    """What all further tests found, total by total."""
+    config = config_of(wildcards)
+    return [
+        path_of("evaluate_also", ALSO, wildcards.experiment, target=target, test=test)
+        for target in map(stages.target_name, stages.targets(config))
+        for test in stages.further(config)
+    ]
+
+
+def open_tests(wildcards):
+    """What a training without noise reads."""
+    return features_of(*stages.stage_of("train_open").parts(config_of(wildcards), {}))(wildcards)
+
+
+def open_of(wildcards):
+    """Nothing, but for research that asks for a training without noise."""
+    if not stages.has(config_of(wildcards), "train_open", {}):
+        return []
+    return path_of("train_open", OPEN, wildcards.experiment)
 
 
 def final_of(path):
@@ -368,6 +401,8 @@ def records_of(name):
         yield path_of("estimate_covariance", COVARIANCE_RECORD, name)
     if stages.statistics(config) is not None:
         yield path_of("estimate_statistics", STATISTICS_RECORD, name)
+    if stages.has(config, "train_open", {}):
+        yield path_of("train_open", OPEN_RECORD, name)
     for rung, trials in ((str(rung), entry.trials) for rung, entry in enumerate(config.sweep.ladder)):
         for trial in map(str, range(trials)):
             yield path_of("run_trial", TRIAL_RECORD, name, rung=rung, trial=trial)
@@ -377,6 +412,8 @@ def records_of(name):
             yield path_of("fit_radius", FIT_RECORD, name, target=target)
         yield path_of(stages.final_rule(config), FINAL_RECORD, name, target=target)
         yield path_of("evaluate", METRICS_RECORD, name, target=target)
+        for test in stages.further(config):
+            yield path_of("evaluate_also", ALSO_RECORD, name, target=target, test=test)
 
 
 def summaries(wildcards):
@@ -408,7 +445,8 @@ def pictures_of(name):
     return [
         "tables/finals.html",
         *(ladder if config.sweep.ladder else []),
-        *(["figures/utility.svg"] if len(stages.targets(config)) > 1 else []),
+        *(["figures/utility.svg"] if len(stages.targets(config)) > 1 or config.final.without_noise else []),
+        *(["figures/shift.svg"] if config.evaluate.also else []),
     ]
 
 

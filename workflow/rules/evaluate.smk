@@ -19,3 +19,26 @@ rule evaluate:
         code=code_of("evaluate"),
     script:
         "../scripts/job.py"
+
+
+rule evaluate_also:
+    input:
+        weights=final_of(WEIGHTS),
+        features=also_features,
+        mean=mean_of,
+    output:
+        metrics="results/{experiment}/final/{target}/also/{test}/metrics.json",
+        privacy="results/{experiment}/final/{target}/also/{test}/privacy.json",
+    log:
+        "logs/{experiment}/final/{target}/also/{test}.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("evaluate_also"),
+        code=code_of("evaluate_also"),
+    script:
+        "../scripts/job.py"

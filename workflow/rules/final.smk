@@ -50,3 +50,27 @@ rule private_search:
         code=code_of("private_search"),
     script:
         "../scripts/job.py"
+
+
+# Research alone: the same learner without noise, for the gap to privacy. It puts no model out.
+rule train_open:
+    input:
+        features=open_tests,
+        mean=mean_of,
+    output:
+        metrics="results/{experiment}/open/metrics.json",
+        privacy="results/{experiment}/open/privacy.json",
+    log:
+        "logs/{experiment}/open.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+        gpu=gpu_of,
+    params:
+        cfg=cfg_of("train_open"),
+        code=CODE["train_open"],
+    script:
+        "../scripts/job.py"

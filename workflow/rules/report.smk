@@ -5,6 +5,8 @@ rule summarise:
         fits=fits_of,
         finals=finals_of(WEIGHTS),
         metrics=per_target("evaluate", METRICS),
+        also=further_of,
+        open=open_of,
     output:
         summary="results/{experiment}/summary.json",
         table="results/{experiment}/summary.csv",
@@ -78,6 +80,24 @@ use rule plot_ladder as plot_utility with:
         "logs/{experiment}/figures/utility.log",
     benchmark:
         "benchmarks/{experiment}/figures/utility.tsv"
+
+
+use rule plot_ladder as plot_shift with:
+    input:
+        summary="results/{experiment}/summary.json",
+    output:
+        figure=report(
+            "results/{experiment}/figures/shift.svg",
+            caption="../../src/dpladder/report/captions/shift.rst",
+            category="Final models",
+            labels={"experiment": "{experiment}"},
+        ),
+        table="results/{experiment}/tables/shift.md",
+        privacy="results/{experiment}/figures/shift.privacy.json",
+    log:
+        "logs/{experiment}/figures/shift.log",
+    benchmark:
+        "benchmarks/{experiment}/figures/shift.tsv"
 
 
 use rule plot_ladder as plot_budget with:

@@ -15,6 +15,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from dpladder.audits.scene import CLASSES, ETA, N0, NOTHING, Rule, Scene, SceneFolder, Unit, Units, within
+from dpladder.config.load import overlay
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
@@ -105,10 +106,23 @@ def evaluation_of_scores(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "auc")
 
 
-def _evaluation(stage: SceneFolder, kind: Kind, measures: str) -> Mechanism:
+def further_evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
+    """Of the test part's images, corrupted: images alone can be."""
+    dim = {"name": "dim", "of": "test", "corruption": "blur", "severities": [3], "epsilon": 8.0}
+    further = {
+        "features": {"model": "efficientnet_lite0", "centre": "none"},
+        "evaluate": {"epsilon": 1.0, "also": [dim]},
+    }
+    return _evaluation(stage, kind, "accuracy", further)
+
+
+def _evaluation(
+    stage: SceneFolder, kind: Kind, measures: str, further: Mapping[str, Any] | None = None
+) -> Mechanism:
     """On a model that the final training's rule really released, through the ledger."""
     classes = 2 if measures == "auc" else CLASSES
-    trained = _final(stage, kind, {"dataset": {"classes": classes}, "evaluate": {"measures": measures}})
+    changes = {"dataset": {"classes": classes}, "evaluate": {"measures": measures}}
+    trained = _final(stage, kind, overlay(changes, further or {}))
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
     with within(trained.scene.folder, trained.scene.home):
         train_final(task)
@@ -117,14 +131,15 @@ def _evaluation(stage: SceneFolder, kind: Kind, measures: str) -> Mechanism:
         found = read_json(folder / "metrics.json")
         if found["classes"] is None:
             return np.array([found["correct"], found["total"] - found["correct"]])
-        counts = [one[which] for one in found["classes"] for which in ("correct", "wrong")]
+        counts = [one[count] for one in found["classes"] for count in ("correct", "wrong")]
         return np.concatenate([counts, *(found["scores"] or [])])
 
+    which = "evaluate_also" if further else "evaluate"
     rule = Rule(
         trained.scene,
-        "evaluate",
+        which,
         read,
-        trained.wildcards,
+        {**trained.wildcards, **({"test": "dim-3"} if further else {})},
         {**NOTHING, "weights": str(task.output["weights"])},
     )
     # One of the labels is the model's, whatever it learnt; and turned round, a record scores on the other side.
@@ -140,7 +155,9 @@ def _evaluation(stage: SceneFolder, kind: Kind, measures: str) -> Mechanism:
         return np.concatenate([np.full(int(np.prod(draw.shape)), draw.scale) for draw in asked.draws])
 
     named = "" if measures == "accuracy" else f" {measures}"
-    return rule.mechanism(f"rule evaluate{named} {kind}", scale, neighbours(base, canaries, kind), True)
+    return rule.mechanism(
+        f"rule {which}{named} {kind}", scale, neighbours(base, canaries, kind), True, effort=0.8
+    )
 
 
 Attack = Callable[[SceneFolder, Kind], Mechanism]
@@ -151,6 +168,7 @@ ATTACKED: dict[str, tuple[tuple[Attack, ...], tuple[Kind, ...]]] = {
     "run_trial": ((trial,), ("replace_one",)),
     "train_final": ((final,), ("replace_one",)),
     "evaluate": ((evaluation, evaluation_by_class, evaluation_of_scores), KINDS),
+    "evaluate_also": ((further_evaluation,), KINDS),
 }
 """Every rule that asks private data something, but for the searches, by all that its config may have it ask."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Collection, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 
 from dpladder.config.learner_sections import Descending, FineTune, shares_releases
-from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Config
+from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config
 from dpladder.config.search_sections import Ladder
-from dpladder.config.sources import FORMS, Takes, kind_of
+from dpladder.config.sources import FORMS, SourceKind, Takes, kind_of, labels_of, names_of
 from dpladder.config.wording import KeyPath, did_you_mean, shown
 
 Problem = tuple[KeyPath, str]
@@ -139,6 +140,28 @@ def _mode(config: Config) -> Iterator[Problem]:
         yield ("research", "repeats"), f"given {config.research.repeats}; repeats need mode: research"
 
 
+def _without_noise(config: Config) -> Iterator[Problem]:
+    if not config.final.without_noise:
+        return
+    learner, sampled = config.learner, getattr(config.learner, "sampling_rate", 1.0) < 1
+    wrong = (
+        (
+            config.mode != "research",
+            "a model without noise protects nobody: set mode: research, on data declared public",
+        ),
+        (sampled, "it trains on full batches: leave learner.sampling_rate out"),
+        (
+            config.features.until is not None,
+            "its learner is one on pooled features: leave features.until out",
+        ),
+        (
+            config.features.mean is not None or shares_releases(learner),
+            "features.mean, learner.covariance and learner.statistics are noised: leave them out",
+        ),
+    )
+    yield from ((("final", "without_noise"), f"given true; {what}") for holds, what in wrong if holds)
+
+
 def _sources(config: Config) -> Iterator[Problem]:
     dataset = config.dataset
     for field in ("source", "public_test", "public_validation", "public_sample"):
@@ -173,6 +196,133 @@ def _sources(config: Config) -> Iterator[Problem]:
         isinstance(classes, list) and len(classes) == 1
     ):
         yield ("dataset", "classes"), f"given {shown(classes)}; a single class leaves nothing to tell apart"
+
+
+def _order(config: Config) -> Iterator[Problem]:
+    """Labels that are numbers are matched by place there, which must not mean other classes."""
+    own = labels_of(config.dataset.source)
+    for field in ("public_test", "public_validation"):
+        source = getattr(config.dataset, field)
+        other = None if source is None else labels_of(source)
+        if own is not None and other is not None and own != other:
+            place = next(at for at, both in enumerate(zip_longest(own, other)) if both[0] != both[1])
+            yield (
+                ("dataset", field),
+                f"given {shown(source)}; its label {place} and that of {shown(config.dataset.source)} are not the same class "
+                "by their names: name it in evaluate.also, where labels are matched by name",
+            )
+
+
+def _also(config: Config) -> Iterator[Problem]:
+    """Each further test is of one kind, and its labels are matched by name."""
+    tests, names = config.evaluate.also, [also.name for also in config.evaluate.also]
+    severities = {f"{also.name}-{one}" for also in tests if also.of is not None for one in also.severities}
+    for place, also in enumerate(tests):
+        at: KeyPath = ("evaluate", "also", place)
+        if also.name in {"test", *names[:place], *severities}:
+            yield (
+                (*at, "name"),
+                f"given {shown(also.name)}; another test is called so: choose another name",
+            )
+        if (also.source is None) == (also.of is None):
+            yield at, "it is of a source of its own, or of another test's images: give source or of"
+        elif also.source is not None:
+            yield from _other_source(config, also, at)
+        else:
+            yield from _corrupted(config, also, at)
+
+
+def _other_source(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
+    source, dataset = also.source or "", config.dataset
+    if also.corruption is not None or also.epsilon is not None:
+        key = "corruption" if also.corruption is not None else "epsilon"
+        yield (
+            (*at, key),
+            f"given {shown(getattr(also, key))}; it goes with of, on a test that is named there: leave it out",
+        )
+    if not also.declared_public:
+        yield (
+            (*at, "declared_public"),
+            "given False; a private test of another lineage needs a ledger, a limit and a statement of its own, which no experiment "
+            "has beside its own: set it to true if nobody in that source needs protection, or hold the records out by dataset.split",
+        )
+    if source == dataset.source:
+        yield (
+            (*at, "source"),
+            f"given {shown(source)}, the private source itself; to hold some of it out, use dataset.split",
+        )
+    found = [*_source((*at, "source"), source)]
+    yield from found
+    kind = kind_of(source)
+    if kind is not None and config.features.takes not in kind.holds:
+        yield (
+            (*at, "source"),
+            f"given {shown(source)}; features.model: {config.features.model} takes {config.features.takes}",
+        )
+    if not found and kind is not None:
+        yield from _matched(config, also, at, kind)
+
+
+def _matched(config: Config, also: Also, at: KeyPath, kind: SourceKind) -> Iterator[Problem]:
+    """By name: where one side has none, the config says what counts as what."""
+    own, key = names_of(config.dataset.source, config.dataset.classes), (*at, "classes")
+    wrong = [name for _, name in also.classes if own is not None and name not in own]
+    unnamed = [name for _, name in also.classes if own is None and not name.isdecimal()]
+    if wrong:
+        yield (
+            key,
+            f"given {shown(wrong[0])}; {did_you_mean(wrong[0], own or ())}allowed: {', '.join(own or ())}, or null for none",
+        )
+    elif unnamed:
+        yield (
+            key,
+            f"given {shown(unnamed[0])}; dataset.classes has no names, so a class is meant by its number, in quotes",
+        )
+    elif own is None and not also.classes:
+        yield (
+            key,
+            "required where dataset.classes has no names: labels are matched by name, for the same numbers may mean other classes. "
+            "List the names of both, or give the class that each label counts as, by its number in quotes",
+        )
+    elif not kind.own and not also.classes and labels_of(also.source or "") is None:
+        yield (
+            key,
+            f"required: the labels of {shown(also.source)} are numbers, and what they are called is not known here. List their names, "
+            "in the words of dataset.classes",
+        )
+
+
+def _corrupted(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
+    named = {other.name: other for other in config.evaluate.also if other.source is not None}
+    private = also.of == "test" and config.dataset.public_test is None
+    known = ["test", *named]
+    if also.of not in known:
+        yield (
+            (*at, "of"),
+            f"given {shown(also.of)}; {did_you_mean(also.of or '', known)}allowed: {', '.join(known)}",
+        )
+    if also.corruption is None:
+        yield (*at, "corruption"), "required with of: blur, or noise"
+    if also.classes or also.declared_public:
+        key = "classes" if also.classes else "declared_public"
+        yield (*at, key), "it is for a source; its records are those of another test: leave it out"
+    if config.features.takes != "images":
+        yield (
+            (*at, "corruption"),
+            f"features.model: {config.features.model} takes {config.features.takes}, and images alone can be corrupted: leave it out",
+        )
+    if len(set(also.severities)) != len(also.severities):
+        yield (*at, "severities"), "name each severity once"
+    if private and also.epsilon is None:
+        yield (
+            (*at, "epsilon"),
+            "required: the test part is private, and each count on it is paid for: say what one may cost",
+        )
+    if not private and also.epsilon is not None:
+        yield (
+            (*at, "epsilon"),
+            f"given {also.epsilon:g}; counts on what is declared public are exact and free: leave it out",
+        )
 
 
 def _source(key: KeyPath, source: str) -> Iterator[Problem]:
@@ -449,6 +599,7 @@ _READS = {
     _delta: ("privacy.delta", "dataset.nominal_size"),
     _lifetime: ("privacy.epsilon", "privacy.lifetime"),
     _mode: ("mode", "dataset.declared_public", "research.repeats"),
+    _without_noise: ("final.without_noise", "mode", "learner", "features"),
     _sources: (
         "dataset.source",
         "dataset.public_test",
@@ -487,6 +638,8 @@ _READS = {
     ),
     _learner: ("learner", "features.model", "features.until"),
     _test_part: ("dataset.public_test", "dataset.split"),
+    _order: ("dataset",),
+    _also: ("evaluate.also", "dataset", "features.model"),
     _measures: ("evaluate.measures", "dataset.classes", "dataset.source"),
     _paths: ("paths",),
 }

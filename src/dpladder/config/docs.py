@@ -13,7 +13,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -142,6 +142,10 @@ def _inner(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], b
 
 
 def _allowed(field: FieldInfo) -> str:
+    if any(
+        isinstance(item, WithJsonSchema) for item in field.metadata
+    ):  # written in another form than it is kept
+        return "list or mapping of text"
     return _kind(field.annotation, tuple(field.metadata))
 
 

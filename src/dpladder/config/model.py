@@ -5,13 +5,14 @@ Every value is public: config is written before the raw data is looked at, or fr
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.search_sections import Hpo, Ladder
-from dpladder.config.section import Count, Fraction, Name, NonNegative, Positive, Section
+from dpladder.config.section import NAME_PATTERN, Count, Fraction, Name, NonNegative, Positive, Section
 from dpladder.config.sources import FORMS, Takes
 
 
@@ -150,8 +151,8 @@ class Mean(Section):
 
 BUNDLED_TEXT = "minilm"
 Pooling = Literal["mean", "cls", "last", "none"]
-LARGEST_IMAGE = 2**27
 BUNDLED_IMAGES = tuple(f"{stem}efficientnet_lite{size}" for size in range(3) for stem in ("", "tf_"))
+LARGEST_IMAGE = 2**27
 HUGGING_FACE = "hf:"
 
 
@@ -380,6 +381,11 @@ class Final(Section):
         (), description="several totals that share one sweep; empty: privacy.epsilon alone"
     )
 
+    without_noise: bool = Field(
+        False,
+        description="only in mode: research: true trains once more without noise, at epsilon = infinity, for the gap to privacy; no release, and it protects nobody",
+    )
+
     @model_validator(mode="after")
     def _targets_are_a_set(self) -> Final:
         if len(set(self.targets)) != len(self.targets):
@@ -387,6 +393,62 @@ class Final(Section):
         if self.targets and self.budget != "remaining":
             raise ValueError("targets are totals, so they need budget: remaining")
         return self
+
+
+def _as_pairs(given: Any) -> Any:
+    """A mapping, or a list that names the labels 0, 1, ..., as what each label counts as. What counts as null is left out."""
+    if isinstance(given, Mapping):
+        given = [*given.items()]
+    elif not isinstance(given, list | tuple):
+        return given
+    elif not any(isinstance(one, list | tuple) for one in given):
+        given = [(str(label), name) for label, name in enumerate(given)]
+    return tuple(tuple(pair) for pair in given if pair[-1] is not None)
+
+
+_WRITTEN = {
+    "anyOf": [
+        {"type": "array", "items": {"type": ["string", "null"]}},
+        {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+    ],
+    "default": [],
+}
+Renamed = Annotated[
+    tuple[tuple[str, str], ...], BeforeValidator(_as_pairs), WithJsonSchema(_WRITTEN, mode="validation")
+]
+
+
+class Also(Section):
+    """Another test beside the test part, for a shift: another source, or the images of a test, corrupted."""
+
+    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)] = Field(
+        description="what it is called in tables and figures"
+    )
+    source: str | None = Field(
+        None, min_length=1, description="another source to evaluate on; empty: those of `of`, corrupted"
+    )
+    declared_public: bool = Field(
+        False, description="true: nobody in that source needs protection, and its counts are exact and free"
+    )
+    classes: Renamed = Field(
+        (),
+        description="what its labels count as: a list that names the labels 0, 1, ... in the words of dataset.classes (null: left out), or a mapping of its own labels to those words; empty: each label counts under its own name",
+    )
+    of: Name | None = Field(
+        None,
+        description="test, or another name here: that test's images, corrupted, one test for each severity",
+    )
+    corruption: Literal["blur", "noise"] | None = Field(
+        None,
+        description="Gaussian, as in ImageNet-C, on the image that the network sees; noise is drawn from the image itself, so that it is the same every time",
+    )
+    severities: Annotated[tuple[Annotated[int, Field(ge=1, le=5)], ...], Field(min_length=1)] = Field(
+        (1, 2, 3, 4, 5), description="how strong: 1 to 5"
+    )
+    epsilon: Positive | None = Field(
+        None,
+        description="of each count where its images are private ones of the test part: paid beside evaluate.epsilon",
+    )
 
 
 class Evaluate(Section):
@@ -400,6 +462,7 @@ class Evaluate(Section):
         "accuracy",
         description="what that buys: how many are right; how many of each class, at the same price and so with more noise in the sum; or, with two classes, half of it for AUC",
     )
+    also: tuple[Also, ...] = Field((), description="further tests, each by a name, measured in the same way")
 
 
 class Research(Section):

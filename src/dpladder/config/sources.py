@@ -50,11 +50,41 @@ SOURCES: Mapping[str, SourceKind] = {
     "texts": SourceKind("sources.from_texts", folder=True, holds=("texts",)),
     "csv": SourceKind("sources.from_csv", holds=("images", "texts", "features"), columns=True),
     "jsonl": SourceKind("sources.from_jsonl", holds=("texts",), columns=True),
-    "hdf5": SourceKind("sources.from_hdf5", holds=("features",)),
-    "npz": SourceKind("sources.from_npz", holds=("features",)),
+    "hdf5": SourceKind("sources.from_hdf5", holds=("features", "images")),
+    "npz": SourceKind("sources.from_npz", holds=("features", "images")),
     "parquet": SourceKind("sources.from_parquet", holds=("features", "texts"), columns=True),
 }
 FORMS = tuple(f"{name}{kind.written}" for name, kind in SOURCES.items())
+
+DIGITS = tuple("0123456789")
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "mnist5k": DIGITS,
+    "digits": DIGITS,
+    "kjv": GENRES,
+    "web": GENRES,
+    "torchvision:CIFAR10": (
+        *("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+    ),
+    "torchvision:FashionMNIST": (
+        *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+        *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+    ),
+    "torchvision:MNIST": DIGITS,
+    "torchvision:QMNIST": DIGITS,
+    "torchvision:STL10": (
+        *("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck"),
+    ),
+    "torchvision:SVHN": DIGITS,
+    "torchvision:USPS": DIGITS,
+}
+"""What the labels 0, 1, ... of published data are called, by their authors: two sources may count the same classes in
+another order."""
+
+
+def labels_of(source: str) -> tuple[str, ...] | None:
+    """The names of a source's labels, where they are published and known here."""
+    name, _, rest = source.partition(":")
+    return LABELS.get(name) or LABELS.get(f"{name}:{rest.partition('/')[0]}")
 
 
 def kind_of(source: str) -> SourceKind | None:
@@ -62,3 +92,11 @@ def kind_of(source: str) -> SourceKind | None:
     name, colon, rest = source.partition(":")
     kind = SOURCES.get(name)
     return kind if kind is not None and kind.fits(colon, rest) else None
+
+
+def names_of(source: str, classes: int | tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The names of a data set's classes: those that the config lists, or that are published of as many."""
+    if isinstance(classes, tuple):
+        return classes
+    known = labels_of(source)
+    return known if known is not None and classes in (None, len(known)) else None

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.check import KEPT_WEIGHTS
 from dpladder.config.model import Features
+from dpladder.config.shift import Corruption
 from dpladder.data import sealed
 from dpladder.data.files import closed_folder, link, replacing
 from dpladder.data.sealed import Attrs
@@ -54,9 +55,13 @@ class Listed:
     attrs: Attrs
 
 
-def claims(features: Features, commitment: str, part: str, views: int = 1) -> Attrs:
+def claims(
+    features: Features, commitment: str, part: str, views: int = 1, corruption: Corruption | None = None
+) -> Attrs:
     """What a cache must say about itself to belong to a config and a version of the data."""
+    how = {} if corruption is None else {"corruption": f"{corruption.kind} {corruption.severity}"}
     return {
+        **how,
         "kind": "features",
         "commitment": commitment,
         "part": part,

@@ -60,7 +60,6 @@ TORCHVISION: Mapping[str, Public] = {
     "USPS": Public(10, _FLAG),
 }
 
-
 PACKAGED = {"FashionMNIST": Path("/usr/share/datasets/fashion-mnist")}
 """Where Debian's packages put what torchvision would download: dataset-fashion-mnist."""
 
@@ -75,11 +74,15 @@ def known_classes(source: str) -> Classes | None:
 
 def classes(dataset: Dataset, source: str | None = None) -> Classes:
     """The class list, from the config or from what is published; never from the private labels."""
-    found = dataset.classes or known_classes(source or dataset.source)
+    return classes_of(dataset.classes, source or dataset.source)
+
+
+def classes_of(declared: Classes | None, source: str) -> Classes:
+    found = declared or known_classes(source)
     if found is None:
         raise BadInput(
-            f"dataset.classes is not set, and nothing is published about {source or dataset.source}. Give the list of class "
-            "names, or their number; reading it off private labels would leak which classes are there."
+            f"dataset.classes is not set, and nothing is published about {source}. Give the list of class names, or their "
+            "number; reading it off private labels would leak which classes are there."
         )
     return found
 

@@ -13,7 +13,7 @@ import hmac
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from importlib.metadata import version
 from itertools import islice
@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.model import Features
+from dpladder.config.shift import Corruption
 from dpladder.data import sealed
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import address, claims, open_cache
@@ -33,6 +34,7 @@ from dpladder.data.files import closed_folder, explained, link, private_folder
 from dpladder.data.parallel import in_order
 from dpladder.data.prepare import Manifest, Part, content_digest, read_manifest, write_diagnostics
 from dpladder.data.sealed import Attrs
+from dpladder.data.shift import corrupted
 from dpladder.data.sources import Source
 from dpladder.errors import DpladderError, Refused
 from dpladder.progress import progress
@@ -94,13 +96,14 @@ def extract(
     shards: int = 1,
     threads: int = 1,
     views: int = 1,
+    corruption: Corruption | None = None,
 ) -> None:
     """Write the cache of one shard to `output`, or point it at the whole part's cache where the root has that already."""
     known = read_manifest(manifest, cache_key)
     source = open_source(known.source, known.columns, known.classes > 1)
-    network = encoder(features, source, threads)
+    network = _corrupting(encoder(features, source, threads), corruption)
     rows = known.rows(part)
-    claimed = claims(features, known.commitment, part, views)
+    claimed = claims(features, known.commitment, part, views, corruption)
     attrs: Attrs = {
         **claimed,
         **network.facts,
@@ -129,6 +132,17 @@ def extract(
         (int(known.index[row]), WORDS[Check(c)]) for row, c in zip(rows, checks, strict=True) if c in WORDS
     ]
     write_diagnostics(diagnostics, source, problems)
+
+
+def _corrupting(network: Encoder, how: Corruption | None) -> Encoder:
+    """An encoder of images as a further test wants them: corrupted, each as a function of itself alone."""
+    if how is None:
+        return network
+
+    def load(content: Any, number: int) -> Rows:
+        return corrupted(network.load(content, number), how)
+
+    return replace(network, load=load)
 
 
 def _is_done(path: Path, key: bytes, expected: Attrs) -> bool:

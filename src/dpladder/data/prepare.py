@@ -34,11 +34,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.model import Chosen, Dataset, Split
+from dpladder.config.shift import Matching
 from dpladder.data import sealed
 from dpladder.data.columns import plain, restored_columns
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.files import write_private
 from dpladder.data.parallel import cores, in_order
+from dpladder.data.shift import matched
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
 from dpladder.progress import progress
@@ -106,8 +108,11 @@ class Survey:
     units: Set[bytes]
 
 
-def survey(dataset: Dataset, keys: Keys, public: Part | None = None) -> Survey:
-    """Read a dataset, or its source declared public for the part `public`, all of it in that part."""
+def survey(
+    dataset: Dataset, keys: Keys, public: Part | None = None, matching: Matching | None = None
+) -> Survey:
+    """Read a dataset, or its source declared public for the part `public`, all of it in that part; of a further test, with
+    labels that find their class by `matching`."""
     name: str | None = dataset.source if public is None else getattr(dataset, f"public_{public}")
     if name is None:
         raise BadInput(
@@ -117,7 +122,8 @@ def survey(dataset: Dataset, keys: Keys, public: Part | None = None) -> Survey:
     _check(source, dataset, public)
     problems: list[tuple[int, str]] = []
     units: set[bytes] = set()
-    rows = _rows(source, dataset, keys, public, problems, units)
+    class_of = class_index(classes(dataset, source.name)) if matching is None else matched(matching)[0]
+    rows = _rows(source, dataset, class_of, keys, public, problems, units)
     kept = sorted(
         _chosen(rows, dataset.unit.cap if public is None else None, problems), key=lambda row: row.record
     )
@@ -125,10 +131,15 @@ def survey(dataset: Dataset, keys: Keys, public: Part | None = None) -> Survey:
 
 
 def prepare(
-    dataset: Dataset, keys: Keys, path: Path, diagnostics: Path, public: Part | None = None
+    dataset: Dataset,
+    keys: Keys,
+    path: Path,
+    diagnostics: Path,
+    public: Part | None = None,
+    matching: Matching | None = None,
 ) -> Survey:
     """Write the manifest of what a survey finds."""
-    found = survey(dataset, keys, public)
+    found = survey(dataset, keys, public, matching)
     kept, source = found.kept, found.source
     columns: dict[str, NDArray[Any]] = {
         "record_ids": _ids(row.record for row in kept),
@@ -144,7 +155,9 @@ def prepare(
         "kind": "manifest",
         "source": source.name,
         "columns": json.dumps([plain(column) for column in found.dataset.columns]),
-        "classes": class_count(classes(found.dataset, source.name)),
+        "classes": class_count(classes(found.dataset, source.name))
+        if matching is None
+        else matched(matching)[1],
         "commitment": commitment.hexdigest(),
         "identity": _identity(source, found.dataset),
     }
@@ -225,6 +238,7 @@ def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
 def _rows(
     source: Source,
     dataset: Dataset,
+    class_of: Callable[[object], int],
     keys: Keys,
     public: Part | None,
     problems: list[tuple[int, str]],
@@ -232,7 +246,6 @@ def _rows(
 ) -> Iterator[Row]:
     """Every record with its identity; what is wrong with one is noted and costs that one only."""
     nothing = content_digest(b"", keys.units)
-    class_of = class_index(classes(dataset, source.name))
     part_of = _part_rule(source, dataset.split, keys.split, public)
     by_user = public is None and dataset.unit.by == "user"
     for index, content in enumerate(_digests(source, keys.units)):

@@ -6,11 +6,11 @@ from dpladder.compare.contest import Arena
 from dpladder.errors import Refused
 from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.task import Task
-from dpladder.plan.reads import CompareHpo, CompareLearners
+from dpladder.plan.reads import CompareHpo, CompareLearners, TrainOpen
 from dpladder.privacy.ledger.book import Terms
 
 
-def arena_of(task: Task[CompareLearners | CompareHpo]) -> Arena:
+def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
     reads = task.reads
     if reads.mode != "research":
         raise Refused(

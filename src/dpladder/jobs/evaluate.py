@@ -25,7 +25,7 @@ from dpladder.jobs.task import Task, write_json
 from dpladder.learn import measures, score, weights
 from dpladder.learn.interface import Constants, Data, Logits, Losses, Weights, plain
 from dpladder.learn.registry import method
-from dpladder.plan.reads import EvaluateFinal
+from dpladder.plan.reads import EvaluateTest
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
@@ -86,9 +86,9 @@ class Test:
         )
 
 
-def evaluate(task: Task[EvaluateFinal]) -> None:
-    if "test" in task.reads.public_parts:
-        part = part_of(task, "test")
+def evaluate(task: Task[EvaluateTest]) -> None:
+    if task.reads.public_parts:
+        part = _part(task)
         test, data = _test(task, part), read(task, part)
         scores = test.scores(data) if test.measures == "auc" else None
         found = metrics(test.names, test.counts(data), 0.0, scores)
@@ -98,8 +98,17 @@ def evaluate(task: Task[EvaluateFinal]) -> None:
     release_once(release_of(task))
 
 
-def release_of(task: Task[EvaluateFinal]) -> Release:
-    held, part = reserved(task), part_of(task, "test")
+evaluate_also = evaluate
+
+
+def _part(task: Task[EvaluateTest]) -> Part:
+    """The one that it reads: the test part, or that of a further test."""
+    [name] = task.reads.places.features
+    return part_of(task, name)
+
+
+def release_of(task: Task[EvaluateTest]) -> Release:
+    held, part = reserved(task), _part(task)
     test = _test(task, part)
     mu = held.mu("test score")
     draws = test.draws(mu)
@@ -121,13 +130,18 @@ def release_of(task: Task[EvaluateFinal]) -> Release:
     return single(task, held, spends, draws, inputs, ("metrics",), produce)
 
 
-def _test(task: Task[EvaluateFinal], part: Part) -> Test:
+def _test(task: Task[EvaluateTest], part: Part) -> Test:
     model, _ = weights.load(Path(task.input["weights"]))
     reads, constants = task.reads, constants_of(task, part)
-    names = reads.classes if isinstance(reads.classes, tuple) else tuple(map(str, range(constants.classes)))
+    names = names_of(reads.classes, constants)
     own = method(reads.learner.name).logits(reads.learner, constants)
     losses = method(reads.learner.name).losses(reads.learner, constants)
-    return Test(model, own, constants, names, reads.evaluate.measures, losses)
+    return Test(model, own, constants, names, reads.measures, losses)
+
+
+def names_of(classes: int | tuple[str, ...] | None, constants: Constants) -> tuple[str, ...]:
+    """The classes by name, or else by number."""
+    return classes if isinstance(classes, tuple) else tuple(map(str, range(constants.classes)))
 
 
 def perplexity(share: float, sd: float, most: float) -> Perplexity:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from dpladder.data.extract import extract
-from dpladder.data.prepare import Part
 from dpladder.jobs import places
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
@@ -14,14 +11,14 @@ from dpladder.privacy.ledger.home import subkey
 
 
 def extract_features(task: Task[ExtractFeatures]) -> None:
-    part = cast(Part, task.wildcards["part"])
+    part = task.wildcards["part"]
     shard, shards = int(task.wildcards["shard"]), int(task.wildcards["shards"])
     name = f"{shard}-of-{shards}"
     home = places.job_home()
     extract(
         places.manifest(task, part),
         task.reads.features,
-        part,
+        places.part_in(part),
         places.features(task, part, name),
         places.diagnostics(task, f"extract_features-{part}.{name}"),
         root=places.cache_root(task),
@@ -31,5 +28,6 @@ def extract_features(task: Task[ExtractFeatures]) -> None:
         shards=shards,
         threads=task.resources.threads,
         views=task.reads.views,
+        corruption=task.reads.corruption,
     )
     write_record(task, free="a public map of each record by itself; the rows stay in the private folder")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
+from dpladder.config.shift import ALSO
+from dpladder.data.prepare import Part
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
 from dpladder.plan.outer import advice
@@ -40,6 +43,11 @@ def head_home(task: Task[PrepareDataset]) -> Home:
 def manifest(task: Task[PrepareDataset | ExtractFeatures], part: str) -> Path:
     """The manifest behind a part: a source declared public has its own."""
     return Path(task.reads.places.manifests[part]) / "manifest.h5"
+
+
+def part_in(part: str) -> Part:
+    """The part that records lie in, in their manifest: a further test's are those of a test."""
+    return "test" if part.startswith(ALSO) else cast(Part, part)
 
 
 def features(task: Task[WithFeatures], part: str, shard: str | None = None) -> Path:

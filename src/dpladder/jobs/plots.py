@@ -16,6 +16,7 @@ from dpladder.report import (
     ladder_figure,
     page,
     scores_figure,
+    shift_figure,
     tables,
     utility_figure,
 )
@@ -35,6 +36,13 @@ def plot_scores(task: Task[Reads]) -> None:
 
 def plot_utility(task: Task[Reads]) -> None:
     utility_figure.plot_utility(read_json(task.input["summary"]), task.output["figure"])
+    write_record(task, free=FROM_RELEASES)
+
+
+def plot_shift(task: Task[Reads]) -> None:
+    summary = read_json(task.input["summary"])
+    shift_figure.plot_shift(summary, task.output["figure"])
+    tables.write_table(tables.shift_table(summary), task.output["table"])
     write_record(task, free=FROM_RELEASES)
 
 

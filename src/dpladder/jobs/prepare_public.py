@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from dpladder.data.prepare import Part, prepare, read_manifest
+from dpladder.config.shift import ALSO
+from dpladder.data.prepare import prepare, read_manifest
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
@@ -16,18 +15,21 @@ from dpladder.privacy.ledger.units import same_data
 
 
 def prepare_public(task: Task[PreparePublic]) -> None:
-    part, keys = cast(Part, task.wildcards["part"]), keys_of(places.job_home())
+    named, keys = task.wildcards["part"], keys_of(places.job_home())
+    part = places.part_in(named)
     dataset = dataset_of(task).model_copy(update={f"public_{part}": task.reads.source})
-    diagnostics = places.diagnostics(task, f"prepare_public-{part}")
-    manifest = places.manifest(task, part)
-    found = prepare(dataset, keys, manifest, diagnostics, public=part)
+    diagnostics = places.diagnostics(task, f"prepare_public-{named}")
+    manifest = places.manifest(task, named)
+    found = prepare(dataset, keys, manifest, diagnostics, part, task.reads.matched)
     public = read_manifest(manifest, keys.cache)
     if part != "sample":  # whose labels nobody reads
         stop_if_few_usable(task, public.units, public.labels, len(found.units), public.classes)
     private = read_manifest(places.manifest(task, "train"), keys.cache)
     if same_data(rows(public.contents), rows(private.contents)):
+        what = f"public_{part}" if task.reads.matched is None else f"{named.removeprefix(ALSO)}"
+        key = "dataset" if task.reads.matched is None else "evaluate.also"
         raise Refused(
-            f"dataset.public_{part} holds the private data itself. A public source is another one, open to everybody; to "
+            f"{key}.{what} holds the private data itself. A public source is another one, open to everybody; to "
             "hold out some of the private data, use dataset.split."
         )
     write_record(task, free="declared public in the config")

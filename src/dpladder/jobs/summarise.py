@@ -13,6 +13,7 @@ import numpy as np
 from dpladder.config.learner_sections import Descending, Learner
 from dpladder.config.model import Search
 from dpladder.config.section import restored
+from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import weights
@@ -20,7 +21,16 @@ from dpladder.learn.interface import Weights
 from dpladder.plan.reads import Summarise
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import StatedModel, Statement
-from dpladder.report.summary import Best, FinalFound, RungFound, Summary, Tested, TrialFound
+from dpladder.report.summary import (
+    AlsoTested,
+    Best,
+    FinalFound,
+    OpenFound,
+    RungFound,
+    Summary,
+    Tested,
+    TrialFound,
+)
 from dpladder.report.tables import summary_table, write_table
 from dpladder.search.looking import ceiling
 from dpladder.search.space import bounds, hyper_of
@@ -47,6 +57,7 @@ def summarise(task: Task[Summarise]) -> None:
         rungs=rungs,
         targets=targets,
         r_range=_range(rungs, targets, search),
+        open=restored(OpenFound, read_json(task.input["open"])) if task.input["open"] else None,
     )
     write_json(task.output["summary"], asdict(summary))
     write_table(summary_table(asdict(summary)), task.output["table"])
@@ -103,12 +114,27 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     models = statement.datasets[task.reads.lineage].artifacts.values()
     own = [model for model in models if model.experiment == task.experiment]
     fits = [read_json(path) for path in task.input["fits"]] or [None] * len(own)
-    files = zip(own, fits, task.input["finals"], task.input["metrics"], strict=True)
+    each = len(task.reads.further)
+    also = [tuple(task.input["also"][place * each : (place + 1) * each]) for place in range(len(own))]
+    files = zip(own, fits, task.input["finals"], task.input["metrics"], also, strict=True)
     return tuple(_target(task.reads, *found) for found in files)
 
 
+def _further(test: FurtherTest, metrics: str) -> AlsoTested:
+    found: Tested = restored(Tested, read_json(metrics))
+    if test.corruption is None:
+        return AlsoTested(test.name, None, None, None, found)
+    how = test.corruption
+    return AlsoTested(test.name, test.records.removeprefix(ALSO), how.kind, how.severity, found)
+
+
 def _target(
-    reads: Summarise, stated: StatedModel, fit: dict[str, Any] | None, final: str, metrics: str
+    reads: Summarise,
+    stated: StatedModel,
+    fit: dict[str, Any] | None,
+    final: str,
+    metrics: str,
+    also: Sequence[str],
 ) -> FinalFound:
     found, facts = weights.load(Path(final))
     test = restored(Tested, read_json(metrics))
@@ -128,4 +154,5 @@ def _target(
         suspect=_suspect(test, stated, reads, len(found[-1])),
         search_share=stated.search_share,
         distance=distance(reads.learner, found) if reads.mode == "research" else None,
+        also=tuple(_further(test, path) for test, path in zip(reads.further, also, strict=True)),
     )

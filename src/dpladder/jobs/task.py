@@ -22,7 +22,7 @@ from dpladder.config.section import restored
 from dpladder.errors import TWICE, DpladderError, Refused, full_disk
 from dpladder.plan import stages
 from dpladder.plan.outer import own_name
-from dpladder.plan.reads import EvaluateFinal, Private, SearchPrivately, TrainingReads
+from dpladder.plan.reads import EvaluateTest, Private, SearchPrivately, TrainingReads
 
 Reads = TypeVar("Reads", covariant=True)
 
@@ -128,7 +128,7 @@ def _check_code(task: Task[Any]) -> None:
     """A job that spends does so under a digest of its code. What runs must be that code, also when files are edited, or
     another node has others, after the workflow was parsed."""
     reads = task.reads
-    learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateFinal) else None
+    learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateTest) else None
     search = reads.hpo.name if isinstance(reads, SearchPrivately) else None
     if isinstance(reads, Private) and stages.rule_code(task.rule, learner, search) != task.code:
         raise Refused(

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -20,6 +20,7 @@ from dpladder.config.load import BASE
 from dpladder.config.model import Features, Research, Select
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import Section
+from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of
 from dpladder.plan import reads
 from dpladder.plan.reads import Reads
@@ -27,10 +28,13 @@ from dpladder.plan.stages import (
     STAGES,
     ancestry,
     code_of,
+    further,
+    further_test,
     has,
     is_public,
     looks_back,
     nominal_size,
+    records_of,
     source_of,
     stage_of,
     targets,
@@ -73,6 +77,12 @@ class JobAsked:
     def private(self) -> Path:
         return Path(self.config.paths.private)
 
+    @property
+    def further(self) -> FurtherTest | None:
+        """The further test that it is for, if it is one's."""
+        named = ALSO + self.wildcards["test"] if "test" in self.wildcards else ""
+        return further_test(self.config, self.wildcards.get("part", named))
+
 
 def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     """What Snakemake compares for a job: the keys it reads, and the facts that are known without a plan."""
@@ -100,16 +110,37 @@ def _diagnostics(asked: JobAsked) -> str:
 
 
 def _manifests(asked: JobAsked) -> dict[str, str]:
-    return _folders(asked, "data", "prepare_dataset")
+    """Corrupted images are those of another part's records."""
+    root, config = asked.private / asked.config.dataset.lineage / "data", asked.config
+    records = {part: records_of(config, part) for part in asked.parts}
+    return {part: str(root / _version(config, "prepare_dataset", own)) for part, own in records.items()}
 
 
 def _features(asked: JobAsked) -> dict[str, str]:
-    return _folders(asked, "features", "merge_features")
+    root = asked.private / asked.config.dataset.lineage / "features"
+    return {part: str(root / _version(asked.config, "merge_features", part)) for part in asked.parts}
 
 
-def _folders(asked: JobAsked, kind: str, maker: str) -> dict[str, str]:
-    root = asked.private / asked.config.dataset.lineage / kind
-    return {part: str(root / _version(asked.config, maker, part)) for part in asked.parts}
+def _also(asked: JobAsked) -> Keys | None:
+    return _plain(asked.further)
+
+
+def _all_further(asked: JobAsked) -> list[Keys]:
+    return [found for test in further(asked.config).values() if (found := _plain(test))]
+
+
+def _matched(asked: JobAsked) -> Keys | None:
+    return None if asked.further is None else _plain(asked.further.matched)
+
+
+def _corruption(asked: JobAsked) -> Keys | None:
+    return None if asked.further is None else _plain(asked.further.corruption)
+
+
+def _plain(fact: Any) -> Keys | None:
+    """A dataclass of plain values as JSON has it."""
+    found: Keys | None = None if fact is None else json.loads(json.dumps(asdict(fact)))
+    return found
 
 
 def _cache(asked: JobAsked) -> str:
@@ -202,6 +233,10 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "target": _target,
     "totals": _totals,
     "ablated": _ablated,
+    "also": _also,
+    "further": _all_further,
+    "matched": _matched,
+    "corruption": _corruption,
     "views": _views,
     "mirror": _mirror,
 }
@@ -273,7 +308,8 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     behind, asked = ancestry(config, rule), JobAsked(config, rule, wildcards)
     keys = {key: _at(values, key) for name in behind for key in STAGES[name].keys}
     seen = {name: FACTS[name](asked) for name in OF_VIEWS} if "extract_features" in behind else {}
-    return keys | seen | _facts(asked, STAGES[rule].reads, OF_LADDER)
+    also = {} if asked.further is None else {"also": _also(asked)}
+    return keys | seen | also | _facts(asked, STAGES[rule].reads, OF_LADDER)
 
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:

@@ -27,6 +27,7 @@ INERT = frozenset(
         "dpladder.config.model",
         "dpladder.config.search_sections",
         "dpladder.config.section",
+        "dpladder.config.shift",
         "dpladder.config.wording",
         "dpladder.errors",
         "dpladder.jobs.task",

@@ -19,7 +19,7 @@ def notes(project: Project) -> tuple[str, ...]:
     return tuple(
         f"{name}: {words}"
         for name, config in project.experiments.items()
-        for words in (*_totals(config), *_scores(config), *_test(config))
+        for words in (*_open(config), *_totals(config), *_scores(config), *_test(config))
     )
 
 
@@ -28,6 +28,11 @@ def classes_of(config: Config) -> int | None:
     kind, declared = kind_of(config.dataset.source), config.dataset.classes
     known = declared if declared is not None or kind is None else kind.classes
     return len(known) if isinstance(known, tuple) else known
+
+
+def _open(config: Config) -> Iterator[str]:
+    if config.final.without_noise:
+        yield "final.without_noise trains once more WITHOUT NOISE, at epsilon = infinity: that model is no release and protects nobody."
 
 
 def _totals(config: Config) -> Iterator[str]:

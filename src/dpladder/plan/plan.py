@@ -361,10 +361,14 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
 
 
 def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
-    """The final training, or the private search that puts its model out, and its evaluation on a private test part."""
-    final = stages.final_rule(config)
-    rules = (final,) if config.dataset.public_test is not None else (final, "evaluate")
-    return tuple(dag.owned_job(project, name, rule, target=stages.target_name(target)) for rule in rules)
+    """The final training, or the private search that puts its model out, and its evaluations on a private test part: the
+    further ones first, for their prices are given."""
+    asked: list[tuple[str, dict[str, str]]] = [(stages.final_rule(config), {})]
+    if config.dataset.public_test is None:
+        paid = [test for test in stages.further(config).values() if not stages.is_public(config, test.part)]
+        asked += [*(("evaluate_also", {"test": test.name}) for test in paid), ("evaluate", {})]
+    wildcards = {"target": stages.target_name(target)}
+    return tuple(dag.owned_job(project, name, rule, **wildcards, **more) for rule, more in asked)
 
 
 def _final(
@@ -381,10 +385,9 @@ def _final(
         spends[final] = _search(config, final, target, before)
     for test in tests:
         if test not in spends:
-            others = [*before, *spends.get(final, ())]
-            spends[test] = (
-                _spend(config, test, TEST, _test_mu(config, target, others, final in spends), "test score"),
-            )
+            others = [*before, *_flat({job: spends[job] for job in (final, *tests) if job in spends})]
+            mu = _also_mu(config, test) or _test_mu(config, target, others, final in spends)
+            spends[test] = (_spend(config, test, TEST, mu, "test score"),)
     if final not in spends:
         mu = _final_mu(config, target, [*before, *(s for test in tests for s in spends[test])])
         spends[final] = (_spend(config, final, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),)
@@ -449,7 +452,19 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
     if priced:  # done, or a search, which takes the whole total
         return remaining.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
     left = _final_mu(config, target, before)
-    return left if _parallel(config) else left * math.sqrt(TEST_SHARE)
+    if not _parallel(config):
+        return left * math.sqrt(TEST_SHARE)
+    beside = remaining.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
+    return min(left, beside)  # less only where further tests read the part too
+
+
+def _also_mu(config: Config, test: Job) -> float | None:
+    """What a further test's count costs by the config."""
+    found = stages.further(config).get(dict(test.wildcards).get("test", ""))
+    if found is None:
+        return None
+    assert found.epsilon is not None, "config/check.py asks for it"
+    return gdp.mu(found.epsilon, config.privacy.delta)
 
 
 def _nearest(config: Config, target: float) -> str:

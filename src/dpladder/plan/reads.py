@@ -15,6 +15,7 @@ from pydantic import ConfigDict, Field
 from dpladder.config import model as sections
 from dpladder.config.learner_sections import Covariance, Learner
 from dpladder.config.search_sections import PrivateSearch
+from dpladder.config.shift import Corruption, FurtherTest, Matching
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
@@ -177,14 +178,19 @@ class PrepareDataset(LineageReads, Private):
 
 @dataclass(frozen=True)
 class PreparePublic(PrepareDataset):
-    pass
+    """`matched`: of a further test, how its labels find their class."""
+
+    matched: Matching | None
 
 
 @dataclass(frozen=True)
 class ExtractFeatures(NetworkReads, Private):
+    """`corruption`: of a further test whose images are another's, corrupted."""
+
     places: Extracting
     views: int
     mirror: bool
+    corruption: Corruption | None
 
     @property
     def features(self) -> sections.Features:
@@ -267,9 +273,26 @@ class SearchPrivately(TotalReads, TrainingReads):
 
 
 @dataclass(frozen=True)
-class EvaluateFinal(TotalReads, SeenReads):
+class EvaluateTest(TotalReads, SeenReads):
     learner: Annotated[Learner, key("learner")]
-    evaluate: Annotated[sections.Evaluate, key("evaluate")]
+    measures: Annotated[Literal["accuracy", "classes", "auc"], key("evaluate.measures")]
+
+
+@dataclass(frozen=True)
+class EvaluateFinal(EvaluateTest):
+    epsilon: Annotated[float | None, key("evaluate.epsilon")]
+
+
+@dataclass(frozen=True)
+class EvaluateAlso(EvaluateTest):
+    also: FurtherTest
+
+
+@dataclass(frozen=True)
+class TrainOpen(TrainingReads):
+    without_noise: Annotated[bool, key("final.without_noise")]
+    measures: Annotated[Literal["accuracy", "classes", "auc"], key("evaluate.measures")]
+    further: tuple[FurtherTest, ...]
 
 
 @dataclass(frozen=True)
@@ -280,6 +303,7 @@ class Summarise(Reads):
     privacy: Annotated[sections.Privacy, key("privacy")]
     search: Annotated[sections.Search, key("sweep.search")]
     learner: Annotated[Learner, key("learner")]
+    further: tuple[FurtherTest, ...]
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,17 @@ from a config for its jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from dpladder.config import Config
 from dpladder.config.learner_sections import SECTIONS, Covariance, Statistics, names
+from dpladder.config.model import Also
 from dpladder.config.search_sections import Ladder
+from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
+from dpladder.config.sources import labels_of, names_of
 from dpladder.plan import reads
 from dpladder.plan.digests import digest_of
 from dpladder.plan.reads import Reads
@@ -22,14 +25,44 @@ Wildcards = Mapping[str, str]
 # --- what follows from a config ---
 
 
+def further(config: Config) -> dict[str, FurtherTest]:
+    """What evaluate.also asks for by the tests' names, one for each severity."""
+    found = [test for also in config.evaluate.also for test in _further(config, also)]
+    return {test.name: test for test in found}
+
+
+def _further(config: Config, also: Also) -> Iterator[FurtherTest]:
+    if also.source is not None:
+        own, classes = config.dataset.source, config.dataset.classes
+        count = classes if isinstance(classes, int) else None
+        matched = Matching(names_of(own, classes), count, own, labels_of(also.source) or (), also.classes)
+        yield FurtherTest(also.name, ALSO + also.name, matched=matched)
+    elif also.corruption is not None:
+        records = "test" if also.of == "test" else f"{ALSO}{also.of}"
+        for severity in also.severities:
+            how = Corruption(also.corruption, severity)
+            yield FurtherTest(f"{also.name}-{severity}", records, how, epsilon=also.epsilon)
+
+
+def further_test(config: Config, part: str) -> FurtherTest | None:
+    """The further test that a part is for, if it is one's."""
+    return further(config).get(part.removeprefix(ALSO)) if part.startswith(ALSO) else None
+
+
+def records_of(config: Config, part: str) -> str:
+    """The part whose records a part holds: its own, but for corrupted ones."""
+    test = further_test(config, part)
+    return part if test is None else test.records
+
+
 def is_public(config: Config, part: str) -> bool:
     """Whether a part is a source of its own, declared public."""
-    return _public_sources(config).get(part) is not None
+    return _public_sources(config).get(records_of(config, part)) is not None
 
 
 def source_of(config: Config, part: str) -> str:
     """Where the records of a part come from."""
-    return _public_sources(config).get(part) or config.dataset.source
+    return _public_sources(config).get(records_of(config, part)) or config.dataset.source
 
 
 def _public_sources(config: Config) -> dict[str, str | None]:
@@ -38,6 +71,7 @@ def _public_sources(config: Config) -> dict[str, str | None]:
         "test": dataset.public_test,
         "validation": dataset.public_validation,
         "sample": dataset.public_sample,
+        **{ALSO + also.name: also.source for also in config.evaluate.also},
     }
 
 
@@ -61,7 +95,8 @@ def nominal_size(config: Config, part: str) -> int:
 def parts(config: Config) -> tuple[str, ...]:
     """The parts whose features the experiment needs."""
     sample = ("sample",) if config.features.centre == "public" else ()
-    return (*(trial_parts(config) if config.sweep.ladder else ("train",)), "test", *sample)
+    also = tuple(test.part for test in further(config).values())
+    return (*(trial_parts(config) if config.sweep.ladder else ("train",)), "test", *sample, *also)
 
 
 def covariance(config: Config) -> Covariance | None:
@@ -100,6 +135,10 @@ def _test(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("test",)
 
 
+def _further_test(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return (ALSO + wildcards["test"],)
+
+
 def _named(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return (wildcards["part"],)
 
@@ -119,6 +158,10 @@ def _sample(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
 
 def _both(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("train", "test")
+
+
+def _all_tests(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("train", "test", *(test.part for test in further(config).values()))
 
 
 # --- which configs have a rule ---
@@ -150,6 +193,14 @@ def _climbs(config: Config) -> bool:
 
 def _trains_last(config: Config) -> bool:
     return isinstance(config.hpo, Ladder)
+
+
+def _tests_further(config: Config) -> bool:
+    return bool(config.evaluate.also)
+
+
+def _trains_open(config: Config) -> bool:
+    return config.final.without_noise and config.mode == "research"
 
 
 def _searches(config: Config) -> bool:
@@ -185,7 +236,7 @@ class Stage:
     @property
     def trains(self) -> bool:
         """Whether its learner's own code is behind it: training, or telling what weights are worth."""
-        return issubclass(self.reads, reads.TrainingReads | reads.EvaluateFinal)
+        return issubclass(self.reads, reads.TrainingReads | reads.EvaluateTest)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -216,6 +267,8 @@ STAGES: dict[str, Stage] = {
     "train_final": Stage(reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last),
     "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches),
     "evaluate": Stage(reads.EvaluateFinal, FINALS, _test),
+    "evaluate_also": Stage(reads.EvaluateAlso, FINALS, _further_test, _tests_further, module="evaluate"),
+    "train_open": Stage(reads.TrainOpen, CACHES, _all_tests, _trains_open, code=ROOMS),
     "compare_learners": Stage(reads.CompareLearners, CACHES, _both, code=ROOMS),
     "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=ROOMS),
     "plan_spend": Stage(PlanDocument),
@@ -224,6 +277,7 @@ STAGES: dict[str, Stage] = {
     "plot_ladder": Stage(Reads, module=PLOTS),
     "plot_scores": Stage(Reads, module=PLOTS),
     "plot_utility": Stage(Reads, module=PLOTS),
+    "plot_shift": Stage(Reads, module=PLOTS),
     "plot_budget": Stage(Reads, module=PLOTS),
     "plot_pareto": Stage(Reads, module=PLOTS),
     "plot_heatmap": Stage(Reads, module=PLOTS),
@@ -269,6 +323,10 @@ def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
     rungs = config.sweep.ladder
     if not STAGES[rule].when(config):
         return False
+    if wildcards.get("part", "").startswith(ALSO) or "test" in wildcards:
+        part = wildcards.get("part") or ALSO + wildcards["test"]
+        if further_test(config, part) is None:
+            return False
     if "rung" in wildcards:
         rung = int(wildcards["rung"])
         return rung < len(rungs) and int(wildcards.get("trial", 0)) < rungs[rung].trials

@@ -41,6 +41,7 @@ COLOURS = {
     "final training": ORANGE,
     "private search": VERMILLION,
     "test count": PURPLE,
+    "further test counts": "#E8B8D4",
     "earlier versions": GREY,
     "this workflow": INK,
     "outside this workflow": GREY,
@@ -121,6 +122,7 @@ def _name(line: StatedSpend) -> str:
         "train_final": "final training",
         "private_search": "private search",
         "evaluate": "test count",
+        "evaluate_also": "further test counts",
     }[line.rule]
 
 

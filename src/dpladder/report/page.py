@@ -15,7 +15,14 @@ from markupsafe import Markup, escape
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import first_line
 from dpladder.report.style import Document
-from dpladder.report.tables import classes_table, readable, spends_table, summary_table, trials_table
+from dpladder.report.tables import (
+    classes_table,
+    readable,
+    shift_table,
+    spends_table,
+    summary_table,
+    trials_table,
+)
 
 TEMPLATE = "page.html.jinja"
 
@@ -78,8 +85,10 @@ def _sections(
     yield Chapter("Final models", tables, _figures(shared, "pareto"))
     for summary in summaries:
         own = [picture for picture in pictures if owners[picture] == summary["experiment"]]
-        tables = [_table(trials_table(summary), "trials")] if summary["rungs"] else []
-        figures = _figures(own, "utility", "ladder", "scores")
+        shift = shift_table(summary)
+        tables = [] if shift.empty else [_table(shift, "shift")]
+        tables += [_table(trials_table(summary), "trials")] if summary["rungs"] else []
+        figures = _figures(own, "shift", "utility", "ladder", "scores")
         if tables or figures:
             yield Chapter(f"Experiment {summary['experiment']}", tables, figures)
     if research := _figures(shared, "heatmap", "batches"):

@@ -91,6 +91,17 @@ class Tested:
     perplexity: Perplexity | None = None
 
 
+@dataclass(frozen=True)
+class AlsoTested:
+    """A further test. `of`, `corruption`, `severity`: of corrupted images, whose they are and how; else null."""
+
+    name: str
+    of: str | None
+    corruption: Literal["blur", "noise"] | None
+    severity: int | None
+    test: Tested
+
+
 @dataclass(frozen=True, kw_only=True)
 class FinalFound(Choice):
     """One final model. `epsilon` and `mu` with its search, `epsilon_final` and `mu_final` of its own training. `fit`: how r
@@ -111,13 +122,24 @@ class FinalFound(Choice):
     suspect: str | None
     search_share: float | None
     distance: float | None = None
+    also: tuple[AlsoTested, ...] = ()
+
+
+@dataclass(frozen=True)
+class OpenFound:
+    """The same learner without noise, epsilon = infinity, in research: its r, chosen on records held out of the training part,
+    and what it reaches on the test part and on each further test, counted exactly. It protects nobody."""
+
+    r: float | None
+    test: Tested
+    also: dict[str, Tested]
 
 
 @dataclass(frozen=True)
 class Summary:
     """`searches`: what r stands for. `sampling_rate`: of units at
     each step, 1 for the full batch. `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was
-    searched."""
+    searched. `open`: null unless final.without_noise."""
 
     experiment: str
     mode: Literal["release", "research"]
@@ -132,3 +154,4 @@ class Summary:
     rungs: tuple[RungFound, ...]
     targets: tuple[FinalFound, ...]
     r_range: tuple[float, float]
+    open: OpenFound | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from dpladder.report.style import Document, percent, plain
 Show = Callable[[Any], str]
 # How readers see a column: its heading, and one value. Costs are rounded up.
 SHOWN: dict[str, tuple[str, Show]] = {
-    "total_epsilon": ("total ε", "{:g}".format),
-    "epsilon": ("ε", up),
+    "total_epsilon": ("total ε", lambda epsilon: "∞" if epsilon == math.inf else f"{epsilon:g}"),
+    "epsilon": ("ε", lambda epsilon: "∞, no privacy" if epsilon == math.inf else up(epsilon)),
     "mu": ("μ", lambda mu: up(mu, 6)),
     "r": ("r", plain),
     "r_star": ("r*", plain),
@@ -42,6 +43,8 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "accuracy": ("accuracy", percent),
     "correct": ("right, noised", "{:.1f}".format),
     "wrong": ("wrong, noised", "{:.1f}".format),
+    "lost": ("lost", percent),
+    "counted": ("records counted", "{:,.0f}".format),
     "search_share": ("search, share of μ²", percent),
     "count": ("times", str),
 }
@@ -68,7 +71,7 @@ def summary_table(summary: Document) -> pd.DataFrame:
                 "search_share": target["search_share"],
                 "suspect": target.get("suspect"),
             }
-            for target in summary["targets"]
+            for target in (*summary["targets"], *open_target(summary))
             for test in [target["test"] or {}]
         ]
     )
@@ -80,6 +83,19 @@ def _told(test: Document) -> dict[str, float | None]:
     if found is None:
         return {"test_accuracy": test.get("accuracy"), "accuracy_sd": test.get("accuracy_sd")}
     return {"perplexity": found["value"], "perplexity_low": found["low"], "perplexity_high": found["high"]}
+
+
+def open_target(summary: Document) -> list[Document]:
+    """A research run's training without noise, as the final models are told."""
+    found = summary.get("open")
+    if found is None:
+        return []
+    empty = dict.fromkeys(("kappa_star", "steps", "sigma", "search_share"))
+    also = [
+        one | {"test": found["also"][one["name"]]} for one in summary["targets"][0]["also"] if found["also"]
+    ]
+    infinite = {"target_epsilon": math.inf, "epsilon": math.inf}
+    return [empty | infinite | {"r_star": found["r"], "test": found["test"], "also": also}]
 
 
 def _measured(name: str, test: Document) -> dict[str, float | None]:
@@ -103,6 +119,30 @@ def classes_table(summary: Document) -> pd.DataFrame:
             }
             for target in summary["targets"]
             for one in (target["test"] or {}).get("classes") or ()
+        ]
+    )
+
+
+def shift_table(summary: Document) -> pd.DataFrame:
+    """One row for each test of each final model, the test part first, and what is lost on the way there; empty where there
+    are no further ones."""
+    return pd.DataFrame(
+        [
+            {
+                "experiment": summary["experiment"],
+                "total_epsilon": target["target_epsilon"],
+                "test": name,
+                "test_accuracy": test["accuracy"],
+                "accuracy_sd": test["accuracy_sd"] or None,
+                "lost": target["test"]["accuracy"] - test["accuracy"] if name != "test" else None,
+                "counted": test["total"],
+            }
+            for target in (*summary["targets"], *open_target(summary))
+            if target.get("also")
+            for name, test in [
+                ("test", target["test"]),
+                *((one["name"], one["test"]) for one in target["also"]),
+            ]
         ]
     )
 

@@ -14,6 +14,7 @@ from dpladder.report.style import (
     BLUE,
     CYCLE,
     GREY,
+    INK,
     MARKERS,
     Document,
     canvas,
@@ -38,6 +39,9 @@ def plot_utility(summary: Document, path: Path) -> None:
         _draw_models(axes, points, summary["experiment"], BLUE, "o")
         for x, y, _ in points:
             axes.annotate(percent(y), (x, y), (8, -5), textcoords="offset points", va="top")
+        if summary.get("open"):
+            no_privacy(axes, summary["open"]["test"]["accuracy"], summary["experiment"])
+            axes.legend()
         _finish(axes, points, summary)
         axes.set_title(summary["experiment"])
 
@@ -61,6 +65,12 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return best
 
 
+def no_privacy(axes: Axes, accuracy: float, name: str, colour: str = INK) -> None:
+    """What the same learner reaches without noise."""
+    look: dict[str, Any] = {"color": colour, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
+    axes.axhline(accuracy, label="ε = ∞: no privacy", gid=f"open-{name}", **look)
+
+
 def _points(summary: Document) -> list[Point]:
     tested = [target for target in summary["targets"] if target["test"] is not None]
     return sorted((t["epsilon"], t["test"]["accuracy"], t["test"]["accuracy_sd"]) for t in tested)
@@ -72,6 +82,9 @@ def _draw_lineage(axes: Axes, summaries: Sequence[Document]) -> None:
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     for place, (name, points) in enumerate(found):
         _draw_models(axes, points, name, *looks[place % len(looks)])
+    open_ones = [summary["open"]["test"]["accuracy"] for summary in summaries if summary.get("open")]
+    if open_ones:
+        no_privacy(axes, max(open_ones), summaries[0]["lineage"])
     everything = [point for _, points in found for point in points]
     _finish(axes, everything, summaries[0])
     best = frontier((x, y) for x, y, _ in everything)

@@ -230,7 +230,7 @@ def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float) -> St
             f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of {promise.target_epsilon:g}. "
             "The statement is not written; `dpladder ledger show` lists what was spent."
         )
-    search = [spend for spend in spends if spend.job.rule not in ("train_final", "evaluate")]
+    search = [spend for spend in spends if spend.job.rule not in ("train_final", "evaluate", "evaluate_also")]
     return StatedModel(
         epsilon=cost.epsilon,
         mu=cost.mu,

@@ -1,0 +1,48 @@
+"""What a further test is: how its labels find their class, and how its images are corrupted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """Gaussian blur or noise, `severity` 1 to 5."""
+
+    kind: Literal["blur", "noise"]
+    severity: int
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Labels of another source, matched by name and never by place: two sources may count the same classes in another
+    order. `names`: the model's own classes, where they have some; else `classes` and `source` tell how many there are.
+    `labels`: what the other's labels 0, 1, ... are called, where that is known. `counts_as`: of its labels, by name or number,
+    the class that each counts as."""
+
+    names: tuple[str, ...] | None
+    classes: int | None
+    source: str
+    labels: tuple[str, ...]
+    counts_as: tuple[tuple[str, str], ...]
+
+
+ALSO = "also-"  # begins the parts of further tests
+
+
+@dataclass(frozen=True)
+class FurtherTest:
+    """One test beside the test part. `records`: the part that they are of; its own, or that of the test whose images it
+    corrupts. `matched`: how labels find their class, where the records are its own. `epsilon`: of its count on private
+    ones."""
+
+    name: str
+    records: str
+    corruption: Corruption | None = None
+    matched: Matching | None = None
+    epsilon: float | None = None
+
+    @property
+    def part(self) -> str:
+        return ALSO + self.name

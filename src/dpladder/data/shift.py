@@ -1,0 +1,64 @@
+"""Tests of a shift: images corrupted as a function of each image alone, and another source's labels by their names.
+
+Blur and noise are ImageNet-C's Gaussian ones (Hendrycks & Dietterich 2019, ICLR, appendix B), on the image that the network sees:
+there the deviation of a blur is so many of 224 pixels, and that of noise a share of the full range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+
+from dpladder.config.shift import Corruption, Matching
+from dpladder.data.datasets import class_count, classes_of
+from dpladder.data.sources import text
+
+Pixels = NDArray[np.uint8]
+
+BLUR = (1.0, 2.0, 3.0, 4.0, 6.0)  # pixels of an image with a side of SIDE
+NOISE = (0.08, 0.12, 0.18, 0.26, 0.38)  # of the full range
+SIDE = 224
+
+
+def corrupted(image: Pixels, how: Corruption) -> Pixels:
+    """An 8-bit RGB image, blurred or with noise: the same every time."""
+    place = how.severity - 1
+    if how.kind == "blur":
+        sd = BLUR[place] * min(image.shape[:2]) / SIDE
+        found = gaussian_filter(image.astype(np.float64), (sd, sd, 0.0), mode="nearest")
+    else:
+        seed = int.from_bytes(blake2b(image.tobytes(), digest_size=16).digest(), "little")
+        drawn = np.random.default_rng(seed).normal(
+            size=image.shape
+        )  # no noise of a mechanism: a part of the record
+        found = image + 255.0 * NOISE[place] * drawn
+    return np.rint(found.clip(0.0, 255.0)).astype(np.uint8)
+
+
+def matched(how: Matching) -> tuple[Callable[[object], int], int]:
+    """From another source's label to the model's own class, by name, or to -1; and how many classes there are."""
+    counts_as = {text(label): text(name) for label, name in how.counts_as}
+    if (
+        how.names is None
+    ):  # classes that have no names are meant by their numbers, and where the config says so alone
+        own = class_count(classes_of(how.classes, how.source))
+        numbers = {str(place): place for place in range(own)}
+        return lambda label: numbers.get(counts_as.get(text(label), ""), -1), own
+    places = {text(name): place for place, name in enumerate(how.names)}
+
+    def place(label: object) -> int:
+        given = text(label)
+        name = _called(given, how.labels)
+        return places.get(counts_as.get(given) or counts_as.get(name, name), -1)
+
+    return place, len(places)
+
+
+def _called(label: str, names: Sequence[str]) -> str:
+    """What a label is called: where its source numbers them, by the list of their names."""
+    known = label.isdecimal() and label not in names and int(label) < len(names)
+    return text(names[int(label)]) if known else label
