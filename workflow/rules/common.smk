@@ -13,6 +13,7 @@ PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
 CODE = {rule: stages.rule_code(rule) for rule in stages.STAGES}
 SHARD_UNITS = 20_000
+CELLS = dag.cells(PROJECT)
 
 
 wildcard_constraints:
@@ -424,6 +425,7 @@ def pictures(wildcards):
     """Every figure and table of the report."""
     own = [f"results/{name}/{picture}" for name in PROJECT.experiments for picture in pictures_of(name)]
     shared = ["results/figures/budget.svg", "results/tables/spends.html"]
+    shared += ["results/tables/grid.html"] if CELLS else []
     told = {"pareto": several_models(), "heatmap": descents(), "batches": sampled()}
     return own + shared + [f"results/figures/{name}.svg" for name, found in told.items() if found]
 

@@ -182,6 +182,26 @@ use rule plot_ladder as tabulate with:
         "benchmarks/{experiment}/tables/finals.tsv"
 
 
+use rule plot_ladder as tabulate_grid with:
+    input:
+        summaries=[f"results/{name}/summary.json" for name in CELLS],
+    output:
+        html=report(
+            "results/tables/grid.html",
+            caption="../../src/dpladder/report/captions/grid.rst",
+            category="Final models",
+        ),
+        table="results/tables/grid.md",
+        privacy="results/tables/grid.privacy.json",
+    log:
+        "logs/tables/grid.log",
+    benchmark:
+        "benchmarks/tables/grid.tsv"
+    params:
+        cfg=cfg_of("tabulate_grid"),
+        code=CODE["tabulate_grid"],
+
+
 use rule plot_ladder as tabulate_trials with:
     input:
         summary="results/{experiment}/summary.json",
@@ -227,3 +247,6 @@ use rule plot_ladder as report_page with:
         "logs/report_page.log",
     benchmark:
         "benchmarks/report_page.tsv"
+    params:
+        cfg=cfg_of("report_page"),
+        code=CODE["report_page"],

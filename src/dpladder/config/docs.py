@@ -57,6 +57,11 @@ def schema() -> str:
         "description": "named experiments; each overrides keys of all of the above",
         "additionalProperties": {"type": ["object", "null"]},
     }
+    document["properties"]["grid"] = {
+        "type": "object",
+        "description": "sections, each with named entries that override it: an experiment for every combination",
+        "additionalProperties": {"type": "object", "additionalProperties": {"type": ["object", "null"]}},
+    }
     return json.dumps({"$schema": DIALECT, **document}, indent=2) + "\n"
 
 
@@ -114,6 +119,9 @@ def reference() -> str:
         "",
         "`experiments:` maps names to overrides of any key below except `mode`, `paths` and `deployment`; experiments share caches and",
         "ledger, and the base itself is called `main`. Ready-made files are in `config/examples/`.",
+        "",
+        "`grid:` maps sections to named entries: an experiment for every combination of them, in one table. The first combination is",
+        "`main`; the others are called by their entries, such as `lite1-digits`.",
         "",
         "| key | allowed | default | meaning |",
         "|---|---|---|---|",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
@@ -37,11 +37,13 @@ PROJECT_KEYS = (
     "paths",
     "deployment",
     "experiments",
+    "grid",
 )  # one for the whole project: no experiment overrides them
 STAND_IN = {  # for required keys that are wrong, so that the others can be checked; never part of a config
     "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},
     "privacy": {"epsilon": 1.0, "delta": 0.5},
 }
+MOST_CELLS = 200
 MOST_ENTRIES = 100_000  # far above any class list; a few nested aliases would otherwise expand without end
 
 Wildcards = tuple[tuple[str, str], ...]
@@ -50,12 +52,14 @@ Wildcards = tuple[tuple[str, str], ...]
 @dataclass(frozen=True)
 class Project:
     """Every experiment of a config, resolved and checked. The base is called main and comes first. `repeats` names the
-    further repeats of each experiment, which are experiments too; `choices` says of each what was left to the plan. `elders`
+    further repeats of each experiment, which are experiments too; `grid` names, of each experiment that is a cell of the grid, its
+    place on each axis; `choices` says of each what was left to the plan. `elders`
     are all of them as the ledger met them; `paid` names, by rule and wildcards, those whose own job it holds as they ask
     for it."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    grid: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
     elders: Sequence[str] = ()
     paid: Mapping[tuple[str, Wildcards], Sequence[str]] = field(default_factory=dict)
@@ -105,17 +109,23 @@ def from_command_line(values: Any) -> Any:
 def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = None) -> Project:
     """Validate the base and each named experiment laid over it."""
     lines = lines or {}
-    base = {key: value for key, value in values.items() if key != "experiments"}
+    cells = _cells(values.get("grid"))
+    base = {key: value for key, value in values.items() if key not in ("experiments", "grid")}
+    first, *others = cells or ("",)
+    written, base = base, overlay(base, cells[first].override) if cells else base
     config, of_base = _validate(base)
     experiments = {} if config is None else {BASE: config}
     problems = list(of_base)
+    problems += _problems_of_grid(values.get("grid"), cells)
     named = values.get("experiments")
     if named is not None and not isinstance(named, Mapping):
         problems.append((("experiments",), f"given {shown(named)}; map names to the keys that they override"))
-    for name, override in _mapping(named).items():
-        at = ("experiments", str(name))
+    asked = [("grid", written, name, cells[name].override) for name in others]
+    asked += [("experiments", base, name, override) for name, override in _mapping(named).items()]
+    for kind, below, name, override in asked:
+        at = (kind, str(name))
         own = {key: value for key, value in _mapping(override).items() if key not in PROJECT_KEYS}
-        config, found = _validate(overlay(base, own))
+        config, found = _validate(overlay(below, own))
         # what an experiment only inherits was said once, of the base
         found = [problem for problem in found if problem not in of_base or _gives(own, problem[0])]
         found += _problems_of_override(name, override)
@@ -127,7 +137,58 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         located = [f"  - {_located(key, message, lines)}" for key, message in problems]
         raise BadInput("\n".join([f"config: {count}", *located]))
-    return _repeated(experiments)
+    grid = {BASE if name == first else name: cell.places for name, cell in cells.items()}
+    return replace(_repeated(experiments), grid=grid)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One experiment of a grid: what it overrides, and the name of its place on each axis."""
+
+    override: dict[str, Any]
+    places: dict[str, str]
+
+
+def _cells(grid: Any) -> dict[str, Cell]:
+    """Every combination of one entry of each axis, the last axis fastest. An axis is a section, and what it may be by name."""
+    cells = {"": Cell({}, {})}
+    for axis, entries in _mapping(grid).items():
+        cells = {
+            f"{name}-{entry}".removeprefix("-"): Cell(
+                overlay(cell.override, {} if override is None else {str(axis): override}),
+                cell.places | {str(axis): str(entry)},
+            )
+            for name, cell in cells.items()
+            for entry, override in _mapping(entries).items()
+        }
+    return cells if _mapping(grid) else {}
+
+
+def _problems_of_grid(grid: Any, cells: Mapping[str, Cell]) -> Iterator[Problem]:
+    if grid is None:
+        return
+    if not isinstance(grid, Mapping):
+        yield ("grid",), f"given {shown(grid)}; map sections (features, dataset, learner) to named entries"
+    for axis, entries in _mapping(grid).items():
+        if axis not in Config.model_fields or axis in PROJECT_KEYS:
+            known = [name for name in Config.model_fields if name not in PROJECT_KEYS]
+            yield (
+                ("grid", str(axis)),
+                f"no section; {did_you_mean(str(axis), known)}allowed: {', '.join(known)}",
+            )
+        if not isinstance(entries, Mapping) or not entries:
+            yield (
+                ("grid", str(axis)),
+                f"given {shown(entries)}; name at least one entry, and what it overrides",
+            )
+        for entry in _mapping(entries):
+            if not re.fullmatch(NAME_PATTERN, str(entry)):
+                yield (
+                    ("grid", str(axis), str(entry)),
+                    "an experiment is called so: lower-case letters, digits, _ and -",
+                )
+    if len(cells) > MOST_CELLS:
+        yield ("grid",), f"{len(cells):,} combinations; at most {MOST_CELLS} in one project"
 
 
 def _repeated(experiments: Mapping[str, Config]) -> Project:

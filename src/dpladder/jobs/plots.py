@@ -7,7 +7,7 @@ from pathlib import Path
 from dpladder.config.section import restored
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json
-from dpladder.plan.reads import Reads
+from dpladder.plan.reads import Gridded, Reads
 from dpladder.privacy.statement.documents import SealedStatement, Statement
 from dpladder.report import (
     batches_figure,
@@ -73,6 +73,14 @@ def tabulate(task: Task[Reads]) -> None:
     write_record(task, free=FROM_RELEASES)
 
 
+def tabulate_grid(task: Task[Gridded]) -> None:
+    found = {summary["experiment"]: summary for summary in map(read_json, task.input["summaries"])}
+    table = tables.grid_table(found, task.reads.cells)
+    tables.write_table(table, task.output["html"])
+    tables.write_table(table, task.output["table"])
+    write_record(task, free=FROM_RELEASES)
+
+
 def tabulate_trials(task: Task[Reads]) -> None:
     tables.write_table(tables.trials_table(read_json(task.input["summary"])), task.output["table"])
     write_record(task, free=FROM_RELEASES)
@@ -83,10 +91,11 @@ def tabulate_spends(task: Task[Reads]) -> None:
     write_record(task, free=FROM_RELEASES)
 
 
-def report_page(task: Task[Reads]) -> None:
+def report_page(task: Task[Gridded]) -> None:
     statement = restored(SealedStatement, read_json(task.input["statement"]))
     summaries = [read_json(path) for path in task.input["summaries"]]
-    page.write_page(statement, summaries, [*map(Path, task.input["pictures"])], task.output["page"])
+    pictures = [*map(Path, task.input["pictures"])]
+    page.write_page(statement, summaries, pictures, task.output["page"], task.reads.cells)
     write_record(task, free=FROM_RELEASES)
 
 

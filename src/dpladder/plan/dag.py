@@ -288,7 +288,19 @@ def repeats(project: Project) -> int:
     return 1 + len(project.repeats[BASE])
 
 
-OF_PROJECT: dict[str, Callable[[Project], Any]] = {"contestants": contestants, "repeats": repeats}
+def cells(project: Project) -> dict[str, dict[str, str]]:
+    """The cells of the grid, their repeats included."""
+    found: dict[str, dict[str, str]] = {}
+    for name, cell in project.grid.items():
+        found |= {own: dict(cell) for own in (name, *project.repeats[name])}
+    return found
+
+
+OF_PROJECT: dict[str, Callable[[Project], Any]] = {
+    "contestants": contestants,
+    "repeats": repeats,
+    "cells": cells,
+}
 
 
 def static(config: Config, rule: str, wildcards: Wildcards) -> str:

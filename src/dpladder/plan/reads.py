@@ -307,6 +307,13 @@ class Summarise(Reads):
 
 
 @dataclass(frozen=True)
+class Gridded(Reads):
+    """`cells`: of each cell's experiment, the name of its entry on each axis."""
+
+    cells: dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True)
 class Contestant(Reads):
     """An experiment, as a comparison of learners repeats it itself: how it learns and searches, and whether its data and
     features are the first's."""

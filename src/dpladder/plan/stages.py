@@ -283,9 +283,10 @@ STAGES: dict[str, Stage] = {
     "plot_heatmap": Stage(Reads, module=PLOTS),
     "plot_batches": Stage(Reads, module=PLOTS),
     "tabulate": Stage(Reads, module=PLOTS),
+    "tabulate_grid": Stage(reads.Gridded, module=PLOTS),
     "tabulate_trials": Stage(Reads, module=PLOTS),
     "tabulate_spends": Stage(Reads, module=PLOTS),
-    "report_page": Stage(Reads, module=PLOTS),
+    "report_page": Stage(reads.Gridded, module=PLOTS),
 }
 RUNG_RULE = "run_rung"  # all trials of a rung in one job
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -17,6 +17,7 @@ from dpladder.privacy.statement.page import first_line
 from dpladder.report.style import Document
 from dpladder.report.tables import (
     classes_table,
+    grid_table,
     readable,
     shift_table,
     spends_table,
@@ -53,7 +54,11 @@ class Chapter:
 
 
 def write_page(
-    statement: SealedStatement, summaries: Sequence[Document], pictures: Sequence[Path], path: Path
+    statement: SealedStatement,
+    summaries: Sequence[Document],
+    pictures: Sequence[Path],
+    path: Path,
+    cells: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
     """The statement's first lines, the final models, each experiment's ladder, where the budget went."""
     found = Environment(
@@ -66,14 +71,17 @@ def write_page(
         title=", ".join(statement.datasets) + ": tuned and trained with differential privacy",
         release=statement.mode == "release",
         guarantees=[first_line(statement, lineage) for lineage in statement.datasets],
-        sections=[*_sections(statement, summaries, pictures)],
+        sections=[*_sections(statement, summaries, pictures, cells or {})],
         id=statement.id,
     )
     path.write_text(page + "\n", "utf-8")
 
 
 def _sections(
-    statement: SealedStatement, summaries: Sequence[Document], pictures: Sequence[Path]
+    statement: SealedStatement,
+    summaries: Sequence[Document],
+    pictures: Sequence[Path],
+    cells: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Chapter]:
     owners = {
         picture: picture.parent.parent.name for picture in pictures
@@ -82,6 +90,9 @@ def _sections(
     finals = pd.concat([summary_table(summary) for summary in summaries])
     by_class = pd.concat([classes_table(summary) for summary in summaries])
     tables = [_table(finals, "summary"), *([] if by_class.empty else [_table(by_class, "classes")])]
+    if cells:
+        by_name = {summary["experiment"]: summary for summary in summaries}
+        tables = [_table(grid_table(by_name, cells), "grid"), *tables]
     yield Chapter("Final models", tables, _figures(shared, "pareto"))
     for summary in summaries:
         own = [picture for picture in pictures if owners[picture] == summary["experiment"]]

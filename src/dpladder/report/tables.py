@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import pandas as pd
@@ -145,6 +146,30 @@ def shift_table(summary: Document) -> pd.DataFrame:
             ]
         ]
     )
+
+
+def grid_table(summaries: Mapping[str, Document], cells: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
+    """One row for each combination, a column for each total: accuracy, the mean over repeats where there are several, and one
+    deviation: over repeats, or of the test count's noise."""
+    rows: dict[tuple[str, ...], dict[str, list[Document]]] = {}
+    for name, cell in cells.items():
+        row = rows.setdefault(tuple(cell.values()), {})
+        for target in (*summaries[name]["targets"], *open_target(summaries[name])):
+            total = target["target_epsilon"]
+            row.setdefault("ε = ∞" if total == math.inf else f"ε = {total:g}", []).append(target["test"])
+    axes = list(next(iter(cells.values())))
+    return pd.DataFrame(
+        [
+            dict(zip(axes, place, strict=True)) | {total: _shown(tests) for total, tests in row.items()}
+            for place, row in rows.items()
+        ]
+    )
+
+
+def _shown(tests: Sequence[Document]) -> str:
+    found = [test["accuracy"] for test in tests]
+    sd = stdev(found) if len(found) > 1 else tests[0]["accuracy_sd"]
+    return f"{fmean(found):.1%}" + (f" ± {sd:.1%}" if sd else "")
 
 
 def trials_table(summary: Document) -> pd.DataFrame:

@@ -1,0 +1,101 @@
+"""A grid: an experiment for every combination of named entries, the first of them the base itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support import TINY
+
+from dpladder.config.load import overlay, resolve
+from dpladder.errors import BadInput
+from dpladder.plan import dag
+from dpladder.report.tables import grid_table
+
+DIGITS: dict[str, Any] = overlay(TINY, {"dataset": {"source": "digits", "classes": None}})
+GRID: dict[str, Any] = {
+    "features": {
+        "lite0": {"model": "efficientnet_lite0", "image_size": 32},
+        "lite2": {"model": "efficientnet_lite2"},
+    },
+    "learner": {"plain": {"momentum": 0.0}, "fast": None, "slow": {"momentum": 0.5}},
+}
+
+
+def grid(**changes: Any) -> dict[str, Any]:
+    return DIGITS | {"grid": GRID} | changes
+
+
+def test_every_combination_is_an_experiment_and_the_first_is_the_base() -> None:
+    project = resolve(grid())
+    assert list(project.experiments) == [
+        "main",
+        *("lite0-fast", "lite0-slow", "lite2-plain", "lite2-fast", "lite2-slow"),
+    ]
+    assert project.main.features.image_size == 32
+    last = project.experiments["lite2-slow"]
+    assert (last.features.model, last.learner.momentum) == ("efficientnet_lite2", 0.5)
+    assert last.features.image_size is None  # of the first entry, which the others do not inherit
+    assert project.grid["main"] == {"features": "lite0", "learner": "plain"}
+    assert project.grid["lite2-fast"] == {"features": "lite2", "learner": "fast"}
+
+
+def test_a_grid_alone_completes_a_base_that_is_none_without_it() -> None:
+    dataset = {key: value for key, value in DIGITS["dataset"].items() if key not in ("source", "lineage")}
+    axis = {name: {"lineage": name, "source": name} for name in ("digits", "mnist5k")}
+    cells = {"dataset": axis, "features": {"lite0": {"model": "efficientnet_lite0"}}}
+    project = resolve(DIGITS | {"dataset": dataset, "grid": cells})
+    assert [config.dataset.lineage for config in project.experiments.values()] == ["digits", "mnist5k"]
+
+
+def test_repeats_are_of_their_cell() -> None:
+    public = overlay(grid(), {"mode": "research", "research": {"repeats": 2}})
+    project = resolve(overlay(public, {"dataset": {"declared_public": True}}))
+    cells = dag.cells(project)
+    assert len(cells) == 12
+    assert cells["main-2"] == cells["main"]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"feature": {"a": None}}, "did you mean features?"),
+        ({"features": {}}, "name at least one entry"),
+        ([], "map sections"),
+        ({"features": {"A b": None}}, "A b"),
+        ({"mode": {"a": None}}, "no section"),
+        ({"features": {f"n{k}": None for k in range(300)}}, "at most 200"),
+        ({"features": {"a": {"model": "none"}}}, "images need a model"),
+        ({"features": {"a": None, "b": {"modle": "x"}}}, "did you mean model?"),
+    ],
+)
+def test_a_grid_that_cannot_be_is_told(given: Any, says: str) -> None:
+    with pytest.raises(BadInput) as told:
+        resolve(DIGITS | {"features": {"model": "efficientnet_lite0"}, "grid": given})
+    assert says in str(told.value)
+
+
+def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None:
+    def summary(name: str, *found: float) -> dict[str, Any]:
+        targets = [
+            {"target_epsilon": total, "also": [], "test": {"accuracy": accuracy, "accuracy_sd": 0.01}}
+            for total, accuracy in zip((0.5, 4.0), found, strict=True)
+        ]
+        return {"experiment": name, "targets": targets}
+
+    open_found = {"open": {"r": 1.0, "test": {"accuracy": 0.99, "accuracy_sd": 0.0}, "also": {}}}
+    summaries = {
+        "main": summary("main", 0.5, 0.8),
+        "main-2": summary("main-2", 0.7, 0.8),
+        "big-b": summary("big-b", 0.6, 0.9) | open_found,
+    }
+    cells = {
+        "main": {"features": "small", "dataset": "a"},
+        "main-2": {"features": "small", "dataset": "a"},
+        "big-b": {"features": "big", "dataset": "b"},
+    }
+    rows = grid_table(summaries, cells).to_dict("records")
+    assert rows[0] | {"ε = ∞": ""} == {
+        "features": "small", "dataset": "a", "ε = 0.5": "60.0% ± 14.1%", "ε = 4": "80.0%", "ε = ∞": "",
+    }  # fmt: skip
+    assert (rows[1]["ε = 4"], rows[1]["ε = ∞"]) == ("90.0% ± 1.0%", "99.0%")
