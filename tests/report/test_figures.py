@@ -21,6 +21,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report.batches_figure import batches_table, plot_batches
 from dpladder.report.budget_figure import COLOURS, plot_budget
+from dpladder.report.distance_figure import plot_distance
 from dpladder.report.heatmap_figure import plot_heatmap
 from dpladder.report.ladder_figure import plot_ladder
 from dpladder.report.scores_figure import plot_scores
@@ -331,6 +332,17 @@ def plot_further(one, path):
     plot_shift(without_noise(further(one)), path)
 
 
+def moved(one, place=1):
+    """The same, as research tells how far each model went."""
+    return one | {
+        "targets": [target | {"distance": place * target["r_star"] / 3} for target in one["targets"]]
+    }
+
+
+def plot_several_distances(one, path):
+    plot_distance([moved(one), moved(summary(totals=TOTALS, experiment="b"), 2)], path)
+
+
 def plot_several_experiments(one, path):
     plot_pareto([one, summary(totals=TOTALS, experiment="b"), summary(experiment="c", lineage="other")], path)
 
@@ -351,6 +363,7 @@ LABELS = {
     },
     plot_several_experiments: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},
     plot_several_repeats: {"steps T", "learning rate η"},
+    plot_several_distances: {"total ε, search included", "total step size r = η·T"},
     plot_several_rates: {"sampling rate (1: full batch)", "test accuracy (± 1 sd over repeats)"},
 }
 each_figure = pytest.mark.parametrize("plot", LABELS)
@@ -551,6 +564,15 @@ def test_every_further_test_is_a_line_and_every_severity_a_point(tmp_path):
     assert len(marks(svg, "shift-dim-total ε = 0.5")) == 4  # with the images as they are
     assert "ε = ∞: no privacy" not in words(svg)
     assert "ε = ∞: no privacy" in words(drawn(plot_shift, without_noise(one), tmp_path))
+
+
+def test_every_model_is_as_far_as_it_went(tmp_path):
+    one = moved(summary(totals=TOTALS))
+    svg = drawn(lambda document, path: plot_distance([document], path), one, tmp_path)
+    assert len(marks(svg, "epsilon-0")) == len(marks(svg, "r_star-0")) == len(TOTALS)
+    heights = sorted((y for _, y in marks(svg, "epsilon-0")), reverse=True)
+    distances = sorted(target["distance"] for target in one["targets"])
+    assert on_a_log_axis(heights, distances)
 
 
 def test_untested_models_have_no_frontier(tmp_path):

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+from dpladder.config.learner_sections import starts_known
 from dpladder.plan import dag, stages
 from dpladder.plan.outer import own_name
 from dpladder.plan.startup import conclude, logs, open_project, reserve, tell
@@ -426,7 +427,7 @@ def pictures(wildcards):
     own = [f"results/{name}/{picture}" for name in PROJECT.experiments for picture in pictures_of(name)]
     shared = ["results/figures/budget.svg", "results/tables/spends.html"]
     shared += ["results/tables/grid.html"] if CELLS else []
-    told = {"pareto": several_models(), "heatmap": descents(), "batches": sampled()}
+    told = {"pareto": several_models(), "heatmap": descents(), "batches": sampled(), "distance": moved()}
     return own + shared + [f"results/figures/{name}.svg" for name, found in told.items() if found]
 
 
@@ -470,6 +471,18 @@ def sampled():
         if config.mode == "research"
     }
     return [f"results/{name}/summary.json" for name in rates] if len(set(rates.values())) > 1 else []
+
+
+def moved():
+    """The summaries that a figure of distances is about: of research with several final models that start where everybody
+    knows."""
+    names = [
+        name
+        for name, config in PROJECT.experiments.items()
+        if config.mode == "research" and starts_known(config.learner)
+    ]
+    models = sum(len(stages.targets(PROJECT.experiments[name])) for name in names)
+    return [f"results/{name}/summary.json" for name in names] if models > 1 else []
 
 
 def plan_of(wildcards):

@@ -148,6 +148,22 @@ use rule plot_ladder as plot_heatmap with:
         "benchmarks/figures/heatmap.tsv"
 
 
+use rule plot_ladder as plot_distance with:
+    input:
+        summaries=moved(),
+    output:
+        figure=report(
+            "results/figures/distance.svg",
+            caption="../../src/dpladder/report/captions/distance.rst",
+            category="Research",
+        ),
+        privacy="results/figures/distance.privacy.json",
+    log:
+        "logs/figures/distance.log",
+    benchmark:
+        "benchmarks/figures/distance.tsv"
+
+
 use rule plot_ladder as plot_batches with:
     input:
         summaries=sampled(),

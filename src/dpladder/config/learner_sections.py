@@ -331,3 +331,9 @@ def names(section: Any) -> tuple[str, ...]:
 
 
 _ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
+
+
+def starts_known(learner: Any) -> bool:
+    """Whether a descent starts at zero, or at the public network: its distance from there is worth telling."""
+    drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
+    return isinstance(learner, Descending) and learner.init != "random" and not drawn

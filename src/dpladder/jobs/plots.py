@@ -12,6 +12,7 @@ from dpladder.privacy.statement.documents import SealedStatement, Statement
 from dpladder.report import (
     batches_figure,
     budget_figure,
+    distance_figure,
     heatmap_figure,
     ladder_figure,
     page,
@@ -58,6 +59,13 @@ def plot_pareto(task: Task[Reads]) -> None:
 
 def plot_heatmap(task: Task[Reads]) -> None:
     heatmap_figure.plot_heatmap([read_json(path) for path in task.input["summaries"]], task.output["figure"])
+    write_record(task, free=FROM_RELEASES)
+
+
+def plot_distance(task: Task[Reads]) -> None:
+    distance_figure.plot_distance(
+        [read_json(path) for path in task.input["summaries"]], task.output["figure"]
+    )
     write_record(task, free=FROM_RELEASES)
 
 

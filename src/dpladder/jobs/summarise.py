@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.config.learner_sections import Descending, Learner
+from dpladder.config.learner_sections import Learner, starts_known
 from dpladder.config.model import Search
 from dpladder.config.section import restored
 from dpladder.config.shift import ALSO, FurtherTest
@@ -76,8 +76,7 @@ def _range(rungs: Sequence[RungFound], targets: Sequence[FinalFound], search: Se
 
 def distance(learner: Learner, found: Weights) -> float | None:
     """Of a descent's released weights from their start: free, for its figure follows from them alone."""
-    drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
-    if not isinstance(learner, Descending) or learner.init == "random" or drawn:
+    if not starts_known(learner):
         return None
     return math.sqrt(math.fsum(float(np.square(layer, dtype=np.float64).sum()) for layer in found))
 

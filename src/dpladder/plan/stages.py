@@ -282,6 +282,7 @@ STAGES: dict[str, Stage] = {
     "plot_pareto": Stage(Reads, module=PLOTS),
     "plot_heatmap": Stage(Reads, module=PLOTS),
     "plot_batches": Stage(Reads, module=PLOTS),
+    "plot_distance": Stage(Reads, module=PLOTS),
     "tabulate": Stage(Reads, module=PLOTS),
     "tabulate_grid": Stage(reads.Gridded, module=PLOTS),
     "tabulate_trials": Stage(Reads, module=PLOTS),
