@@ -131,6 +131,13 @@ KEYS = {
         dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400}",
         more="task: language_model\nfeatures: {model: minilm}\nlearner: {name: dp_finetune}",
     ),
+    "a further test of a language model": bad(
+        "evaluate.also",
+        "no classes that further tests could name",
+        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400}\n",
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune, trains: lora}\n"
+        "evaluate: {also: [{name: other, source: web, declared_public: true}]}",
+    ),
     "no pooling for classes": bad(
         "features.pooling", "which is for task: language_model", more="features: {pooling: none}"
     ),

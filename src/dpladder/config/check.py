@@ -216,6 +216,12 @@ def _order(config: Config) -> Iterator[Problem]:
 def _also(config: Config) -> Iterator[Problem]:
     """Each further test is of one kind, and its labels are matched by name."""
     tests, names = config.evaluate.also, [also.name for also in config.evaluate.also]
+    if tests and config.task == "language_model":
+        yield (
+            ("evaluate", "also"),
+            "a language model has no classes that further tests could name; leave it out",
+        )
+        return
     severities = {f"{also.name}-{one}" for also in tests if also.of is not None for one in also.severities}
     for place, also in enumerate(tests):
         at: KeyPath = ("evaluate", "also", place)
@@ -639,7 +645,7 @@ _READS = {
     _learner: ("learner", "features.model", "features.until"),
     _test_part: ("dataset.public_test", "dataset.split"),
     _order: ("dataset",),
-    _also: ("evaluate.also", "dataset", "features.model"),
+    _also: ("evaluate.also", "dataset", "features.model", "task"),
     _measures: ("evaluate.measures", "dataset.classes", "dataset.source"),
     _paths: ("paths",),
 }
