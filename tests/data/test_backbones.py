@@ -231,7 +231,7 @@ def test_weights_and_models_that_cannot_be_had_are_one_error_each(
     matrix = Source("features", lambda index: np.zeros(3), [0], width=3, name="npz:x")
     files = Source("files", lambda index: b"", [0], name="folder:x")
     cases: list[tuple[dict[str, Any], Source, str]] = [
-        ({"model": "resnet18"}, SOURCE, "bundled, which exists for efficientnet_lite0 only"),
+        ({"model": "resnet18"}, SOURCE, "bundled, which exists for efficientnet_lite0, 1 and 2 alone"),
         ({"model": "resnet_18", "weights": "pretrained"}, SOURCE, "Did you mean resnet18"),
         ({"model": "qqqqqqqq", "weights": "pretrained"}, SOURCE, "names all that it has"),
         ({**lite, "weights": str(tmp_path / "absent.pth")}, SOURCE, "does not exist"),

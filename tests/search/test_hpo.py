@@ -251,6 +251,7 @@ def test_a_proposal_stays_within_its_bounds(wished, ratio):
     assert (np.diff(density[order]) >= 0).all()
 
 
+@pytest.mark.long
 def test_an_adaptive_search_looks_more_often_where_scores_were_high():
     adaptive = searcher_of(DpHypo(mean=12.0, law="logarithmic", adapting=0.6, padded=False))
     plain = searcher_of(PapernotSteinke(mean=12.0, padded=False))

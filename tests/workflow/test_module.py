@@ -94,6 +94,7 @@ def test_an_outer_workflow_runs_to_its_end_and_again_for_nothing(outer, capsys):
     assert len(list((outer / "home" / "ledger" / "tiny").iterdir())) == entries
 
 
+@pytest.mark.long
 def test_without_its_handler_the_first_job_names_the_missing_line(outer):
     write(handlers="")
     ended = snakemake()

@@ -249,6 +249,7 @@ def whole(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     return runs
 
 
+@pytest.mark.long
 def test_a_run_shows_the_same_whatever_the_private_data_is(whole: list[Run]) -> None:
     assert {"results/privacy.json", "results/report.html", "report.html"} <= whole[0].sight().keys()
     assert_same_sight(whole)

@@ -43,6 +43,7 @@ def test_a_finished_project_has_nothing_to_do_and_says_what_it_guarantees(finish
     assert {held.status for held in before} == {"DONE"}
 
 
+@pytest.mark.long
 def test_a_second_clone_restores_every_release_for_nothing(finished, monkeypatch):
     before = finished.held()
     clone = dataclasses.replace(finished, folder=finished.folder.with_name("clone"))
@@ -217,6 +218,7 @@ def test_a_killed_driver_loses_no_charge_and_charges_nothing_twice(project):
     resumed(begun, project.held())
 
 
+@pytest.mark.long
 def test_a_killed_job_fails_the_run_and_is_resumed_by_the_next(project):
     project.configure(LONG)
     driver = start(project)
@@ -243,6 +245,7 @@ def test_lost_private_files_are_named_with_the_command_that_makes_them_again(fin
     assert bytes_before.items() <= released(finished).items()
 
 
+@pytest.mark.long
 def test_an_edited_release_is_named_and_comes_back_for_nothing(finished):
     before, bytes_before = finished.held(), released(finished)
     weights, metrics = "results/main/final/1/weights.safetensors", "results/main/final/1/metrics.json"

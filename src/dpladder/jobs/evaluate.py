@@ -25,7 +25,7 @@ from dpladder.jobs.task import Task, write_json
 from dpladder.learn import measures, score, weights
 from dpladder.learn.interface import Constants, Data, Logits, Losses, Weights, plain
 from dpladder.learn.registry import method
-from dpladder.plan.reads import EvaluateTest
+from dpladder.plan.reads import EvaluateAlso, EvaluateFinal, EvaluateTest
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
@@ -86,7 +86,15 @@ class Test:
         )
 
 
-def evaluate(task: Task[EvaluateTest]) -> None:
+def evaluate(task: Task[EvaluateFinal]) -> None:
+    _evaluate(task)
+
+
+def evaluate_also(task: Task[EvaluateAlso]) -> None:
+    _evaluate(task)
+
+
+def _evaluate(task: Task[EvaluateTest]) -> None:
     if task.reads.public_parts:
         part = _part(task)
         test, data = _test(task, part), read(task, part)
@@ -96,9 +104,6 @@ def evaluate(task: Task[EvaluateTest]) -> None:
         write_record(task, free="the test source is declared public, and the model is a release")
         return
     release_once(release_of(task))
-
-
-evaluate_also = evaluate
 
 
 def _part(task: Task[EvaluateTest]) -> Part:
