@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -43,7 +42,6 @@ def test_opacus_is_told_one_true_epsilon_by_ten_lines(tmp_path):
     assert sum(line.endswith("# books") for line in lines) <= 10
 
 
-@pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
 def test_optuna_stops_when_the_budget_is_spent(tmp_path):
     trials = int(re.search(r"(\d+) trials", example("optuna_search.py", tmp_path))[1])
     assert 5 < trials < 100
