@@ -141,6 +141,23 @@ def test_a_check_shows_what_would_be_read_and_its_exit_code_tells_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", SMALL, "home"]
 
 
+def test_a_check_shows_a_further_tests_classes_by_the_names_that_they_count_as(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = looked_at(tmp_path, monkeypatch, "[cat, dog]")
+    np.savez(
+        "other.npz", features=np.eye(60)[:50], labels=np.array(["hound", "tabby"])[np.arange(50) % 5 // 4]
+    )
+    also = "{name: other, source: 'npz:other.npz', declared_public: true, classes: {hound: dog, tabby: null}}"
+    with Path("config.yaml").open("a") as config:
+        config.write(f"evaluate: {{also: [{also}]}}\n")
+    assert cli.main(asked) == 0
+    shown = capsys.readouterr().out.split("npz:other.npz")[1]
+    assert "rows     50" in shown
+    assert "cat 0, dog 40" in " ".join(shown.replace(":", "").split())
+    assert "'tabby' is not in dataset.classes: 10 rows" in shown
+
+
 def test_a_contact_sheet_goes_into_the_private_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

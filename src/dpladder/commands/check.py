@@ -4,11 +4,13 @@ into the private folder; its exit code tells nothing."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 from dpladder.config import Config, Project
 from dpladder.config.model import Dataset
+from dpladder.config.shift import Matching
 from dpladder.data.census import census, contact_sheet, looked_into, report
 from dpladder.data.files import write_private
 from dpladder.data.prepare import Part, Survey, survey
@@ -16,10 +18,21 @@ from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
+from dpladder.plan import stages
 from dpladder.plan.settle import opened
 from dpladder.privacy.ledger.home import open_home
 
 PUBLIC: tuple[Part, ...] = ("validation", "test", "sample")
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A source as a run reads it: the private one, or one declared public, for a part or a further test of this name."""
+
+    dataset: Dataset
+    part: Part | None
+    matching: Matching | None
+    name: str
 
 
 def check(configs: Sequence[Path], sheet: bool) -> None:
@@ -38,31 +51,42 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
     print(
         "For your eyes only: what follows is private. Only a contact sheet is written, into the private folder.\n"
     )
-    for config, part in _sources(project):
-        found = survey(config.dataset, keys, part)
+    for config, looked in _sources(project):
+        found = survey(looked.dataset, keys, looked.part, looked.matching)
         print(report(looked_into(census(found), found.source, config.features.largest_image)))
         if sheet:
-            print(f"contact sheet: {_write_sheet(config, found, part)}\n")
+            print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
 
 
-def _sources(project: Project) -> Iterator[tuple[Config, Part | None]]:
+def _sources(project: Project) -> Iterator[tuple[Config, Looked]]:
     """Each source once, with the first experiment that reads it."""
-    seen: set[tuple[Dataset, Part | None]] = set()
+    seen: set[Looked] = set()
     for config in project.experiments.values():
-        public = [part for part in PUBLIC if getattr(config.dataset, f"public_{part}") is not None]
-        for part in (None, *public):
-            what = (config.dataset, part)
-            if what not in seen:
-                seen.add(what)
-                yield config, part
+        for looked in _looked(config):
+            if looked not in seen:
+                seen.add(looked)
+                yield config, looked
 
 
-def _write_sheet(config: Config, found: Survey, part: Part | None) -> Path:
+def _looked(config: Config) -> Iterator[Looked]:
+    yield Looked(config.dataset, None, None, "")
+    for part in PUBLIC:
+        if getattr(config.dataset, f"public_{part}") is not None:
+            yield Looked(config.dataset, part, None, part)
+    for also in stages.further(config).values():
+        if also.matched is not None:
+            source = stages.source_of(config, also.part)
+            yield Looked(
+                config.dataset.model_copy(update={"public_test": source}), "test", also.matched, also.name
+            )
+
+
+def _write_sheet(config: Config, found: Survey, part: str) -> Path:
     if found.source.kind in ("features", "texts"):
         raise BadInput(
             f"{found.source.name} holds {found.source.kind}, not images: leave --contact-sheet out."
         )
-    name = "contact-sheet.png" if part is None else f"contact-sheet-{part}.png"
+    name = f"contact-sheet-{part}.png" if part else "contact-sheet.png"
     path = Path(config.paths.private) / config.dataset.lineage / "check" / name
     content = BytesIO()
     contact_sheet(found, largest=config.features.largest_image).save(content, "PNG")

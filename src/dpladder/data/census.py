@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from dpladder.config.model import LARGEST_IMAGE
 from dpladder.data import texts
-from dpladder.data.datasets import class_index, classes
 from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.prepare import PARTS, Survey, missing, place_of
@@ -73,8 +72,7 @@ class Census:
 
 def census(found: Survey) -> Census:
     """From what a survey read, without a second look at the records."""
-    source, known = found.source, classes(found.dataset, found.source.name)
-    class_of, names = class_index(known), range(known) if isinstance(known, int) else known
+    source = found.source
     counting = [row for row in found.kept if row.label >= 0]
     counts = Counter((row.part, row.label) for row in counting)
     given = Counter(map(text, source.labels))
@@ -85,11 +83,11 @@ def census(found: Survey) -> Census:
         units=len(found.units),
         usable=len({row.unit for row in counting}),
         parts={
-            part: {str(name): counts[place, label] for label, name in enumerate(names)}
+            part: {name: counts[place, label] for label, name in enumerate(found.names)}
             for place, part in enumerate(PARTS)
             if any(row.part == place for row in found.kept)
         },
-        labels={label: count for label, count in given.most_common() if class_of(label) < 0},
+        labels={label: count for label, count in given.most_common() if found.class_of(label) < 0},
         problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
     )
 
@@ -177,8 +175,7 @@ def contact_sheet(found: Survey, side: int = 96, each: int = 10, largest: int = 
     """A few images of each class, a row per class, as a run would see them; blank where one cannot be decoded."""
     from PIL import Image, ImageDraw, ImageOps
 
-    known = classes(found.dataset, found.source.name)
-    names = [str(name) for name in (range(known) if isinstance(known, int) else known)]
+    names = found.names
     rows: dict[int, list[int]] = {label: [] for label in range(-1, len(names))}
     for row in found.kept:
         if len(rows[row.label]) < each:

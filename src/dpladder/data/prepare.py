@@ -99,13 +99,16 @@ class Row:
 @dataclass(frozen=True, eq=False)
 class Survey:
     """What a source holds, as a run would take it: the rows that are kept, sorted by record id; what is wrong with which
-    row; and every unit that any row names, kept or not. Private."""
+    row; and every unit that any row names, kept or not. `class_of`: from a label to the place of its class among `names`.
+    Private."""
 
     source: Source
     dataset: Dataset
     kept: Sequence[Row]
     problems: Sequence[tuple[int, str]]
     units: Set[bytes]
+    class_of: Callable[[object], int]
+    names: tuple[str, ...]
 
 
 def survey(
@@ -122,12 +125,23 @@ def survey(
     _check(source, dataset, public)
     problems: list[tuple[int, str]] = []
     units: set[bytes] = set()
-    class_of = class_index(classes(dataset, source.name)) if matching is None else matched(matching)[0]
+    class_of, names = _classes(dataset, source.name, matching)
     rows = _rows(source, dataset, class_of, keys, public, problems, units)
     kept = sorted(
         _chosen(rows, dataset.unit.cap if public is None else None, problems), key=lambda row: row.record
     )
-    return Survey(source, dataset, kept, sorted(problems), units)
+    return Survey(source, dataset, kept, sorted(problems), units, class_of, names)
+
+
+def _classes(
+    dataset: Dataset, name: str, matching: Matching | None
+) -> tuple[Callable[[object], int], tuple[str, ...]]:
+    """How labels find their class, and what the classes are called: a number where they have no names."""
+    if matching is not None:
+        class_of, count = matched(matching)
+        return class_of, matching.names or tuple(map(str, range(count)))
+    known = classes(dataset, name)
+    return class_index(known), tuple(map(str, range(known) if isinstance(known, int) else known))
 
 
 def prepare(
@@ -155,9 +169,7 @@ def prepare(
         "kind": "manifest",
         "source": source.name,
         "columns": json.dumps([plain(column) for column in found.dataset.columns]),
-        "classes": class_count(classes(found.dataset, source.name))
-        if matching is None
-        else matched(matching)[1],
+        "classes": len(found.names),
         "commitment": commitment.hexdigest(),
         "identity": _identity(source, found.dataset),
     }
