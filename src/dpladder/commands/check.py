@@ -26,7 +26,7 @@ PUBLIC: tuple[Part, ...] = ("validation", "test", "sample")
 
 
 @dataclass(frozen=True)
-class Looked:
+class SourceAsked:
     """A source as a run reads it: the private one, or one declared public, for a part or a further test of this name."""
 
     dataset: Dataset
@@ -58,9 +58,9 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
 
 
-def _sources(project: Project) -> Iterator[tuple[Config, Looked]]:
+def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:
     """Each source once, with the first experiment that reads it."""
-    seen: set[Looked] = set()
+    seen: set[SourceAsked] = set()
     for config in project.experiments.values():
         for looked in _looked(config):
             if looked not in seen:
@@ -68,15 +68,15 @@ def _sources(project: Project) -> Iterator[tuple[Config, Looked]]:
                 yield config, looked
 
 
-def _looked(config: Config) -> Iterator[Looked]:
-    yield Looked(config.dataset, None, None, "")
+def _looked(config: Config) -> Iterator[SourceAsked]:
+    yield SourceAsked(config.dataset, None, None, "")
     for part in PUBLIC:
         if getattr(config.dataset, f"public_{part}") is not None:
-            yield Looked(config.dataset, part, None, part)
+            yield SourceAsked(config.dataset, part, None, part)
     for also in stages.further(config).values():
         if also.matched is not None:
             source = stages.source_of(config, also.part)
-            yield Looked(
+            yield SourceAsked(
                 config.dataset.model_copy(update={"public_test": source}), "test", also.matched, also.name
             )
 
