@@ -76,3 +76,18 @@ def test_what_is_no_finished_run_is_refused(tmp_path: Path, capsys: pytest.Captu
     assert main(["compare", str(mixed)]) == 2
     assert "is not of the run that" in capsys.readouterr().err
     assert main(["compare", results(tmp_path / "b"), "--output", "table.xlsx"]) == 2
+
+
+def test_a_training_without_noise_is_a_row_without_a_mu(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    results(folder)
+    path = folder / "main" / "summary.json"
+    found = json.loads(path.read_text())
+    unbound = {"r": 3.0, "test": found["targets"][0]["test"] | {"accuracy": 0.9}, "also": {}}
+    found["targets"][0]["also"] = []
+    path.write_text(json.dumps(found | {"open": unbound}))
+    assert main(["compare", str(folder), "--output", str(tmp_path / "table.csv")]) == 0
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert table["total_epsilon"].tolist() == [1.0, float("inf")]
+    assert table["test_accuracy"].tolist() == [0.8, 0.9]
+    assert table["mu"].isna().tolist() == [False, True]

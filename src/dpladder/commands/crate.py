@@ -13,8 +13,7 @@ from typing import Any
 
 from dpladder.config.model import Deployment
 from dpladder.config.section import restored
-from dpladder.errors import Refused
-from dpladder.privacy.statement.check import check, read_statement
+from dpladder.privacy.statement.check import checked
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import first_line
 from dpladder.privacy.statement.records import file_digest
@@ -31,10 +30,7 @@ TYPES = {".safetensors": "application/octet-stream", ".md": "text/markdown", ".s
 
 def crate(results: Path, license_url: str) -> Path:
     """Write the crate's metadata into the results folder. Refused where they are not as they were written."""
-    document = read_statement(results)
-    if problems := check(document, results.resolve()):
-        raise Refused(f"{'; '.join(problems)}. Nothing was written.")
-    statement: SealedStatement = restored(SealedStatement, document)
+    statement: SealedStatement = restored(SealedStatement, checked(results, "Nothing was written."))
     path = results / METADATA
     graph = [*_graph(statement, results, license_url)]
     path.write_text(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from dpladder.commands.compare import table_of
-from dpladder.errors import BadInput, Refused
+from dpladder.errors import BadInput
 from dpladder.plan.stages import target_name
-from dpladder.privacy.statement.check import check, read_statement
+from dpladder.privacy.statement.check import checked
 
 MEASURED = (
     "total_epsilon",
@@ -32,17 +33,19 @@ def log(folders: Sequence[Path], experiment: str) -> int:
     """One run for each final model, to where MLflow's own settings say. How many runs."""
     if find_spec("mlflow") is None:
         raise BadInput("logging to MLflow needs the extra [mlflow]: pip install 'dpladder[mlflow]'.")
-    checked = {folder: _checked(folder) for folder in folders}
+    statements = {folder: checked(folder, "Nothing was logged.") for folder in folders}
     import mlflow
     from mlflow.exceptions import MlflowException
 
-    rows: list[dict[str, Any]] = table_of(folders).to_dict("records")  # type: ignore[assignment]  # names of columns
+    table = table_of(folders)
+    models = table[table["total_epsilon"] < math.inf]  # a training without noise puts none out
+    rows = [{str(name): value for name, value in row.items()} for row in models.to_dict("records")]
     try:
         mlflow.set_experiment(experiment)
         for row in rows:
             folder = Path(row["results"])
             with mlflow.start_run(run_name=f"{row['experiment']} at epsilon {row['total_epsilon']:g}"):
-                _log_run(row, checked[folder])
+                _log_run(row, statements[folder])
                 for path in _files(folder, row):
                     mlflow.log_artifact(str(path))
     except MlflowException as error:
@@ -50,18 +53,11 @@ def log(folders: Sequence[Path], experiment: str) -> int:
     return len(rows)
 
 
-def _checked(folder: Path) -> dict[str, Any]:
-    statement: dict[str, Any] = read_statement(folder)
-    if problems := check(statement, folder.resolve()):
-        raise Refused(f"{'; '.join(problems)}. Nothing was logged.")
-    return statement
-
-
 def _log_run(row: dict[str, Any], statement: dict[str, Any]) -> None:
     import mlflow
     import pandas as pd
 
-    known = {str(name): value for name, value in row.items() if not pd.isna(value)}
+    known = {name: value for name, value in row.items() if not pd.isna(value)}
     mlflow.log_metrics({name: float(known[name]) for name in MEASURED if name in known})
     mlflow.log_params({name: value for name, value in known.items() if name not in MEASURED})
     mlflow.set_tags({"dpladder.statement": statement["id"], "dpladder.mode": statement["mode"]})

@@ -8,7 +8,7 @@ from dpladder.config.model import Deployment
 from dpladder.config.section import restored
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.build import guarantee_of
-from dpladder.privacy.statement.check import check, read_statement
+from dpladder.privacy.statement.check import checked
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.hazards import checklist
 from dpladder.privacy.statement.registry import entry, file_name, typed, written
@@ -18,10 +18,7 @@ HAZARDS = "nist-sp-800-226.md"
 
 def register(results: Path, folder: Path) -> list[Path]:
     """The registry's entry and the checklist of hazards, and where they lie."""
-    document = read_statement(results)
-    if problems := check(document, results.resolve()):
-        raise Refused(f"{'; '.join(problems)}. Nothing was written.")
-    statement: SealedStatement = restored(SealedStatement, document)
+    statement: SealedStatement = restored(SealedStatement, checked(results, "Nothing was written."))
     told, lineage = _told(statement), _lineage(statement)
     found = entry(statement, lineage, told)
     files = {

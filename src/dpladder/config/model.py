@@ -383,7 +383,7 @@ class Final(Section):
 
     without_noise: bool = Field(
         False,
-        description="only in mode: research: true trains once more without noise, at epsilon = infinity, for the gap to privacy; no release, and it protects nobody",
+        description="only in mode: research: true trains once more with a noise of a millionth, shown as epsilon = infinity, for the gap to privacy; no release, and it protects nobody",
     )
 
     @model_validator(mode="after")

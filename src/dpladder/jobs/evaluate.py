@@ -138,13 +138,13 @@ def release_of(task: Task[EvaluateTest]) -> Release:
 def _test(task: Task[EvaluateTest], part: Part) -> Test:
     model, _ = weights.load(Path(task.input["weights"]))
     reads, constants = task.reads, constants_of(task, part)
-    names = names_of(reads.classes, constants)
+    names = class_names(reads.classes, constants)
     own = method(reads.learner.name).logits(reads.learner, constants)
     losses = method(reads.learner.name).losses(reads.learner, constants)
     return Test(model, own, constants, names, reads.measures, losses)
 
 
-def names_of(classes: int | tuple[str, ...] | None, constants: Constants) -> tuple[str, ...]:
+def class_names(classes: int | tuple[str, ...] | None, constants: Constants) -> tuple[str, ...]:
     """The classes by name, or else by number."""
     return classes if isinstance(classes, tuple) else tuple(map(str, range(constants.classes)))
 

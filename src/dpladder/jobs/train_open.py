@@ -10,7 +10,7 @@ import numpy as np
 from dpladder.compare.contest import GRID, Arena, PublicMeter
 from dpladder.errors import Refused
 from dpladder.jobs.arena import arena_of
-from dpladder.jobs.evaluate import Test, metrics, names_of
+from dpladder.jobs.evaluate import Test, class_names, metrics
 from dpladder.jobs.private import part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
@@ -32,7 +32,7 @@ def train_open(task: Task[TrainOpen]) -> None:
     arena, learner = arena_of(task), task.reads.learner
     r = _best(arena, task) if learner.searches is not None else None
     [answer] = _answers(arena, task, [Ask(r or 1.0, OPEN)])
-    names = names_of(task.reads.classes, arena.constants)
+    names = class_names(task.reads.classes, arena.constants)
     own = method(learner.name).logits(learner, arena.constants)
     test = Test(answer.weights, own, arena.constants, names, task.reads.measures)
 

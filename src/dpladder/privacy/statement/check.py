@@ -144,6 +144,14 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def checked(results: Path, undone: str) -> Document:
+    """The statement of a finished run, which follows from the records beside it; else a refusal, which says what was not done."""
+    statement = read_statement(results)
+    if problems := check(statement, results.resolve()):
+        raise Refused(f"{'; '.join(problems)}. {undone}")
+    return statement
+
+
 def read_statement(results: Path) -> Document:
     """The statement of a results folder."""
     path = results / "privacy.json"
