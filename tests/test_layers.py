@@ -157,6 +157,23 @@ def test_a_class_name_says_one_thing():
     assert {name: found for name, found in homes.items() if len(found) > 1 and name != "Searcher"} == {}
 
 
+def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
+    """Most of a small job is imports."""
+    small = (
+        "prepare_dataset",
+        "merge_features",
+        "select_rung",
+        "compose_privacy",
+        "summarise",
+        "tabulate",
+        "report_page",
+    )
+    code = f"import sys, importlib; [importlib.import_module('dpladder.jobs.' + job) for job in {small!r}]"
+    code += "; print(*{'matplotlib', 'scipy', 'torch'} & sys.modules.keys())"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
+
+
 @pytest.mark.parametrize("module", AT_PARSE)
 def test_what_is_loaded_at_parse_time_is_light(module):
     code = f"import sys, dpladder.{module}; print(*sorted({HEAVY!r} & sys.modules.keys()))"

@@ -370,6 +370,7 @@ def test_losses_are_looked_at_in_the_first_of_every_k_steps():
     ]
 
 
+@pytest.mark.long
 def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_sample():
     """Noise split as published for a nominal epsilon of 8 at q = 0.004 and T = 750 steps, losses every 5th."""
 

@@ -54,6 +54,7 @@ def test_a_bad_config_stops_snakemake_with_our_message_and_exit_code_2(more, tmp
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.long
 def test_a_mistake_on_the_command_line_stops_snakemake_in_the_same_way(tmp_path):
     file = tmp_path / "good.yaml"
     file.write_text(GOOD, "utf-8")
@@ -63,6 +64,7 @@ def test_a_mistake_on_the_command_line_stops_snakemake_in_the_same_way(tmp_path)
     assert "did you mean epsilon?" in ended.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("content", [None, b"mode: [\n"], ids=["missing", "syntax"])
 def test_what_snakemake_cannot_parse_stops_it_before_our_loader_speaks(content, tmp_path):
     file = tmp_path / "bad.yaml"

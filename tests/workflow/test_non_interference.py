@@ -255,10 +255,12 @@ def test_a_run_shows_the_same_whatever_the_private_data_is(whole: list[Run]) -> 
     assert_same_sight(whole)
 
 
+@pytest.mark.long
 def test_no_name_and_no_count_of_private_records_shows(whole: list[Run]) -> None:
     assert_no_canary(whole[1])
 
 
+@pytest.mark.long
 def test_private_files_are_closed_to_others(whole: list[Run]) -> None:
     for run in whole:
         private = run.folder / "private"
@@ -344,7 +346,11 @@ def uneven_columns(records: int, labels: int) -> Write:
             (broken_file(40, 7), broken_file(RECORDS, BAD)),
             "OSError; details are in private/tiny/diagnostics/",
         ),
-        ((uneven_columns(40, 41), uneven_columns(RECORDS, BAD)), "Give every record one label."),
+        pytest.param(
+            (uneven_columns(40, 41), uneven_columns(RECORDS, BAD)),
+            "Give every record one label.",
+            marks=pytest.mark.long,
+        ),
     ],
     ids=["unforeseen", "foreseen"],
 )

@@ -16,8 +16,8 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import CompareHpo
 from dpladder.privacy.accounting import gdp
+from dpladder.report.reading import Document
 from dpladder.report.searches_figure import publish
-from dpladder.report.style import Document
 from dpladder.search.asking import Setting
 from dpladder.search.koskela_kulkarni.run import Searcher as SubsetRuns
 from dpladder.search.ladder import LadderSearcher

@@ -1,28 +1,20 @@
-"""The figures and tables of the report, each from released files alone."""
+"""The figures of the report, each from released files alone."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from dpladder.config.section import restored
-from dpladder.jobs.record import write_record
+from dpladder.jobs.record import FROM_RELEASES, write_record
 from dpladder.jobs.task import Task, read_json
-from dpladder.plan.reads import Gridded, Reads
-from dpladder.privacy.statement.documents import SealedStatement, Statement
+from dpladder.plan.reads import Reads
+from dpladder.privacy.statement.documents import Statement
 from dpladder.report import (
-    batches_figure,
     budget_figure,
     distance_figure,
     heatmap_figure,
     ladder_figure,
-    page,
     scores_figure,
-    shift_figure,
-    tables,
     utility_figure,
 )
-
-FROM_RELEASES = "drawn from releases alone"
 
 
 def plot_ladder(task: Task[Reads]) -> None:
@@ -37,13 +29,6 @@ def plot_scores(task: Task[Reads]) -> None:
 
 def plot_utility(task: Task[Reads]) -> None:
     utility_figure.plot_utility(read_json(task.input["summary"]), task.output["figure"])
-    write_record(task, free=FROM_RELEASES)
-
-
-def plot_shift(task: Task[Reads]) -> None:
-    summary = read_json(task.input["summary"])
-    shift_figure.plot_shift(summary, task.output["figure"])
-    tables.write_table(tables.shift_table(summary), task.output["table"])
     write_record(task, free=FROM_RELEASES)
 
 
@@ -66,44 +51,6 @@ def plot_distance(task: Task[Reads]) -> None:
     distance_figure.plot_distance(
         [read_json(path) for path in task.input["summaries"]], task.output["figure"]
     )
-    write_record(task, free=FROM_RELEASES)
-
-
-def plot_batches(task: Task[Reads]) -> None:
-    summaries = [read_json(path) for path in task.input["summaries"]]
-    batches_figure.plot_batches(summaries, task.output["figure"])
-    tables.write_table(batches_figure.batches_table(summaries), task.output["table"])
-    write_record(task, free=FROM_RELEASES)
-
-
-def tabulate(task: Task[Reads]) -> None:
-    tables.write_table(tables.summary_table(read_json(task.input["summary"])), task.output["table"])
-    write_record(task, free=FROM_RELEASES)
-
-
-def tabulate_grid(task: Task[Gridded]) -> None:
-    found = {summary["experiment"]: summary for summary in map(read_json, task.input["summaries"])}
-    table = tables.grid_table(found, task.reads.cells)
-    tables.write_table(table, task.output["html"])
-    tables.write_table(table, task.output["table"])
-    write_record(task, free=FROM_RELEASES)
-
-
-def tabulate_trials(task: Task[Reads]) -> None:
-    tables.write_table(tables.trials_table(read_json(task.input["summary"])), task.output["table"])
-    write_record(task, free=FROM_RELEASES)
-
-
-def tabulate_spends(task: Task[Reads]) -> None:
-    tables.write_table(tables.spends_table(_statement(task)), task.output["table"])
-    write_record(task, free=FROM_RELEASES)
-
-
-def report_page(task: Task[Gridded]) -> None:
-    statement = restored(SealedStatement, read_json(task.input["statement"]))
-    summaries = [read_json(path) for path in task.input["summaries"]]
-    pictures = [*map(Path, task.input["pictures"])]
-    page.write_page(statement, summaries, pictures, task.output["page"], task.reads.cells)
     write_record(task, free=FROM_RELEASES)
 
 

@@ -10,6 +10,8 @@ from dpladder.plan import dag
 from dpladder.privacy.accounting.events import Spend
 from dpladder.privacy.statement.records import record_of
 
+FROM_RELEASES = "drawn from releases alone"
+
 
 def write_record(task: Task[Any], spends: Sequence[Spend] = (), free: str | None = None) -> None:
     """`basis` is what the output was made from, as far as it is known before data is read."""

@@ -249,7 +249,7 @@ def _rooms(learner: str) -> tuple[str, ...]:
 
 ROOMS = tuple(module for section in SECTIONS for name in names(section) for module in _rooms(name))
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
-PLOTS = "plots"  # the module of all figures and tables
+PLOTS, TABLES = "plots", "tabulate"  # modules of several rules; a figure with a table beside it has its own
 FINALS = ("train_final", "private_search")  # the one or the other puts out an experiment's final models
 CACHES = ("merge_features",)
 STAGES: dict[str, Stage] = {
@@ -277,17 +277,17 @@ STAGES: dict[str, Stage] = {
     "plot_ladder": Stage(Reads, module=PLOTS),
     "plot_scores": Stage(Reads, module=PLOTS),
     "plot_utility": Stage(Reads, module=PLOTS),
-    "plot_shift": Stage(Reads, module=PLOTS),
+    "plot_shift": Stage(Reads),
     "plot_budget": Stage(Reads, module=PLOTS),
     "plot_pareto": Stage(Reads, module=PLOTS),
     "plot_heatmap": Stage(Reads, module=PLOTS),
-    "plot_batches": Stage(Reads, module=PLOTS),
+    "plot_batches": Stage(Reads),
     "plot_distance": Stage(Reads, module=PLOTS),
-    "tabulate": Stage(Reads, module=PLOTS),
-    "tabulate_grid": Stage(reads.Gridded, module=PLOTS),
-    "tabulate_trials": Stage(Reads, module=PLOTS),
-    "tabulate_spends": Stage(Reads, module=PLOTS),
-    "report_page": Stage(reads.Gridded, module=PLOTS),
+    "tabulate": Stage(Reads),
+    "tabulate_grid": Stage(reads.Gridded, module=TABLES),
+    "tabulate_trials": Stage(Reads, module=TABLES),
+    "tabulate_spends": Stage(Reads, module=TABLES),
+    "report_page": Stage(reads.Gridded),
 }
 RUNG_RULE = "run_rung"  # all trials of a rung in one job
 

@@ -10,17 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from dpladder.report.style import (
-    CYCLE,
-    MARKERS,
-    Document,
-    canvas,
-    dots,
-    log_axis,
-    log_limits,
-    percent_axis,
-    plain,
-)
+from dpladder.report.reading import Document, plain
+from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 
 Accuracies = Mapping[tuple[float, float], Sequence[float]]
 

@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.build import borne_by
 from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement
+from dpladder.report.reading import percent
 from dpladder.report.style import (
     BLUE,
     GREEN,
@@ -27,7 +28,6 @@ from dpladder.report.style import (
     SKY,
     VERMILLION,
     canvas,
-    percent,
     percent_axis,
 )
 

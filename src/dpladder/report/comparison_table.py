@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpladder.report.style import Document
+from dpladder.report.reading import Document
 
 
 def write_csv(rows: Sequence[Document], path: Path) -> None:

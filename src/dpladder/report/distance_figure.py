@@ -7,7 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dpladder.report.style import CYCLE, MARKERS, Document, canvas, dots, log_axis, log_limits, plain
+from dpladder.report.reading import Document, plain
+from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits
 
 
 def plot_distance(summaries: Sequence[Document], path: Path) -> None:

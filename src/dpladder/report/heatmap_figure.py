@@ -12,15 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from dpladder.privacy.arrays import Floats
-from dpladder.report.style import (
-    VERMILLION,
-    Document,
-    log_axis,
-    panels,
-    plain,
-    score_bar,
-    share,
-)
+from dpladder.report.reading import Document, plain, share
+from dpladder.report.style import VERMILLION, log_axis, panels, score_bar
 
 MOST_CELLS = 12  # along one axis; more distinct values share cells
 CARD = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8}  # behind text on any colour

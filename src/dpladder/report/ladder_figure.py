@@ -12,23 +12,8 @@ from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 from numpy.polynomial import Polynomial
 
-from dpladder.report.style import (
-    GREY,
-    INK,
-    PALE,
-    VERMILLION,
-    Document,
-    canvas,
-    counted,
-    dots,
-    log_axis,
-    log_limits,
-    noised,
-    plain,
-    r_label,
-    score_bar,
-    share,
-)
+from dpladder.report.reading import Document, counted, noised, plain, r_label, share
+from dpladder.report.style import GREY, INK, PALE, VERMILLION, canvas, dots, log_axis, log_limits, score_bar
 
 AXIS = {"epsilon": "ε of one trial or final training (δ = {})", "mu": "μ of one trial or final training"}
 Placed = Sequence[tuple[float, Document]]  # rungs or targets, each at its place on the axis of the fit

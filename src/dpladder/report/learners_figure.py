@@ -8,17 +8,8 @@ from itertools import product
 from pathlib import Path
 
 from dpladder.report.comparison_table import epsilons, names
-from dpladder.report.style import (
-    CYCLE,
-    MARKERS,
-    Document,
-    canvas,
-    dots,
-    log_axis,
-    log_limits,
-    percent_axis,
-    plain,
-)
+from dpladder.report.reading import Document, plain
+from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 
 REFERENCE = "dp_gd"
 SURE = 3.0  # standard errors, of few repeats, by which two means must differ before one is called better

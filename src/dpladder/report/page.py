@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import first_line
-from dpladder.report.style import Document
+from dpladder.report.reading import Document
 from dpladder.report.tables import (
     classes_table,
     grid_table,

@@ -6,22 +6,8 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from dpladder.report.style import (
-    BLUE,
-    GREY,
-    VERMILLION,
-    Document,
-    counted,
-    dots,
-    log_axis,
-    log_limits,
-    noised,
-    panels,
-    percent_axis,
-    plain,
-    r_label,
-    share,
-)
+from dpladder.report.reading import Document, counted, noised, plain, r_label, share
+from dpladder.report.style import BLUE, GREY, VERMILLION, dots, log_axis, log_limits, panels, percent_axis
 
 
 def plot_scores(summary: Document, path: Path) -> None:

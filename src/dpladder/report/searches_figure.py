@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpladder.report.comparison_table import epsilons, names, write_csv
-from dpladder.report.style import CYCLE, GREY, Document, canvas, percent_axis, plain
+from dpladder.report.reading import Document, plain
+from dpladder.report.style import CYCLE, GREY, canvas, percent_axis
 
 
 def publish(rows: Sequence[Document], about: str, csv: Path, table: Path, figure: Path) -> None:

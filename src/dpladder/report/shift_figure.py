@@ -10,19 +10,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from dpladder.report.style import (
-    CYCLE,
-    INK,
-    MARKERS,
-    Document,
-    canvas,
-    dots,
-    log_axis,
-    log_limits,
-    percent_axis,
-    plain,
-)
-from dpladder.report.tables import open_target
+from dpladder.report.reading import Document, open_target, plain
+from dpladder.report.style import CYCLE, INK, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 
 Points = Sequence[tuple[float, float, float]]  # where, accuracy, and the deviation its noise gives it
 WIDE = 3.8  # inches, of each panel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-Document = Mapping[str, Any]
+from dpladder.report.reading import plain
 
 # Okabe & Ito's colours, told apart with every common form of colour blindness; their yellow is too pale for points.
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
@@ -67,23 +67,6 @@ def panels(path: Path, count: int, most_columns: int) -> Iterator[tuple[Figure, 
         yield figure, grid[:count]
 
 
-def counted(summary: Document, otherwise: str) -> str:
-    """What a share of the records' counts is, in words: of a language model, whose records count by their losses."""
-    tests = [target["test"] or {} for target in summary["targets"]]
-    return "1 − loss / log of all words" if any(test.get("perplexity") for test in tests) else otherwise
-
-
-def plain(value: float, _: object = None) -> str:
-    """Three digits, as people write them: 1,000 and 1e-5."""
-    if 1000 <= abs(value) < 1e6:
-        return f"{value:,.0f}"
-    return f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
-
-
-def percent(value: float, _: object = None) -> str:
-    return f"{value:.1%}"
-
-
 def percent_tick(value: float, _: object = None) -> str:
     return f"{100 * value:.4g}%"
 
@@ -122,21 +105,6 @@ def score_bar(figure: Figure, grid: list[Axes], points: ScalarMappable, label: s
     bar = figure.colorbar(points, ax=grid, format=percent_tick, aspect=30, pad=0.02)
     bar.set_label(label)
     bar.outline.set_visible(False)
-
-
-def r_label(summary: Document) -> str:
-    """What the ladder's r stands for."""
-    return "1/λ, r of the ladder" if summary.get("searches") == "ridge" else "total step size r = η·T"
-
-
-def share(trial: Document) -> float:
-    """A trial's score as a share of the nominal number of records it was counted on; noise may leave [0, 1]."""
-    return float(trial["score"] / trial["counted"])
-
-
-def noised(summary: Document) -> bool:
-    """Whether noise was paid for to see the trials' scores; scores on public data need none."""
-    return any(trial["score_sd"] > 0 for rung in summary["rungs"] for trial in rung["trials"])
 
 
 def _apart(values: Sequence[float], ratio: float) -> list[float]:

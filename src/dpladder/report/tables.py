@@ -13,7 +13,7 @@ import pandas as pd
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.statement.documents import Statement
-from dpladder.report.style import Document, percent, plain
+from dpladder.report.reading import Document, open_target, percent, plain
 
 Show = Callable[[Any], str]
 # How readers see a column: its heading, and one value. Costs are rounded up.
@@ -84,19 +84,6 @@ def _told(test: Document) -> dict[str, float | None]:
     if found is None:
         return {"test_accuracy": test.get("accuracy"), "accuracy_sd": test.get("accuracy_sd")}
     return {"perplexity": found["value"], "perplexity_low": found["low"], "perplexity_high": found["high"]}
-
-
-def open_target(summary: Document) -> list[Document]:
-    """A research run's training without noise, as the final models are told."""
-    found = summary.get("open")
-    if found is None:
-        return []
-    empty = dict.fromkeys(("kappa_star", "steps", "sigma", "search_share"))
-    also = [
-        one | {"test": found["also"][one["name"]]} for one in summary["targets"][0]["also"] if found["also"]
-    ]
-    infinite = {"target_epsilon": math.inf, "epsilon": math.inf}
-    return [empty | infinite | {"r_star": found["r"], "test": found["test"], "also": also}]
 
 
 def _measured(name: str, test: Document) -> dict[str, float | None]:

@@ -10,21 +10,18 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from dpladder.report.reading import Document, counted, percent, plain
 from dpladder.report.style import (
     BLUE,
     CYCLE,
     GREY,
     INK,
     MARKERS,
-    Document,
     canvas,
-    counted,
     dots,
     log_axis,
     log_limits,
-    percent,
     percent_axis,
-    plain,
 )
 
 LEAST_HEIGHT = 0.1  # of the accuracy axis: small differences should look small

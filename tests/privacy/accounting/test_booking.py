@@ -122,7 +122,10 @@ def test_a_sampled_training_is_booked_at_next_to_no_loss(
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize(("rate", "steps", "sigma"), [(0.05, 50, 1.0), (0.4, 20, 6.0), (0.01, 300, 0.7)])
+@pytest.mark.parametrize(
+    ("rate", "steps", "sigma"),
+    [(0.05, 50, 1.0), (0.4, 20, 6.0), pytest.param(0.01, 300, 0.7, marks=pytest.mark.long)],
+)
 def test_an_entry_dominates_its_event_at_every_epsilon_between_grid_points_too(
     relation: Relation, rate: float, steps: int, sigma: float
 ) -> None:

@@ -71,9 +71,8 @@ def excluded(meter_of: type[Meter], draw: Draw, release: Callable[[Meter], Float
     )
 
 
-@pytest.mark.parametrize(
-    "epsilon", [1.0, *(pytest.param(epsilon, marks=pytest.mark.long) for epsilon in (0.1, 4.0))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_no_neighbour_is_excluded_by_the_low_bits_of_a_mean(epsilon: float) -> None:
     rows = np.random.default_rng(0).normal(size=(4000, 1280)).astype(np.float16)
     labels, radius = np.zeros(4000, np.int64), 30.0
