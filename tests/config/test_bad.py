@@ -212,6 +212,15 @@ KEYS = {
     "a public mean of nothing": bad(
         "features.centre", "given 'public'", "dataset.public_sample", more="features: {centre: public}"
     ),
+    "a public head of nothing": bad(
+        "learner.init", "given 'public'", "needs dataset.public_sample", more="learner: {init: public}"
+    ),
+    "a public head for two layers": bad(
+        "learner.init",
+        "dp_mlp has no head of its own",
+        more="learner: {name: dp_mlp, init: public}",
+        problems=2,
+    ),
     "a noised mean of records of any length": bad(
         "features.centre",
         "needs features.mean: {epsilon, radius}",

@@ -45,6 +45,7 @@ CUTS = (
     ("texts", "encoder.layer.0", "pretrained"),
     ("speech", "input", "pretrained"),
 )
+LARGER = (("test_efficientnet", "input"), ("test_vit", "input"), ("efficientnet_lite0", "blocks.5"))
 SETS = ("head", "norm_and_bias", "last_block", "all", "lora", "patterns")
 
 
@@ -113,7 +114,13 @@ def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Ten
 
 
 @pytest.mark.parametrize("trains", SETS, ids=str)
-@pytest.mark.parametrize("where", CUTS, ids=lambda where: f"{where[0]} {where[1]}")
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param(where, marks=[pytest.mark.long] if where[:2] in LARGER else [], id=" ".join(where[:2]))
+        for where in CUTS
+    ],
+)
 def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, trains) -> None:
     if trains == "last_block" and where[:2] == ("test_vit", "input"):
         pytest.skip("the same as above blocks.4")

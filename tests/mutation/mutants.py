@@ -405,6 +405,13 @@ MUTANTS = (
         ("jobs/test_private_search.py::test_every_training_draws_noise_of_its_own",),
     ),
     Mutant(
+        "another public head is the same question, with the same noise",
+        "jobs/private.py",
+        '(*RELEASES, "start")',
+        "RELEASES",
+        ("jobs/test_private.py::test_another_file_behind_a_training_is_another_question",),
+    ),
+    Mutant(
         "a language model's losses are not clipped",
         "learn/score.py",
         "np.clip(np.nan_to_num(losses, nan=most, posinf=most, neginf=0.0), 0.0, most)",

@@ -29,6 +29,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "sweep": {"search": {"prior": "monotone", "unit": "r"}, "select": {"by": "public"}},
         "fit": {"against": "mu"},
     },
+    "a public head": {"dataset": {"public_sample": PUBLIC}, "learner": {"init": "public"}},
     "further tests": {
         "dataset": {"source": "digits", "classes": None},
         "features": {"model": "efficientnet_lite0"},

@@ -80,6 +80,8 @@ MEAN = "results/{experiment}/mean/mean.safetensors"
 MEAN_RECORD = "results/{experiment}/mean/privacy.json"
 CENTRE = "results/{experiment}/centre/mean.safetensors"
 CENTRE_RECORD = "results/{experiment}/centre/privacy.json"
+START = "results/{experiment}/start/head.safetensors"
+START_RECORD = "results/{experiment}/start/privacy.json"
 COVARIANCE = "results/{experiment}/covariance/covariance.safetensors"
 COVARIANCE_RECORD = "results/{experiment}/covariance/privacy.json"
 STATISTICS = "results/{experiment}/statistics/statistics.h5"
@@ -164,6 +166,13 @@ def mean_behind(experiment):
 def sample_of(wildcards):
     """The features of the public sample, where its mean is taken."""
     return features_of(*stages.stage_of("find_mean").parts(config_of(wildcards), {}))(wildcards)
+
+
+def start_of(wildcards):
+    """The public head that trainings start from, where they do."""
+    if not stages.has(config_of(wildcards), "find_start", {}):
+        return []
+    return path_of("find_start", START, wildcards.experiment)
 
 
 def covariance_of(wildcards):
@@ -289,6 +298,7 @@ class Rung:
             "mean": mean_of,
             "covariance": covariance_of,
             "statistics": statistics_of,
+            "start": start_of,
             "below": rungs_below,
         }
         return {name: find(own) for name, find in inputs.items()}
@@ -399,6 +409,8 @@ def records_of(name):
         yield path_of("estimate_mean", MEAN_RECORD, name)
     if stages.has(config, "find_mean", {}):
         yield path_of("find_mean", CENTRE_RECORD, name)
+    if stages.has(config, "find_start", {}):
+        yield path_of("find_start", START_RECORD, name)
     if stages.covariance(config) is not None:
         yield path_of("estimate_covariance", COVARIANCE_RECORD, name)
     if stages.statistics(config) is not None:

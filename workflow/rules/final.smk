@@ -5,6 +5,7 @@ rule train_final:
         mean=mean_of,
         covariance=covariance_of,
         statistics=statistics_of,
+        start=start_of,
     output:
         weights="results/{experiment}/final/{target}/weights.safetensors",
         privacy="results/{experiment}/final/{target}/privacy.json",
@@ -31,6 +32,7 @@ rule private_search:
     input:
         features=features_of("train"),
         mean=mean_of,
+        start=start_of,
     output:
         weights="results/{experiment}/final/{target}/weights.safetensors",
         privacy="results/{experiment}/final/{target}/privacy.json",
@@ -57,6 +59,7 @@ rule train_open:
     input:
         features=open_tests,
         mean=mean_of,
+        start=start_of,
     output:
         metrics="results/{experiment}/open/metrics.json",
         privacy="results/{experiment}/open/privacy.json",

@@ -19,6 +19,28 @@ rule find_mean:
         "../scripts/job.py"
 
 
+rule find_start:
+    input:
+        sample=features_of("sample"),
+        mean=mean_of,
+    output:
+        head="results/{experiment}/start/head.safetensors",
+        privacy="results/{experiment}/start/privacy.json",
+    log:
+        "logs/{experiment}/find_start.log",
+    conda:
+        "../../envs/dpladder.yaml"
+    threads: threads_of
+    resources:
+        mem_mb=mem_mb_of,
+        runtime=runtime_of,
+    params:
+        cfg=cfg_of("find_start"),
+        code=code_of("find_start"),
+    script:
+        "../scripts/job.py"
+
+
 rule estimate_mean:
     input:
         features=features_of("train"),
@@ -90,6 +112,7 @@ rule run_trial:
         mean=mean_of,
         covariance=covariance_of,
         statistics=statistics_of,
+        start=start_of,
         below=rungs_below,
     output:
         weights="results/{experiment}/rungs/{rung}/trials/{trial}/weights.safetensors",

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
-from dpladder.config.learner_sections import Descending, FineTune, shares_releases
+from dpladder.config.learner_sections import Descending, FineTune, shares_releases, starts_public
 from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import FORMS, SourceKind, Takes, kind_of, labels_of, names_of
@@ -564,6 +564,17 @@ def _learner(config: Config) -> Iterator[Problem]:
         )
 
 
+def _public_start(config: Config) -> Iterator[Problem]:
+    if not starts_public(config.learner):
+        return
+    given = ("learner", "init")
+    if config.dataset.public_sample is None:
+        yield given, "given 'public'; it needs dataset.public_sample, whose labelled records train the head"
+    if config.learner.name == "dp_mlp" or config.task == "language_model":
+        whose = "dp_mlp" if config.learner.name == "dp_mlp" else "a language model"
+        yield given, f"given 'public'; {whose} has no head of its own to start from; leave it out"
+
+
 def _test_part(config: Config) -> Iterator[Problem]:
     dataset = config.dataset
     if dataset.public_test is None and dataset.split.rule == "hash" and dataset.split.test == 0:
@@ -643,6 +654,7 @@ _READS = {
         "dataset.split.rule",
     ),
     _learner: ("learner", "features.model", "features.until"),
+    _public_start: ("learner", "dataset.public_sample", "task"),
     _test_part: ("dataset.public_test", "dataset.split"),
     _order: ("dataset",),
     _also: ("evaluate.also", "dataset", "features.model", "task"),

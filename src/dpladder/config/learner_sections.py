@@ -50,8 +50,9 @@ class Descending(Section):
     clipping: Clipping = "flat"
     weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
     bias: bool = Field(False, description="append a constant feature")
-    init: Literal["zero", "random"] = Field(
-        "zero", description="initial weights; random ones come from the public seed"
+    init: Literal["zero", "random", "public"] = Field(
+        "zero",
+        description="initial weights; random ones come from the public seed, public ones are a head trained without noise on dataset.public_sample",
     )
     sampling_rate: SamplingRate = 1.0
     average: Literal["none", "ema", "swa"] = Field(
@@ -330,10 +331,15 @@ def names(section: Any) -> tuple[str, ...]:
     return get_args(section.model_fields["name"].annotation)
 
 
+def starts_public(learner: Any) -> bool:
+    """Whether a descent starts from a head that was trained on the public sample."""
+    return getattr(learner, "init", None) == "public"
+
+
 _ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
 
 
 def starts_known(learner: Any) -> bool:
     """Whether a descent starts at zero, or at the public network: its distance from there is worth telling."""
     drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
-    return isinstance(learner, Descending) and learner.init != "random" and not drawn
+    return isinstance(learner, Descending) and learner.init == "zero" and not drawn

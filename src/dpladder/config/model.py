@@ -120,7 +120,7 @@ class Dataset(Section):
     )
     public_sample: str | None = Field(
         None,
-        description="a few hundred records of the same kind, declared public, whose mean centres the features",
+        description="a few hundred records of the same kind, declared public, whose mean centres the features; with learner.init: public their labels train the head that trainings start from",
     )
 
     @model_validator(mode="after")

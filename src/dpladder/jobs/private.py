@@ -135,14 +135,16 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
 
 
 def read(task: Task[SeenReads], part: Part) -> Data:
-    """The features as a training sees them: less a public or released mean, at the public length, and the released
-    covariance or statistics beside them, where there are any."""
+    """The features as a training sees them: less a public or released mean, at the public length; beside them the
+    released covariance or statistics and the public head to start from, where there are any."""
     data = read_raw(part)
     data = replace(data, features=Mapped(data.features, map_of(task)))
     if task.input.get("covariance"):
         data = replace(data, covariance=load_file(task.input["covariance"])["covariance"])
     if task.input.get("statistics"):
         data = replace(data, statistics=Path(task.input["statistics"]))
+    if task.input.get("start"):
+        data = replace(data, start=load_file(task.input["start"])["head"])
     return data
 
 
@@ -161,8 +163,8 @@ def read_nothing(task: Task[SeenReads], part: Part) -> Data:
 
 
 def shared(task: Task[Any]) -> dict[str, str]:
-    """The releases that `read` uses, by their bytes; empty where the rule has none."""
-    given = {name: task.input.get(name) for name in RELEASES if name != "weights"}
+    """What `read` uses beside the records, by its bytes; empty where the rule has none."""
+    given = {name: task.input.get(name) for name in (*RELEASES, "start") if name != "weights"}
     return {name: file_digest(Path(path)) if path else "" for name, path in given.items()}
 
 

@@ -99,6 +99,7 @@ class Data:
     units: NDArray[np.uint8] | None = None  # (records, 16): whose record it is; Poisson sampling needs it
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
     statistics: Path | None = None  # DP-LS's sums as released before (learn/statistics.py)
+    start: NDArray[np.float32] | None = None  # a head trained on public data (learn/public_head.py)
 
 
 def plain(features: Any, rows: Any = slice(None)) -> Any:

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Descending, Descent
 from dpladder.config.model import Resources
+from dpladder.learn import public_head
 from dpladder.learn.bounds import Scale, clip, scale_of
 from dpladder.learn.descent import SLACK, Begin, descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper, public_random
@@ -58,7 +59,7 @@ def descend_heads(
 ) -> NDArray[np.float32]:
     """The same with any update."""
     records, threads = resident(data, constants, resources, learner.augment, learner.bias)
-    first = initial(learner, constants).to(records.device)
+    first = initial(learner, constants, data.start).to(records.device)
     sums = partial(clipped_sum, records, threads=threads, scale=scale_of(learner.clipping))
     return descend(sums, first, records, hypers, learner, constants, meters, begin, data.units)
 
@@ -180,9 +181,11 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
     return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * lengths.sum(2)) / views
 
 
-def initial(learner: Descending, constants: Constants) -> Tensor:
-    """Zeros, or what a linear layer starts from by custom, drawn from the public seed."""
+def initial(learner: Descending, constants: Constants, start: NDArray[np.float32] | None = None) -> Tensor:
+    """Zeros, the public head, or what a linear layer starts from by custom, drawn from the public seed."""
     shape = (constants.classes, constants.dimension + learner.bias)
+    if learner.init == "public":
+        return torch.from_numpy(public_head.started(start, shape))
     if learner.init == "zero":
         return torch.zeros(shape)
     radius = constants.dimension**-0.5

@@ -12,7 +12,9 @@ from typing import Any
 
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
+from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Logits, Losses, TrainMany, Weights
+from dpladder.learn.public_head import Seen
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.release.meter import Meter
 
@@ -70,6 +72,11 @@ class Method:
         """Where weights are no layers of a perceptron, what they make of features (learn/score.py)."""
         own = getattr(self.room("train"), "logits", None)
         return None if own is None else partial(own, learner, constants)
+
+    def seen_by_head(self, learner: Any, constants: Constants) -> Seen:
+        """What the weights of its last layer are multiplied with, its constant feature included."""
+        own = getattr(self.room("train"), "seen_by_head", public_head.seen)
+        return partial(own, learner, constants)
 
     def losses(self, learner: Any, constants: Constants) -> Losses | None:
         """Where weights name no class, how wrong they are about each record."""

@@ -34,6 +34,7 @@ from dpladder.plan.stages import (
     is_public,
     looks_back,
     nominal_size,
+    reads_sample,
     records_of,
     source_of,
     stage_of,
@@ -355,8 +356,8 @@ def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]
     """The sources whose records reach a job. One that moves changes no release, so they are no part of its identity;
     experiments that read different ones share nothing."""
     swept = trial_parts(config) if "run_trial" in ancestry(config, rule) else ()
-    centred = ("sample",) if not STAGES[rule].prepares and config.features.centre == "public" else ()
-    return [source_of(config, part) for part in (*swept, *centred, *stage_of(rule).parts(config, wildcards))]
+    sample = ("sample",) if not STAGES[rule].prepares and reads_sample(config) else ()
+    return [source_of(config, part) for part in (*swept, *sample, *stage_of(rule).parts(config, wildcards))]
 
 
 def owned_job(project: Project, experiment: str, rule: str, **wildcards: object) -> Job:

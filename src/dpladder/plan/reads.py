@@ -215,6 +215,11 @@ class FindMean(NetworkReads, Private):
 
 
 @dataclass(frozen=True)
+class FindStart(TrainingReads):
+    pass
+
+
+@dataclass(frozen=True)
 class EstimateCovariance(SeenReads):
     radius: Annotated[float, key("learner.radius")]
     covariance: Annotated[Covariance, key("learner.covariance")]

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from dpladder.config import Config
-from dpladder.config.learner_sections import SECTIONS, Covariance, Statistics, names
+from dpladder.config.learner_sections import SECTIONS, Covariance, Statistics, names, starts_public
 from dpladder.config.model import Also
 from dpladder.config.search_sections import Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
@@ -94,9 +94,14 @@ def nominal_size(config: Config, part: str) -> int:
 
 def parts(config: Config) -> tuple[str, ...]:
     """The parts whose features the experiment needs."""
-    sample = ("sample",) if config.features.centre == "public" else ()
+    sample = ("sample",) if reads_sample(config) else ()
     also = tuple(test.part for test in further(config).values())
     return (*(trial_parts(config) if config.sweep.ladder else ("train",)), "test", *sample, *also)
+
+
+def reads_sample(config: Config) -> bool:
+    """Whether the public sample centres the features, or has a head to start from."""
+    return config.features.centre == "public" or starts_public(config.learner)
 
 
 def covariance(config: Config) -> Covariance | None:
@@ -156,6 +161,10 @@ def _sample(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("sample",) if config.features.centre == "public" else ()
 
 
+def _start(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("sample",)
+
+
 def _both(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("train", "test")
 
@@ -177,6 +186,10 @@ def _buys_mean(config: Config) -> bool:
 
 def _finds_mean(config: Config) -> bool:
     return config.features.centre in ("public", "network")
+
+
+def _finds_start(config: Config) -> bool:
+    return starts_public(config.learner)
 
 
 def _shares_covariance(config: Config) -> bool:
@@ -259,6 +272,7 @@ STAGES: dict[str, Stage] = {
     "merge_features": Stage(reads.MergeFeatures, ("extract_features",), _named),
     "estimate_mean": Stage(reads.EstimateMean, CACHES, when=_buys_mean),
     "find_mean": Stage(reads.FindMean, CACHES, _sample, _finds_mean),
+    "find_start": Stage(reads.FindStart, CACHES, _start, _finds_start),
     "estimate_covariance": Stage(reads.EstimateCovariance, CACHES, when=_shares_covariance),
     "estimate_statistics": Stage(reads.EstimateStatistics, CACHES, when=_shares_statistics),
     "run_trial": Stage(reads.RunTrial, CACHES, _scored, _climbs),

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -17,6 +18,7 @@ from torch.nn.utils import parameters_to_vector, vector_to_parameters
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
+from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Weights, public_random
 from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
@@ -35,8 +37,12 @@ class AboveCut(nn.Module):
         nn.init.zeros_(self.head.weight)
 
     def forward(self, activations: Tensor) -> Tensor:
+        found: Tensor = self.head(self.seen_by_head(activations))
+        return found
+
+    def seen_by_head(self, activations: Tensor) -> Tensor:
         found = self.read(self.network, self.enter(activations))
-        return self.head(pad(found, (0, 1), value=1.0) if self.bias else found)
+        return pad(found, (0, 1), value=1.0) if self.bias else found
 
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
         """Of each record, by its logits."""
@@ -194,11 +200,16 @@ def _named(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def start(learner: FineTune, constants: Constants, tuned: Tuned) -> Tensor:
+def start(
+    learner: FineTune, constants: Constants, tuned: Tuned, head: NDArray[np.float32] | None = None
+) -> Tensor:
     """Where the vector starts: at the public network. Adapters start by a public seed on one side and at zero on the other,
     so that their product is nothing (Hu et al. 2021, section 4.1); so does the head, as `init` says."""
     parts = []
     for place, (name, weight) in enumerate(tuned.trained.items()):
+        if name == HEAD and learner.init == "public":
+            parts.append(np.ravel(public_head.started(head, tuple(weight.shape))).astype(np.float64))
+            continue
         down = learner.trains == "lora" and name.endswith(".down.weight")
         random = down or (name == HEAD and learner.init == "random")
         drawn = public_random(constants, place).uniform(-1.0, 1.0, tuple(weight.shape))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn.functional import pad
 
 from dpladder.config.learner_sections import FineTune
@@ -18,7 +20,7 @@ from dpladder.learn.descent import Begin, descend, momentum
 from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of, refuse_mixing
 from dpladder.learn.dp_finetune.cost import shapes
-from dpladder.learn.dp_finetune.parts import Speaking, start, tuned_of
+from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, start, tuned_of
 from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights
 from dpladder.learn.records import load, prepare
 from dpladder.network.facts import Network
@@ -37,7 +39,7 @@ def train(
     torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
     built = tuned_of(learner, constants)
     plan = owners_of(built.copied(device), constants.dimension)
-    first = start(learner, constants, built).to(device)
+    first = start(learner, constants, built, data.start).to(device)
     chunk = plan.chunk(resources.mem_mb, learner.augment)
     _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
     records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment)
@@ -80,6 +82,13 @@ def logits(learner: FineTune, constants: Constants, weights: Weights, features: 
     return _put_out(learner, constants, weights, features, ROWS)
 
 
+def seen_by_head(learner: FineTune, constants: Constants, features: Any) -> NDArray[np.float64]:
+    """Of a classifier, what the public network makes of activations at the cut."""
+    tuned = tuned_of(learner, constants).copied(torch.device("cpu"), torch.float64)
+    assert isinstance(tuned.module, AboveCut), "a language model has no head of its own"
+    return np.concatenate([*_in_batches(tuned.module.seen_by_head, features, ROWS)])
+
+
 def losses(learner: FineTune, constants: Constants) -> Losses | None:
     """Of a language model, how wrong it is about each record. Knowing nothing costs the log of how many words there are."""
     if constants.network is None or not constants.network.speaks:
@@ -94,11 +103,15 @@ def _put_out(
     """What the model says of each record, in float64 and in batches of one size."""
     tuned = tuned_of(learner, constants).copied(torch.device("cpu"), torch.float64)
     tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])).double())
-    x, found = torch.from_numpy(np.asarray(features, np.float64)), []
-    with torch.inference_mode():
-        for first in range(0, len(x), size):
-            rows = x[first : first + size]
-            found.append(tuned.module(pad(rows, (0, 0, 0, size - len(rows))))[: len(rows)])
     width = () if isinstance(tuned.module, Speaking) else (constants.classes,)
-    told: NDArray[np.float64] = torch.cat([torch.empty(0, *width, dtype=torch.float64), *found]).numpy()
-    return told
+    return np.concatenate([np.empty((0, *width)), *_in_batches(tuned.module, features, size)])
+
+
+@torch.inference_mode()
+def _in_batches(
+    module: Callable[[Tensor], Tensor], features: Any, size: int
+) -> Iterator[NDArray[np.float64]]:
+    x = torch.from_numpy(np.asarray(features, np.float64))
+    for first in range(0, len(x), size):
+        rows = x[first : first + size]
+        yield module(pad(rows, (0, 0, 0, size - len(rows))))[: len(rows)].numpy()

@@ -1,0 +1,21 @@
+"""The head that a descent starts from, for nothing: trained without noise on a sample declared public."""
+
+from __future__ import annotations
+
+from safetensors.numpy import save_file
+
+from dpladder.jobs.private import constants_of, part_of, read
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task
+from dpladder.learn import public_head
+from dpladder.learn.registry import method
+from dpladder.plan.reads import FindStart
+
+
+def find_start(task: Task[FindStart]) -> None:
+    sample = part_of(task, "sample")
+    constants = constants_of(task, sample)
+    seen = method(task.reads.learner.name).seen_by_head(task.reads.learner, constants)
+    head = public_head.fitted(read(task, sample), constants.classes, seen)
+    save_file({"head": head}, task.output["head"])
+    write_record(task, free="trained on a source that the config declares public")

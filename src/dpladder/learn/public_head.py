@@ -1,0 +1,72 @@
+"""The public head: logistic regression without noise, on records declared public, for a private descent to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.learner_sections import Descending
+from dpladder.errors import BadInput
+from dpladder.learn.interface import Constants, Data, Shape, plain
+from dpladder.privacy.arrays import Floats
+
+Seen = Callable[[Any], Floats]
+HELD_OUT = 5  # one record in so many chooses how strongly weights are held back
+STRENGTHS = 10.0 ** np.arange(-4, 4)  # C of scikit-learn, times how many records it is fitted to
+
+
+def fitted(data: Data, classes: int, seen_of: Seen) -> NDArray[np.float32]:
+    """`seen_of`: what the head sees of some records, its constant feature included. A class that the sample lacks starts at zero."""
+    rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
+    x, labels = seen_of(plain(data.features, rows)), np.asarray(data.labels)[rows]
+    if len(np.unique(labels)) < 2:
+        raise BadInput(
+            "dataset.public_sample has labelled records of fewer than two of dataset.classes, so there is no head to start from. "
+            "Name a sample that has them, or set learner.init: zero."
+        )
+    held = np.arange(len(labels)) % HELD_OUT == 0
+    losses = [_loss(_fit(x[~held], labels[~held], c, classes), x[held], labels[held]) for c in STRENGTHS]
+    head = _fit(x, labels, STRENGTHS[int(np.argmin(losses))], classes)
+    return head.astype(np.float16).astype(
+        np.float32
+    )  # few digits, so that another machine finds the same ones
+
+
+def seen(learner: Descending, constants: Constants, features: Any) -> Floats:
+    """By a linear head on the features themselves."""
+    x = np.asarray(features, np.float64)
+    return np.pad(x, ((0, 0), (0, int(learner.bias))), constant_values=1.0)
+
+
+def started(head: NDArray[np.float32] | None, shape: Shape) -> NDArray[np.float32]:
+    """The head, which must be of this shape."""
+    if head is None or head.shape != shape:
+        raise BadInput(
+            f"learner.init: public has {'no public head' if head is None else f'one of shape {head.shape}'}, and needs "
+            f"{shape}. The workflow makes it from dataset.public_sample (rule find_start)."
+        )
+    return head
+
+
+def _fit(x: Floats, labels: NDArray[np.int64], strength: float, classes: int) -> Floats:
+    from sklearn.linear_model import LogisticRegression  # a second that trainings save
+
+    scale = (
+        float(np.linalg.norm(x, axis=1).mean()) or 1.0
+    )  # so that strengths mean the same whatever the length
+    head = np.zeros((classes, x.shape[1]))
+    known = np.unique(labels)
+    if len(known) < 2:
+        return head
+    found = LogisticRegression(C=strength, fit_intercept=False, max_iter=500).fit(x / scale, labels)
+    rows = found.coef_ if len(known) > 2 else np.concatenate([-found.coef_, found.coef_]) / 2
+    head[known] = rows / scale
+    return head
+
+
+def _loss(head: Floats, x: Floats, labels: NDArray[np.int64]) -> float:
+    logits = x @ head.T
+    return float(np.mean(np.logaddexp.reduce(logits, axis=1) - logits[np.arange(len(labels)), labels]))
