@@ -22,8 +22,10 @@ from dpladder.privacy.statement.documents import Statement
 from dpladder.report.batches_figure import batches_table, plot_batches
 from dpladder.report.budget_figure import COLOURS, plot_budget
 from dpladder.report.distance_figure import plot_distance
+from dpladder.report.gap_figure import plot_gap, tried
 from dpladder.report.heatmap_figure import plot_heatmap
 from dpladder.report.ladder_figure import plot_ladder
+from dpladder.report.reading import share
 from dpladder.report.scores_figure import plot_scores
 from dpladder.report.shift_figure import plot_shift
 from dpladder.report.utility_figure import frontier, plot_pareto, plot_utility
@@ -295,6 +297,10 @@ def plot_several_repeats(one, path):
     plot_heatmap([one, summary(seed=1), summary(seed=2)], path)
 
 
+def plot_several_gaps(one, path):
+    plot_gap([one, summary(seed=1), summary(seed=2)], path)
+
+
 def plot_several_rates(one, path):
     plot_batches([one | {"sampling_rate": 1.0}, summary(seed=1, sampling_rate=0.1, totals=TOTALS)], path)
 
@@ -364,6 +370,7 @@ LABELS = {
     plot_several_experiments: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},
     plot_several_repeats: {"steps T", "learning rate η"},
     plot_several_distances: {"total ε, search included", "total step size r = η·T"},
+    plot_several_gaps: {"ε of one trial", "r over its rung's best", "score less its rung's best"},
     plot_several_rates: {"sampling rate (1: full batch)", "test accuracy (± 1 sd over repeats)"},
 }
 each_figure = pytest.mark.parametrize("plot", LABELS)
@@ -645,6 +652,19 @@ def test_the_heatmap_takes_the_mean_of_repeats(tmp_path):
         one["rungs"][0]["trials"] = [t for t in one["rungs"][0]["trials"] if t["r"] not in (4.0, 1.0)]
     svg = drawn(plot_heatmap, [grid(0, (20, 0.2)), grid(1, (10, 0.1)), grid(2, (10, 0.1)), *rest], tmp_path)
     assert "r = 1" in words(svg)
+
+
+@pytest.mark.parametrize(
+    "name", ["one trial", "one place to look", "many rungs", "equal scores", "negative scores"]
+)
+def test_the_gap_in_r_has_a_point_for_each_place_and_none_above_the_best(name, tmp_path):
+    one = DOCUMENTS[name]
+    places = tried([one, one])
+    assert len(places) == len({(rung["epsilon"], t["r"]) for rung in one["rungs"] for t in rung["trials"]})
+    assert places == tried([one])  # a repeat that found the same changes nothing
+    best = {rung["epsilon"]: max(map(share, rung["trials"])) for rung in one["rungs"]}
+    assert max(place.score - best[place.epsilon] for place in places) <= 1e-12
+    drawn(plot_gap, [one], tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -439,7 +439,13 @@ def pictures(wildcards):
     own = [f"results/{name}/{picture}" for name in PROJECT.experiments for picture in pictures_of(name)]
     shared = ["results/figures/budget.svg", "results/tables/spends.html"]
     shared += ["results/tables/grid.html"] if CELLS else []
-    told = {"pareto": several_models(), "heatmap": descents(), "batches": sampled(), "distance": moved()}
+    told = {
+        "pareto": several_models(),
+        "heatmap": descents(),
+        "gap": descents(),
+        "batches": sampled(),
+        "distance": moved(),
+    }
     return own + shared + [f"results/figures/{name}.svg" for name, found in told.items() if found]
 
 
@@ -466,7 +472,7 @@ def pictures_of(name):
 
 
 def descents():
-    """The summaries that a heatmap is about, learning rates against steps. It needs the repeats of research mode to say
+    """The summaries that a heatmap is about, learning rates against steps, and a figure of gaps in r. They need the repeats of research mode to say
     anything."""
     return [
         f"results/{name}/summary.json"

@@ -148,6 +148,22 @@ use rule plot_ladder as plot_heatmap with:
         "benchmarks/figures/heatmap.tsv"
 
 
+use rule plot_ladder as plot_gap with:
+    input:
+        summaries=descents(),
+    output:
+        figure=report(
+            "results/figures/gap.svg",
+            caption="../../src/dpladder/report/captions/gap.rst",
+            category="Research",
+        ),
+        privacy="results/figures/gap.privacy.json",
+    log:
+        "logs/figures/gap.log",
+    benchmark:
+        "benchmarks/figures/gap.tsv"
+
+
 use rule plot_ladder as plot_distance with:
     input:
         summaries=moved(),

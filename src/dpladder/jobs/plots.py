@@ -10,6 +10,7 @@ from dpladder.privacy.statement.documents import Statement
 from dpladder.report import (
     budget_figure,
     distance_figure,
+    gap_figure,
     heatmap_figure,
     ladder_figure,
     scores_figure,
@@ -44,6 +45,11 @@ def plot_pareto(task: Task[Reads]) -> None:
 
 def plot_heatmap(task: Task[Reads]) -> None:
     heatmap_figure.plot_heatmap([read_json(path) for path in task.input["summaries"]], task.output["figure"])
+    write_record(task, free=FROM_RELEASES)
+
+
+def plot_gap(task: Task[Reads]) -> None:
+    gap_figure.plot_gap([read_json(path) for path in task.input["summaries"]], task.output["figure"])
     write_record(task, free=FROM_RELEASES)
 
 

@@ -295,6 +295,7 @@ STAGES: dict[str, Stage] = {
     "plot_budget": Stage(Reads, module=PLOTS),
     "plot_pareto": Stage(Reads, module=PLOTS),
     "plot_heatmap": Stage(Reads, module=PLOTS),
+    "plot_gap": Stage(Reads, module=PLOTS),
     "plot_batches": Stage(Reads),
     "plot_distance": Stage(Reads, module=PLOTS),
     "tabulate": Stage(Reads),

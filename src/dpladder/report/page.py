@@ -102,7 +102,7 @@ def _sections(
         figures = _figures(own, "shift", "utility", "ladder", "scores")
         if tables or figures:
             yield Chapter(f"Experiment {summary['experiment']}", tables, figures)
-    if research := _figures(shared, "heatmap", "batches", "distance"):
+    if research := _figures(shared, "heatmap", "gap", "batches", "distance"):
         yield Chapter("Research", figures=research)
     yield Chapter("Privacy", [_table(spends_table(statement), "spends")], _figures(shared, "budget"))
 

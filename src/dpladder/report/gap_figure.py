@@ -1,0 +1,101 @@
+"""Every r that was tried, for research on public data: where the good ones lie, and what a wrong one costs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+
+from dpladder.report.reading import Document, plain, r_label, share
+from dpladder.report.style import (
+    CYCLE,
+    MARKERS,
+    VERMILLION,
+    canvas,
+    dots,
+    log_axis,
+    log_limits,
+    percent_axis,
+    score_bar,
+)
+
+NEAR = 0.02  # a score so close to the best is as good
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A place of the ladder: all repeats' trials at one r and epsilon, by their mean score."""
+
+    epsilon: float
+    r: float
+    score: float
+
+
+def plot_gap(summaries: Sequence[Document], path: Path) -> None:
+    """Left: r against a trial's epsilon, coloured by score, and between dashes all that is within NEAR of the best. Right: how
+    much worse than its rung's best each is, against how far its r is from that one's."""
+    places = tried(summaries)
+    by_epsilon = {epsilon: [one for one in places if one.epsilon == epsilon] for epsilon in _epsilons(places)}
+    with canvas(path, height=4.2, width=9.0) as figure:
+        left, right = figure.subplots(1, 2)
+        scores = [one.score for one in places]
+        found = left.scatter(
+            [one.epsilon for one in places],
+            [one.r for one in places],
+            c=scores,
+            norm=Normalize(min(scores), max(scores)),
+            cmap="cividis",
+            gid="tried",
+        )
+        edges = [_edges(own) for own in by_epsilon.values()]
+        for side in zip(*edges, strict=True):
+            left.plot([*by_epsilon], side, "--", color=VERMILLION, lw=1.0)
+        _logarithmic(left, "ε of one trial", r_label(summaries[0]), [*by_epsilon], [one.r for one in places])
+        score_bar(figure, [left], found, "mean score")
+        ratios = []
+        for place, (epsilon, own) in enumerate(by_epsilon.items()):
+            best = _best(own)
+            points = [(one.r / best.r, one.score - best.score) for one in own]
+            ratios += [ratio for ratio, _ in points]
+            look = {"color": CYCLE[place % len(CYCLE)], "label": f"ε = {plain(epsilon)}", "ms": 6}
+            dots(right, points, MARKERS[place % len(MARKERS)], gid=f"gap-{place}", **look)
+        right.set(xlabel="r over its rung's best", ylabel="score less its rung's best")
+        right.set_xlim(log_limits(ratios))
+        log_axis(right, "x")
+        percent_axis(right.yaxis)
+        right.legend()
+
+
+def tried(summaries: Sequence[Document]) -> list[Tried]:
+    """Repeats that tried the same r at the same epsilon are one place."""
+    found = defaultdict(list)
+    for rung in (rung for summary in summaries for rung in summary["rungs"]):
+        for trial in rung["trials"]:
+            found[rung["epsilon"], trial["r"]].append(share(trial))
+    return [Tried(epsilon, r, fmean(scores)) for (epsilon, r), scores in sorted(found.items())]
+
+
+def _epsilons(places: Sequence[Tried]) -> list[float]:
+    return sorted({one.epsilon for one in places})
+
+
+def _best(own: Sequence[Tried]) -> Tried:
+    return max(own, key=lambda one: one.score)
+
+
+def _edges(own: Sequence[Tried]) -> tuple[float, float]:
+    good = [one.r for one in own if one.score >= _best(own).score - NEAR]
+    return min(good), max(good)
+
+
+def _logarithmic(axes: Axes, across: str, up: str, x: Sequence[float], y: Sequence[float]) -> None:
+    axes.set(xlabel=across, ylabel=up)
+    axes.set_xlim(log_limits(x))
+    axes.set_ylim(log_limits(y))
+    log_axis(axes, "x", x)
+    log_axis(axes, "y")
