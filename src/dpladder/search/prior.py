@@ -1,6 +1,6 @@
 """Where the best kappa lies before any score is seen: log-normal, by learner, as public data have it. dp_gd's is fitted to
-five data sets, those of dp_adam and dp_adam_wosm to three (digits, mixture, mnist5k-112), those of learners that precondition or
-take Newton's steps to the first two of these; all others take dp_gd's.
+five data sets, those of dp_adam, dp_adam_wosm and dp_newton to three (digits, mixture, mnist5k-112), those of dp_fc and dp_ls to the
+first two of these; all others take dp_gd's.
 
 It hangs on whether features were centred: with their mean still in them, less of a record's length tells classes apart, and
 about twice the noise is worth its larger steps. The figures are fitted by `python tests/benchmarks/fit_prior.py`, which writes them here.
