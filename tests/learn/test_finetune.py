@@ -19,7 +19,7 @@ from torch.nn.functional import cross_entropy
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.model import Features, Resources
 from dpladder.errors import BadInput, Refused
-from dpladder.learn import score, weights
+from dpladder.learn import public_head, score, weights
 from dpladder.learn.bounds import scale_of
 from dpladder.learn.dp_finetune import clipping, cost, parts
 from dpladder.learn.interface import Constants, Data, Hyper
@@ -147,6 +147,19 @@ def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, 
     )
     found = summed(learner, constants, data, weights, bound)
     assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
+def test_a_network_starts_with_the_public_head_above_it() -> None:
+    learner, data = FineTune(trains="norm_and_bias", init="public"), records(SMALL)
+    seen = method("dp_finetune").seen_by_head(learner, SMALL)
+    head = public_head.fitted(data, CLASSES, seen)
+    tuned = parts.tuned_of(learner, SMALL).copied(CPU, torch.float64)
+    tuned.put(parts.start(learner, SMALL, tuned, head))
+    put_out = tuned.module(torch.from_numpy(np.asarray(data.features)).double())
+    assert np.allclose(put_out.detach().numpy(), seen(data.features) @ head.T, rtol=1e-6, atol=1e-9)
+    assert np.abs(head).max() > 0
+    with pytest.raises(BadInput, match="rule find_start"):
+        parts.start(learner, SMALL, tuned)
 
 
 @pytest.mark.parametrize("trains", ["all", "lora"])
