@@ -16,7 +16,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,12 +28,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.model import Resources
-from dpladder.learn.bounds import scale_of
 from dpladder.learn.descent import descend, momentum
-from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of
 from dpladder.learn.dp_finetune.parts import start, tuned_of
+from dpladder.learn.dp_finetune.train import sums_of
 from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.records import load, prepare
+from dpladder.learn.records import prepare
 from dpladder.learn.registry import method
 from dpladder.network.cut import network_of
 from dpladder.network.facts import INPUT
@@ -139,11 +137,9 @@ def our_step(
     learner: FineTune, constants: Constants, data: Data, resources: Resources
 ) -> Callable[[], object]:
     device = prepare(resources)
-    plan = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
-    chunk = plan.chunk(resources.mem_mb, 1)
-    records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb)
+    records, sums = sums_of(data, learner, constants, device, resources)
     first = start(learner, constants, tuned_of(learner, constants)).to(device)
-    sums, hyper = partial(clipped_sum, plan, records, scale=scale_of(learner.clipping)), Hyper(0.1, 1, 1.0)
+    hyper = Hyper(0.1, 1, 1.0)
 
     def step() -> object:
         meter = Meter(method("dp_finetune").declare(learner, hyper, constants).draws, Source())

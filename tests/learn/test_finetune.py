@@ -22,6 +22,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.learn import public_head, score, weights
 from dpladder.learn.bounds import scale_of
 from dpladder.learn.dp_finetune import clipping, cost, parts
+from dpladder.learn.dp_finetune import train as finetune
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
@@ -147,6 +148,24 @@ def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, 
     )
     found = summed(learner, constants, data, weights, bound)
     assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
+@pytest.mark.parametrize("views", [1, 3])
+def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int) -> None:
+    """What it sees is computed once, and not at each step: the sums are those of the whole network's own way."""
+    learner = FineTune(trains="head", init="random", bias=True, augment=views)
+    data = records(SMALL, views=views)
+    data.features[0], data.features[1], data.labels[2] = np.nan, 0.0, -1  # these count as nothing
+    tuned = parts.tuned_of(learner, SMALL)
+    weights = moved(learner, SMALL)
+    held, sums = finetune._of_the_head(data, learner, SMALL, tuned.copied(CPU), 8, ONE)
+    for bound in (1e-3, 1e3):
+        expected = summed(learner, SMALL, data, weights, bound)
+        found = sums(weights[None], bound, held.chunks())[0]
+        assert (found - expected).norm() <= 1e-5 * expected.norm()
+    nobody = Data(data.features, np.full_like(data.labels, -1))
+    held, sums = finetune._of_the_head(nobody, learner, SMALL, tuned.copied(CPU), 8, ONE)
+    assert sums(weights[None], 1.0, held.chunks()).norm() == 0.0
 
 
 def test_a_network_starts_with_the_public_head_above_it() -> None:

@@ -41,8 +41,11 @@ class AboveCut(nn.Module):
         return found
 
     def seen_by_head(self, activations: Tensor) -> Tensor:
-        found = self.read(self.network, self.enter(activations))
+        found = self.pooled(activations)
         return pad(found, (0, 1), value=1.0) if self.bias else found
+
+    def pooled(self, activations: Tensor) -> Tensor:
+        return self.read(self.network, self.enter(activations))
 
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
         """Of each record, by its logits."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -15,20 +16,58 @@ from torch.nn.functional import pad
 
 from dpladder.config.learner_sections import FineTune
 from dpladder.config.model import Resources
+from dpladder.learn import linear
 from dpladder.learn.bounds import scale_of
-from dpladder.learn.descent import Begin, descend, momentum
+from dpladder.learn.descent import Begin, ClippedSum, descend, momentum
 from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of, refuse_mixing
 from dpladder.learn.dp_finetune.cost import shapes
-from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, start, tuned_of
+from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, Tuned, start, tuned_of
 from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights
-from dpladder.learn.records import load, prepare
+from dpladder.learn.records import LONGEST, Records, Rows, load, prepare
 from dpladder.network.facts import Network
 from dpladder.network.stack import vocabulary
 from dpladder.privacy.release.meter import Meter
 
+CPU = torch.device("cpu")
 ROWS = 32  # of logits computed at a time
 FEW = 4  # of losses: a language model has a logit for each of its words, at each token
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What the head sees of records' activations, computed when it is read, `chunk` at a time."""
+
+    stored: Any
+    module: AboveCut
+    chunk: int
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.stored.shape[:-1], self.width)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.stored.shape)
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float32]:
+        """Zero for a record that counts as nothing by its activations (learn/records.py)."""
+        x = np.asarray(self.stored[rows], np.float32)
+        views = x if x.ndim == 3 else x[:, None]
+        squares = np.square(views, dtype=np.float64).sum(axis=2)
+        sound = (squares > 0).any(axis=1) & (squares <= LONGEST).all(axis=1)
+        flat = np.where(sound[:, None, None], views, 0.0).reshape(-1, x.shape[-1])
+        device = self.module.head.weight.device
+        batches = _in_batches(self.module.pooled, flat, self.chunk, torch.float32, device)
+        found = np.concatenate([np.empty((0, self.width), np.float32), *batches]).reshape(
+            *views.shape[:2], -1
+        )
+        found[~sound] = 0.0
+        return found if x.ndim == 3 else found[:, 0]
 
 
 def train(
@@ -38,14 +77,44 @@ def train(
     device = prepare(resources)
     torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
     built = tuned_of(learner, constants)
-    plan = owners_of(built.copied(device), constants.dimension)
     first = start(learner, constants, built, data.start).to(device)
-    chunk = plan.chunk(resources.mem_mb, learner.augment)
-    _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
-    records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment)
-    sums = partial(clipped_sum, plan, records, scale=scale_of(learner.clipping))
+    records, sums = sums_of(data, learner, constants, device, resources)
     flat = descend(sums, first, records, [hyper], learner, constants, [meter], _begin(learner), data.units)[0]
     return _apart(flat, learner, constants)
+
+
+def sums_of(
+    data: Data, learner: FineTune, constants: Constants, device: torch.device, resources: Resources
+) -> tuple[Records, ClippedSum]:
+    """The records, and how their clipped gradients are summed."""
+    plan = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
+    chunk = plan.chunk(resources.mem_mb, learner.augment)
+    _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
+    if learner.trains == "head":
+        return _of_the_head(data, learner, constants, plan.tuned, chunk, resources)
+    records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment)
+    return records, partial(clipped_sum, plan, records, scale=scale_of(learner.clipping))
+
+
+def _of_the_head(
+    data: Data, learner: FineTune, constants: Constants, tuned: Tuned, chunk: int, resources: Resources
+) -> tuple[Records, ClippedSum]:
+    """Below the head nothing moves: what it sees is computed once, as far as it fits into memory, and not at each step."""
+    module = tuned.module
+    assert isinstance(module, AboveCut), "a language model has no head of its own"
+    width = module.head.in_features - learner.bias
+    seen = Seen(data.features, module, chunk, width)
+    lower = replace(constants, dimension=width, network=None)
+    records, threads = linear.resident(
+        replace(data, features=seen), lower, resources, learner.augment, learner.bias
+    )
+    heads = (-1, constants.classes, width + learner.bias)
+
+    def sums(weights: Tensor, bound: float, rows: list[Rows]) -> Tensor:
+        scale = scale_of(learner.clipping)
+        return linear.clipped_sum(records, weights.view(heads), bound, rows, threads, scale).flatten(1)
+
+    return records, sums
 
 
 @cache
@@ -109,9 +178,12 @@ def _put_out(
 
 @torch.inference_mode()
 def _in_batches(
-    module: Callable[[Tensor], Tensor], features: Any, size: int
-) -> Iterator[NDArray[np.float64]]:
-    x = torch.from_numpy(np.asarray(features, np.float64))
-    for first in range(0, len(x), size):
-        rows = x[first : first + size]
-        yield module(pad(rows, (0, 0, 0, size - len(rows))))[: len(rows)].numpy()
+    module: Callable[[Tensor], Tensor],
+    features: Any,
+    size: int,
+    kind: torch.dtype = torch.float64,
+    device: torch.device = CPU,
+) -> Iterator[NDArray[Any]]:
+    for first in range(0, len(features), size):
+        rows = torch.from_numpy(np.asarray(features[first : first + size])).to(device, kind)
+        yield module(pad(rows, (0, 0, 0, size - len(rows))))[: len(rows)].cpu().numpy()
