@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from statements import CHANGES, DEPLOYED, Finished
 
 from dpladder.cli import main
 from dpladder.commands.crate import METADATA
+from dpladder.commands.croissant import CONFORMS
+from dpladder.learn.weights import save
 from dpladder.privacy.statement.records import file_digest
 
 LICENCE = "https://spdx.org/licenses/CC-BY-4.0"
@@ -71,3 +74,21 @@ def test_results_that_were_changed_are_not_described(
     assert main(["crate", str(run.results)]) == 1
     assert "Nothing was written" in capsys.readouterr().err
     assert not (run.results / METADATA).exists()
+
+
+def test_descriptions_of_public_inputs_and_networks_are_what_the_run_was_given(tmp_path: Path) -> None:
+    run = Finished(tmp_path, CHANGES)
+    run.write("results/croissant/stl10.json", {"@type": "sc:Dataset"})
+    network = {"model": "efficientnet_lite0", "weights": "bundled", "weights_sha256": "ab" * 32}
+    for place, facts in enumerate([network, network, {"model": "none"}]):
+        final = run.results / "main" / "final" / str(place)
+        final.mkdir(parents=True)
+        save(final / "weights.safetensors", (np.zeros((1, 1)),), {"inference": {"network": facts}})
+    found = described(run)
+    assert [given["@id"] for given in found["#run"]["object"]] == [
+        "croissant/stl10.json",
+        "#network-abababababababab",
+    ]
+    assert {"@id": "croissant/stl10.json"} not in found["#run"]["result"]
+    assert found["croissant/stl10.json"]["conformsTo"] == {"@id": CONFORMS}
+    assert CONFORMS in found

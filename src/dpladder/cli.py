@@ -107,6 +107,17 @@ def _parser() -> argparse.ArgumentParser:
     crate.add_argument("--license", default="", help="address of the licence that the results are under")
     crate.set_defaults(run=_crate)
 
+    public = commands.add_parser(
+        "croissant", help="describe the inputs that a config declares public, in Croissant's format"
+    )
+    _takes_configs(public)
+    public.add_argument(
+        "--folder",
+        type=Path,
+        help="where the descriptions are written; none: results/croissant, where `dpladder crate` lists them",
+    )
+    public.set_defaults(run=_croissant)
+
     register = commands.add_parser(
         "register", help="an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard"
     )
@@ -325,6 +336,16 @@ def _crate(given: argparse.Namespace) -> int:
     from dpladder.commands.crate import crate
 
     print(f"wrote {crate(given.results, given.license)}")
+    return 0
+
+
+def _croissant(given: argparse.Namespace) -> int:
+    from dpladder.commands.croissant import croissant
+
+    folder = given.folder and given.folder.absolute()
+    with entered(given.config) as configs:
+        for path in croissant(configs, folder):
+            print(f"wrote {path}")
     return 0
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dpladder.commands.croissant import CONFORMS, FOLDER
 from dpladder.config.model import Deployment
 from dpladder.config.section import restored
 from dpladder.privacy.statement.check import checked
@@ -41,7 +42,8 @@ def crate(results: Path, license_url: str) -> Path:
 
 def _graph(statement: SealedStatement, results: Path, license_url: str) -> Iterator[Entity]:
     told = None if statement.deployment is None else restored(Deployment, statement.deployment)
-    files = [*_files(results)]
+    files, networks = [*_files(results)], [*_networks(results)]
+    inputs = [file for file in files if _is_input(file["@id"])]
     authors = [
         {"@id": f"#author-{place}", "@type": "Person", "name": name}
         for place, name in enumerate(told.authors if told else ())
@@ -89,19 +91,45 @@ def _graph(statement: SealedStatement, results: Path, license_url: str) -> Itera
         "@id": RUN,
         "@type": "CreateAction",
         "name": "tuning and training with differential privacy, mode " + statement.mode,
-        "description": f"Of config {statement.config}. Its data stays where it is, so it is no object of this crate.",
+        "description": f"Of config {statement.config}. Its private data stays where it is, so it is no object of this crate.",
         "endTime": statement.origin.date,
         "instrument": {"@id": SOFTWARE},
         "agent": {"@id": PUBLISHER},
-        "result": [{"@id": file["@id"]} for file in files],
+        "object": [{"@id": given["@id"]} for given in (*inputs, *networks)],
+        "result": [{"@id": file["@id"]} for file in files if file not in inputs],
     }
+    if inputs:
+        yield {"@id": CONFORMS, "@type": "CreativeWork", "name": "Croissant", "version": "1.0"}
     yield {
         "@id": PUBLISHER,
         "@type": "Organization",
         "name": ", ".join(told.curators) if told else "whoever published these results",
     }
     yield from authors
+    yield from networks
     yield from files
+
+
+def _is_input(name: str) -> bool:
+    return name.startswith(f"{FOLDER}/")
+
+
+def _networks(results: Path) -> Iterator[Entity]:
+    """The public networks that final models read records through. Croissant describes data sets, and these are none."""
+    known: dict[str, Entity] = {}
+    for path in sorted(results.glob("*/final/*/weights.safetensors")):
+        from dpladder.use.model import network_behind_file  # torch, which takes seconds to load
+
+        if (network := network_behind_file(path)) is not None:
+            name = f"#network-{network['weights_sha256'][:16]}"
+            known[name] = {
+                "@id": name,
+                "@type": "CreativeWork",
+                "name": f"{network['model']}, weights: {network['weights']}",
+                "description": "A public network, by a digest of all its tensors.",
+                "identifier": network["weights_sha256"],
+            }
+    yield from known.values()
 
 
 def _files(results: Path) -> Iterator[Entity]:
@@ -116,4 +144,5 @@ def _files(results: Path) -> Iterator[Entity]:
                 "encodingFormat": kind,
                 "contentSize": str(path.stat().st_size),
                 "sha256": file_digest(path),
+                **({"conformsTo": {"@id": CONFORMS}} if _is_input(str(path.relative_to(results))) else {}),
             }
