@@ -116,6 +116,23 @@ def test_a_container_holds_what_the_lock_names_and_an_allowed_python(recipe):
     assert SpecifierSet(PROJECT["project"]["requires-python"]).contains(python)
 
 
+def test_apptainer_copies_what_the_wheel_is_made_of_and_nothing_else():
+    """It knows no .dockerignore: a folder as a whole would take private/ and home along."""
+    text = (ROOT / "containers" / "dpladder.def").read_text("utf-8")
+    (section,) = re.findall(r"^%files\n(.*?)\n\n", text, re.MULTILINE | re.DOTALL)
+    copied = {source for source, _ in map(str.split, section.splitlines())}  # it takes one a line
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {Path(name).parts[0] for name in (*wheel["packages"], *wheel["force-include"])}
+    assert copied == needed | {"pyproject.toml", "README.md", "LICENSE"}
+
+
+def test_a_container_runs_as_any_user():
+    """Home is refused to everybody but its owner, and an owner from outside has no entry in the image's passwd."""
+    text = (ROOT / "containers" / "Dockerfile").read_text("utf-8")
+    assert '--user "$(id -u):$(id -g)"' in text
+    assert re.search(r"^ENV USER=\S+ HOME=/tmp$", text, re.MULTILINE)
+
+
 def test_nothing_private_goes_into_a_container():
     ignored = set((ROOT / ".dockerignore").read_text("utf-8").splitlines())
     assert {"private", "results", ".dpladder", "*.key", "data"} <= ignored
