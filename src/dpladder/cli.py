@@ -384,10 +384,8 @@ def _export(given: argparse.Namespace) -> int:
     from dpladder.use.model import load
 
     export(load(model_file(given.model), given.network), given.folder, given.to)
-    graph = ", model.onnx" if given.to == "onnx" else ""
-    print(
-        f"{given.folder} holds model.py, model.safetensors, config.json{graph} and README.md: complete the card"
-    )
+    held = ", ".join(sorted(path.name for path in given.folder.iterdir()))
+    print(f"{given.folder} holds {held}: complete the card, README.md")
     return 0
 
 

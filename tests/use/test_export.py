@@ -174,7 +174,8 @@ def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
     assert main(["export", str(file), str(tmp_path / "out")]) == 0
     found = alone(tmp_path / "out", f"c.classify({[*map(str, paths)]})")
     assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
-    assert f"above its layer {until}" in (tmp_path / "out" / "README.md").read_text()
+    where = "from its first layer on" if until == "input" else f"above its layer {until}"
+    assert where in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(tmp_path: Path) -> None:

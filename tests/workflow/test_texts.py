@@ -16,6 +16,7 @@ import dpladder
 from dpladder.cli import main
 from dpladder.config.load import overlay
 from dpladder.errors import BadInput
+from dpladder.use import standalone
 from dpladder.use.export import export
 from dpladder.use.generate import Writing, samples
 
@@ -119,5 +120,6 @@ def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(writ
         assert np.allclose(together.probabilities, alone, rtol=1e-12, atol=1e-14, equal_nan=True)
     with pytest.raises(BadInput, match="is no language model: it names classes"):
         samples(model, "the cat", Writing())
-    with pytest.raises(BadInput, match="cannot be exported"):
-        export(model, Path("plain"), "torch")
+    export(model, Path("plain"), "torch")
+    found = standalone.load("plain").classify(texts[:2])
+    assert [[*row.values()] for row in found] == pytest.approx(together.probabilities[:2], abs=1e-5)

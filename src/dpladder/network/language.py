@@ -53,6 +53,16 @@ def language_model_of(features: Features) -> tuple[Any, Any]:
     return model.eval(), padded(tokenizer, features.tokens)
 
 
+def transformers_tokenizer(features: Features, filled: bool = False) -> Any:
+    """As transformers has it, to be saved with a network. `filled`: as texts were cut and filled up for `language_model_of`."""
+    from transformers import AutoTokenizer
+
+    found = AutoTokenizer.from_pretrained(_place(features.model))
+    if filled:
+        padded(found, features.tokens)
+    return found
+
+
 def _place(model: str) -> str:
     if model == BUNDLED_TEXT:
         return str(files(MINILM) / "model")

@@ -7,15 +7,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from dpladder.config.model import HUGGING_FACE
+from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.shown import up
+from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 
 TASKS = {
     "features": "tabular-classification",
     "images": "image-classification",
     "texts": "text-classification",
+}
+SPEAKING = "text-generation"
+NEEDS = {
+    "features": ("[[0.5, 1.25]]", "torch and safetensors"),
+    "images": ('["picture.jpg"]', "torch, timm, safetensors and Pillow"),
+    "texts": ('["a text"]', "torch, transformers and safetensors"),
 }
 TO_WRITE = "*To be written by those who publish this model.*"
 
@@ -26,40 +36,85 @@ def card(model: Model, with_header: bool) -> str:
 
 
 def _header(model: Model) -> Iterator[str]:
+    base = _hub_name(model)
     yield from (
         "---",
-        f"pipeline_tag: {TASKS[model.features.takes]}",
+        f"pipeline_tag: {SPEAKING if model.speaks else TASKS[model.features.takes]}",
+        *(["library_name: transformers"] if model.speaks else []),
+        *([] if base is None else [f"base_model: {base}"]),
         "tags: [differential-privacy, dpladder]",
         "---",
         "",
     )
 
 
+def _hub_name(model: Model) -> str | None:
+    """What Hugging Face's site calls the public network, where it has it: not a folder, nor a bundled one."""
+    name = model.features.model.removeprefix(HUGGING_FACE)
+    known = name != model.features.model and name.count("/") == 1 and not name.startswith((".", "~", "/"))
+    return name if known and not Path(name).is_dir() else None
+
+
+def _public_network(model: Model) -> str:
+    """By its name; where it was a folder, by the folder's own, for where that lay is nobody's business."""
+    name = model.features.model
+    if name.startswith(HUGGING_FACE) and _hub_name(model) is None:
+        return Path(name.removeprefix(HUGGING_FACE)).name
+    return name
+
+
 def _body(model: Model) -> Iterator[str]:
     lineage = model.facts["config"]["dataset.lineage"]
+    yield from (_speaks if model.speaks else _classifies)(model, lineage)
+    yield from ("", "## Intended use", "", TO_WRITE, "")
+    yield from ("## Use", "", "```python", *_use(model), "")
+    yield from ("## Privacy", "", *_privacy(model), "")
+    yield from ("## How it was tuned", "", *_tuning(model), "")
+    yield from ("## How good it is", "", *_measured(model), "")
+    limits = "It knows no other classes than these. Noise costs accuracy most where a class is rare."
+    yield from ("## Limits", "", FREE if model.speaks else limits, TO_WRITE)
+
+
+def _speaks(model: Model, lineage: str) -> Iterator[str]:
+    yield from (f"# A differentially private language model: {lineage}", "")
+    yield (
+        f"It writes texts like those that it was trained on, from the public weights of {_public_network(model)}, a network that "
+        "is taken to have seen none of the private data."
+    )
+
+
+def _classifies(model: Model, lineage: str) -> Iterator[str]:
     yield from (f"# A differentially private classifier: {lineage}", "")
     yield f"It tells {len(model.classes)} classes apart: {', '.join(model.classes)}."
     if model.features.model != "none":
         what = "a head on the features of"
-        if model.features.until:
+        if model.features.until == INPUT:
+            what = "trained, from its first layer on, from the public weights of"
+        elif model.features.until:
             what = f"trained, above its layer {model.features.until}, from the public weights of"
-        yield f"It is {what} {model.features.model}, a network that is taken to have seen none of the private data."
-    yield from ("", "## Intended use", "", TO_WRITE, "")
-    yield from ("## Use", "", "```python", "import model", 'classifier = model.load(".")')
-    yield from ('classifier.classify(["picture.jpg"])', "```", "")
-    yield from (
-        "It needs torch, timm, safetensors and Pillow. Predictions are those of `dpladder predict`, to rounding.",
-        "",
-    )
-    yield from ("## Privacy", "", *_privacy(model), "")
-    yield from ("## How it was tuned", "", *_tuning(model), "")
-    yield from ("## How good it is", "", *_measured(model), "")
-    yield from (
-        "## Limits",
-        "",
-        "It knows no other classes than these. Noise costs accuracy most where a class is rare.",
-        TO_WRITE,
-    )
+        yield (
+            f"It is {what} {_public_network(model)}, a network that is taken to have seen none of the private data."
+        )
+
+
+def _use(model: Model) -> Iterator[str]:
+    if model.speaks:
+        yield from (
+            "from transformers import AutoModelForCausalLM, AutoTokenizer",
+            "",
+            'model, tokenizer = AutoModelForCausalLM.from_pretrained("."), AutoTokenizer.from_pretrained(".")',
+            'found = model.generate(**tokenizer("To be,", return_tensors="pt"), max_new_tokens=40)',
+            "print(tokenizer.decode(found[0]))",
+            "```",
+            "",
+            "It needs torch and transformers. Its tensors are those that `dpladder generate` writes with.",
+        )
+        return
+    given, needs = NEEDS[model.features.takes]
+    yield from ("import model", 'classifier = model.load(".")', f"classifier.classify({given})", "```", "")
+    yield f"It needs {needs}. Predictions are those of `dpladder predict`, to rounding."
+    if model.features.takes == "texts":
+        yield "The folder `network` is the network alone, as transformers' `AutoModel` and `AutoTokenizer` load it."
 
 
 def _privacy(model: Model) -> Iterator[str]:

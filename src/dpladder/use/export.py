@@ -1,4 +1,8 @@
-"""A model as a folder that needs no dpladder: tensors, a plain torch module, and a model card."""
+"""A model as a folder that needs no dpladder: tensors, a plain torch module, and a model card.
+
+A network for texts lies in it as transformers keeps networks, with what was trained in its tensors and its tokenizer beside them:
+a classifier's in the folder `network`, where `model.py` finds it; and a language model is such a folder itself.
+"""
 
 from __future__ import annotations
 
@@ -6,68 +10,152 @@ import json
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpladder.errors import BadInput
+from dpladder.network.language import transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of
 from dpladder.use import standalone
 from dpladder.use.card import card
+from dpladder.use.generate import spoken
 from dpladder.use.model import Model
 
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
 Form = Literal["torch", "huggingface", "onnx"]
+ONE_FILE = (
+    2**30
+)  # bytes of tensors that one graph's file holds; of a larger one they lie beside it, in model.onnx.data
 
 
 def export(model: Model, folder: Path, form: Form) -> None:
     """For Hugging Face the same folder, whose card begins with what its site reads; for ONNX, with the whole as one graph."""
-    from safetensors.torch import save_file
-
     if model.features.layers:
         raise BadInput(
             "features.layers taps the network at several blocks, which a plain module cannot: use dpladder predict."
         )
-    if model.features.takes == "texts":
-        raise BadInput("a model of texts cannot be exported as a plain module yet: use dpladder predict.")
     if form == "onnx" and find_spec("onnxscript") is None:  # what torch writes graphs with
         raise BadInput("exporting to ONNX needs the extra [onnx]: pip install 'dpladder[onnx]'.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there already. Name a new folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(_config(model), indent=2) + "\n", "utf-8")
-    save_file(_state(model), folder / "model.safetensors")
-    shutil.copyfile(standalone.__file__, folder / "model.py")
     (folder / "README.md").write_text(card(model, form == "huggingface"), "utf-8")
+    (_write_language_model if model.speaks else _write_classifier)(model, folder, form)
+
+
+def _write_classifier(model: Model, folder: Path, form: Form) -> None:
+    from safetensors.torch import save_file
+
+    state = _head(model)
+    if model.features.takes == "texts":
+        network, _ = model.public_language_model()
+        network.load_state_dict({**network.state_dict(), **_trained(model)})
+        _save(network, transformers_tokenizer(model.features, filled=True), folder / "network")
+    else:
+        tensors = _network(model)
+        state |= {f"network.{name}": tensor.contiguous() for name, tensor in tensors.items()}
+    (folder / "config.json").write_text(json.dumps(_config(model), indent=2) + "\n", "utf-8")
+    save_file(state, folder / "model.safetensors")
+    shutil.copyfile(standalone.__file__, folder / "model.py")
     if form == "onnx":
-        _write_graph(folder)
+        _write_graph_of_classifier(folder)
 
 
-def _write_graph(folder: Path) -> None:
-    """`inputs` of any number, as model.py's transform makes them, or rows of features; `logits` of each."""
+def _write_language_model(model: Model, folder: Path, form: Form) -> None:
+    network, _ = spoken(model)
+    network.config.use_cache = True  # of what came before, while it writes
+    _save(network, transformers_tokenizer(model.features), folder)
+    if form == "onnx":
+        network.config.use_cache = False
+        _write_graph_of_language_model(network, folder)
+
+
+def _save(network: Any, tokenizer: Any, folder: Path) -> None:
+    """As transformers keeps them."""
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _write_graph_of_classifier(folder: Path) -> None:
+    """`inputs` of any number, as `read` of model.py makes them, or rows of features; `input_ids` and `attention_mask` of texts;
+    `logits` of each."""
     import torch
     from PIL import Image
 
     classifier = standalone.load(folder)
+    takes = classifier.config["takes"]
+    if takes == "texts":
+        length: int = classifier.config["tokens"]
+        ids = torch.zeros(2, length, dtype=torch.long)
+        _write_graph(classifier, {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, folder)
+        return
     blank = torch.zeros(classifier.config["width"])
-    if classifier.transform is not None:
+    if takes == "images":
         blank = classifier.transform(Image.new("RGB", (256, 256)))
-    torch.onnx.export(
-        classifier,
-        (torch.stack([blank, blank]),),
-        folder / "model.onnx",
-        input_names=["inputs"],
-        output_names=["logits"],
-        dynamo=True,
-        dynamic_shapes={"inputs": {0: torch.export.Dim("records")}},
-        external_data=False,
-        verbose=False,
-    )
+    _write_graph(classifier, {"inputs": torch.stack([blank, blank])}, folder)
+
+
+def _write_graph_of_language_model(network: Any, folder: Path) -> None:
+    """`logits` of what follows each token of texts, of any number and length, filled up on the right."""
+    import torch
+    from torch import nn
+
+    class Logits(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, *inputs: Tensor) -> Tensor:
+            found: Tensor = self.network(input_ids=inputs[0], attention_mask=inputs[1]).logits
+            return found
+
+    ids = torch.zeros(2, 8, dtype=torch.long)
+    _write_graph(Logits(), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, folder, lengths=True)
+
+
+def _write_graph(module: nn.Module, inputs: dict[str, Tensor], folder: Path, lengths: bool = False) -> None:
+    """`lengths`: whether the second axis may be of any length too."""
+    import torch
+
+    axes = {0: torch.export.Dim("records"), **({1: torch.export.Dim("tokens")} if lengths else {})}
+    size = sum(tensor.nbytes for tensor in module.state_dict().values())
+    path = folder / "model.onnx"
+    try:
+        written = torch.onnx.export(
+            module.eval(),
+            tuple(inputs.values()),
+            path,
+            input_names=[*inputs],
+            output_names=["logits"],
+            dynamo=True,
+            dynamic_shapes={"inputs": tuple(axes for _ in inputs)},
+            external_data=size > ONE_FILE,
+            verbose=False,
+        )
+        assert written is not None, "what was traced is told"
+        shapes = [[*(given.shape or ())] for given in written.model.graph.inputs]
+        whole = not any(isinstance(shape[axis], int) for shape in shapes for axis in axes)
+    except torch.onnx.OnnxExporterError:
+        whole = False
+    if not whole:  # torch may quietly write a graph for as many records as it was shown
+        path.unlink(missing_ok=True)
+        raise BadInput(
+            f"torch cannot write this network as one graph for any number of records. {folder} holds everything else, as --to "
+            "torch writes it."
+        )
 
 
 def _config(model: Model) -> dict[str, Any]:
     features, network = model.features, model.network
-    name = None if features.model == "none" else BUNDLED.get(features.model, features.model)
+    images = features.takes == "images"
     return {
-        "architecture": name,
+        "takes": features.takes,
+        "architecture": BUNDLED.get(features.model, features.model) if images else None,
         "image_size": features.image_size,
+        "tokens": features.tokens,
+        "pooling": features.pooling,
+        "batch": network.get("forward_batch"),
         "until": features.until,
         "classes": list(model.classes),
         "width": network["width"],
@@ -81,7 +169,8 @@ def _config(model: Model) -> dict[str, Any]:
     }
 
 
-def _state(model: Model) -> dict[str, Any]:
+def _head(model: Model) -> dict[str, Tensor]:
+    """The mean that is taken away, and the layers of the head."""
     import torch
 
     mean = torch.zeros(model.network["width"], dtype=torch.float64)
@@ -89,24 +178,23 @@ def _state(model: Model) -> dict[str, Any]:
         mean = torch.from_numpy(model.map.mean.copy())
     layers = model.weights if model.tuned is None else model.weights[-1:]  # behind the network's own
     head = {f"head.{place}": torch.from_numpy(layer.copy()) for place, layer in enumerate(layers)}
-    return {
-        "mean": mean,
-        **head,
-        **{f"network.{name}": tensor.contiguous() for name, tensor in _network(model).items()},
-    }
+    return {"mean": mean, **head}
 
 
-def _network(model: Model) -> dict[str, Any]:
+def _network(model: Model) -> dict[str, Tensor]:
     """The network's tensors, those that were trained as they were left."""
     if model.features.model == "none":
         return {}
     network = model_of(model.features)
     if model.features.image_size and hasattr(network, "set_input_size"):
         network.set_input_size(img_size=model.features.image_size)
-    trained = {}
-    if model.tuned is not None:
-        from dpladder.learn.dp_finetune.parts import merged
+    state: dict[str, Tensor] = network.state_dict()
+    return {**state, **_trained(model)}
 
-        trained = merged(*model.tuned, model.weights)
-    state: dict[str, Any] = network.state_dict()
-    return {**state, **trained}
+
+def _trained(model: Model) -> dict[str, Tensor]:
+    if model.tuned is None:
+        return {}
+    from dpladder.learn.dp_finetune.parts import merged
+
+    return merged(*model.tuned, model.weights)

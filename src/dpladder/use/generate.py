@@ -10,7 +10,7 @@ What follows from released weights and a prompt alone is post-processing: it cos
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpladder.errors import BadInput
 from dpladder.use.model import Model
@@ -35,10 +35,8 @@ class Writing:
     seed: int = 0
 
 
-def samples(model: Model, prompt: str, asked: Writing) -> list[str]:
-    """Continuations of a prompt, each with the prompt itself."""
-    import torch
-
+def spoken(model: Model) -> tuple[Any, Any]:
+    """The whole network as it was left, adapters merged, and its tokenizer."""
     from dpladder.learn.dp_finetune.parts import merged
 
     if model.tuned is None or not model.speaks:
@@ -48,9 +46,17 @@ def samples(model: Model, prompt: str, asked: Writing) -> list[str]:
         )
     network, tokenizer = model.public_language_model()
     state = merged(*model.tuned, model.weights)
-    missing = network.load_state_dict(state, strict=False).unexpected_keys
-    assert not missing, "a model's tensors have the public network's names"
+    unknown = network.load_state_dict(state, strict=False).unexpected_keys
+    assert not unknown, "a model's tensors have the public network's names"
     network.tie_weights()
+    return network, tokenizer
+
+
+def samples(model: Model, prompt: str, asked: Writing) -> list[str]:
+    """Continuations of a prompt, each with the prompt itself."""
+    import torch
+
+    network, tokenizer = spoken(model)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     known = tokenizer.encode(prompt).ids

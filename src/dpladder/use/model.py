@@ -87,14 +87,16 @@ class Model:
 
     def public_language_model(self) -> tuple[Any, Any]:
         """The public network that it was trained from, as it was, and its tokenizer."""
-        from dpladder.network.language import language_model_of
+        from dpladder.network.language import language_model_of, tokenizer_digest
 
         network, tokenizer = language_model_of(self.features)
-        if digest(network.state_dict()) != self.network["weights_sha256"]:
-            raise BadInput(
-                f"the weights of {self.features.model} at hand are not those that this model was trained from. Give the "
-                "model's own version."
-            )
+        found = {"weights": digest(network.state_dict()), "tokenizer": tokenizer_digest(tokenizer)}
+        for what, sha256 in found.items():
+            if sha256 != self.network[f"{what}_sha256"]:
+                raise BadInput(
+                    f"the {what} of {self.features.model} at hand are not those that this model was trained from. Give the "
+                    "model's own version."
+                )
         return network, tokenizer
 
     def predict(self, inputs: Inputs) -> Predictions:

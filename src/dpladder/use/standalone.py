@@ -1,8 +1,9 @@
-"""A differentially private classifier by itself: torch, timm, safetensors and Pillow are all that it needs.
+"""A differentially private classifier by itself: torch and safetensors are all that it needs, with timm and Pillow for images,
+or transformers for texts.
 
     import model
     classifier = model.load(".")
-    classifier.classify(["cat.jpg", "dog.jpg"])     # for each image, a probability for each class
+    classifier.classify(["cat.jpg", "dog.jpg"])     # for each image, text or row, a probability for each class
 
 It was trained and exported by dpladder; README.md says what is guaranteed about the people in its training data.
 """
@@ -10,7 +11,7 @@ It was trained and exported by dpladder; README.md says what is guaranteed about
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,37 +20,27 @@ from torch import Tensor, nn
 
 
 class Classifier(nn.Module):
-    """A public network, the map that its features went through, and the head that was trained with noise."""
+    """Of rows of features: the map that they went through, and the head that was trained with noise."""
 
     mean: Tensor
 
-    def __init__(self, config: dict[str, Any], shapes: Sequence[tuple[int, ...]]) -> None:
+    def __init__(self, config: dict[str, Any], shapes: Sequence[tuple[int, ...]], folder: Path) -> None:
         super().__init__()
         self.config = config
         self.network: nn.Module = nn.Identity()
         self.transform: Any = None
-        if config["architecture"] is not None:
-            self._build(config["architecture"], config["image_size"])
+        self._build(folder)
+        if config["until"] not in (None, "input"):
+            self.network.get_submodule(config["until"]).register_forward_hook(self._kept)
         self.register_buffer("mean", torch.zeros(config["width"], dtype=torch.float64))
         self.head = nn.ParameterList([nn.Parameter(torch.zeros(shape)) for shape in shapes])
 
-    def _build(self, architecture: str, size: int | None) -> None:
-        import timm
-        import timm.data
+    def _build(self, folder: Path) -> None:
+        """The public network, where there is one."""
 
-        self.network = timm.create_model(architecture, num_classes=0)
-        resize: Any = getattr(self.network, "set_input_size", None)
-        if size and resize is not None:
-            resize(img_size=size)
-        given = {"input_size": (3, size, size)} if size else {}
-        if self.config["until"] not in (None, "input"):
-            self.network.get_submodule(self.config["until"]).register_forward_hook(self._kept)
-        settings = timm.data.resolve_data_config(given, model=self.network)
-        self.transform = timm.data.create_transform(**settings, is_training=False)
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Logits of images as `transform` makes them, or of rows of features where there is no network."""
-        x = self.network(inputs).double()
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Logits of what `read` makes of records."""
+        x = self.features(*inputs).double()
         if self.config["until"] is None:
             x = self._mapped(self._stored(x))
         for depth, layer in enumerate(self.head):
@@ -59,8 +50,14 @@ class Classifier(nn.Module):
             x = product + layer[:, width].double() if layer.shape[1] > width else product
         return x
 
-    def _kept(self, layer: nn.Module, inputs: Any, found: Tensor) -> Tensor:
+    def features(self, *inputs: Tensor) -> Tensor:
+        found: Tensor = self.network(*inputs)
+        return found
+
+    def _kept(self, layer: nn.Module, inputs: Any, found: Any) -> Any:
         """What lies above this layer was trained on its outputs at this precision."""
+        if isinstance(found, tuple):
+            return (self._kept(layer, inputs, found[0]), *found[1:])
         return found.to(getattr(torch, self.config["dtype"])).to(found.dtype)
 
     def _stored(self, x: Tensor) -> Tensor:
@@ -84,29 +81,115 @@ class Classifier(nn.Module):
         return x.float().double()
 
     @torch.inference_mode()
-    def classify(self, images: Sequence[Any]) -> list[dict[str, float]]:
-        """The probability of each class, for each image: paths, or what Pillow opened."""
-        rows = torch.stack([self._read(image) for image in images])
-        odds = self(rows).softmax(dim=-1)
+    def classify(self, records: Sequence[Any]) -> list[dict[str, float]]:
+        """The probability of each class, for each image, by its path or opened by Pillow; each text; or each row of numbers."""
+        odds = self.logits(records).softmax(dim=-1)
         return [dict(zip(self.config["classes"], map(float, row), strict=True)) for row in odds]
 
-    def _read(self, image: Any) -> Tensor:
+    def logits(self, records: Sequence[Any]) -> Tensor:
+        return self(*self.read(records))
+
+    def read(self, records: Sequence[Any]) -> tuple[Tensor, ...]:
+        """Records as `forward` takes them."""
+        return (torch.stack([torch.as_tensor(record) for record in records]),)
+
+
+class Images(Classifier):
+    """On the features of a network of timm's."""
+
+    def _build(self, folder: Path) -> None:
+        import timm
+        import timm.data
+
+        size: int | None = self.config["image_size"]
+        self.network = timm.create_model(self.config["architecture"], num_classes=0)
+        resize: Any = getattr(self.network, "set_input_size", None)
+        if size and resize is not None:
+            resize(img_size=size)
+        given = {"input_size": (3, size, size)} if size else {}
+        settings = timm.data.resolve_data_config(given, model=self.network)
+        self.transform = timm.data.create_transform(**settings, is_training=False)
+
+    def read(self, records: Sequence[Any]) -> tuple[Tensor, ...]:
+        return (torch.stack([self._pixels(image) for image in records]),)
+
+    def _pixels(self, image: Any) -> Tensor:
         from PIL import Image, ImageOps
 
-        if self.transform is None:
-            return torch.as_tensor(image)
         opened = Image.open(image) if isinstance(image, str | Path) else image
         found: Tensor = self.transform(ImageOps.exif_transpose(opened).convert("RGB"))
         return found
+
+
+class Texts(Classifier):
+    """On the features of a network of transformers', which lies in the folder `network` as transformers keeps it."""
+
+    def _build(self, folder: Path) -> None:
+        from tokenizers import Tokenizer
+        from transformers import AutoModel
+
+        place = folder / "network"
+        self.network = AutoModel.from_pretrained(place, attn_implementation="eager", dtype=torch.float32)
+        vars(self.network.config)["use_cache"] = False
+        self.tokenizer = Tokenizer.from_file(str(place / "tokenizer.json"))  # cuts and fills up by itself
+
+    def features(self, *inputs: Tensor) -> Tensor:
+        tokens, mask = inputs
+        last = self.network(input_ids=tokens, attention_mask=mask).last_hidden_state
+        return POOLS[self.config["pooling"]](last, mask)
+
+    def read(self, records: Sequence[str]) -> tuple[Tensor, ...]:
+        found = self.tokenizer.encode_batch([*records])
+        for place, text in enumerate(found):
+            each = zip(text.special_tokens_mask, text.attention_mask, strict=True)
+            if all(special or not seen for special, seen in each):
+                raise ValueError(f"text {place} holds no token that this model knows")
+        return torch.tensor([text.ids for text in found]), torch.tensor(
+            [text.attention_mask for text in found]
+        )
+
+    def logits(self, records: Sequence[str]) -> Tensor:
+        """In batches of one shape, as the features were made that the head was trained on: rounding may depend on it."""
+        size, found = self.config["batch"], [torch.zeros(0, len(self.config["classes"]), dtype=torch.float64)]
+        for start in range(0, len(records), size):
+            batch = [*records[start : start + size]]
+            filled = batch + batch[:1] * (size - len(batch))
+            found.append(self(*self.read(filled))[: len(batch)])
+        return torch.cat(found)
+
+
+def _mean(last: Tensor, mask: Tensor) -> Tensor:
+    counted = mask[..., None].to(last.dtype)
+    return (last * counted).sum(dim=1) / counted.sum(dim=1)
+
+
+def _first(last: Tensor, mask: Tensor) -> Tensor:
+    return last[:, 0]
+
+
+def _last(last: Tensor, mask: Tensor) -> Tensor:
+    ends = mask.sum(dim=1)[:, None, None] - 1
+    return last.gather(1, ends.expand(-1, -1, last.shape[-1])).squeeze(dim=1)
+
+
+POOLS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"mean": _mean, "cls": _first, "last": _last}
+KINDS: Mapping[str, type[Classifier]] = {"features": Classifier, "images": Images, "texts": Texts}
 
 
 def load(folder: str | Path) -> Classifier:
     """The classifier of a folder with config.json and model.safetensors."""
     from safetensors.torch import load_file
 
-    config = json.loads(Path(folder, "config.json").read_text("utf-8"))
-    state = load_file(Path(folder, "model.safetensors"))
+    place = Path(folder)
+    config = json.loads((place / "config.json").read_text("utf-8"))
+    state = load_file(place / "model.safetensors")
     depth = sum(name.startswith("head.") for name in state)
-    found = Classifier(config, [tuple(state[f"head.{place}"].shape) for place in range(depth)])
+    shapes = [tuple(state[f"head.{layer}"].shape) for layer in range(depth)]
+    found = KINDS[config["takes"]](config, shapes, place)
+    if config["takes"] == "texts":  # transformers has loaded its network already
+        state = {
+            **{f"network.{name}": tensor for name, tensor in found.network.state_dict().items()},
+            **state,
+        }
     found.load_state_dict(state)
     return found.eval()
