@@ -138,6 +138,24 @@ KEYS = {
         more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune, trains: lora}\n"
         "evaluate: {also: [{name: other, source: web, declared_public: true}]}",
     ),
+    "spans that are units of their own": bad(
+        "dataset.unit.by",
+        "protects no document: set by: document, or user",
+        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, spans: true}\n",
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune, trains: lora}",
+    ),
+    "documents that are records": bad(
+        "dataset.unit.by",
+        "without dataset.spans a document is one record",
+        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, unit: {by: document, cap: 2}}\n",
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune, trains: lora}",
+    ),
+    "spans with classes": bad(
+        "dataset.spans",
+        "is for task: language_model",
+        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, spans: true}\n",
+        more="features: {model: minilm}",
+    ),
     "no pooling for classes": bad(
         "features.pooling", "which is for task: language_model", more="features: {pooling: none}"
     ),

@@ -262,6 +262,27 @@ MUTANTS = (
         "        yield from together\n",
         ("data/test_prepare.py::test_a_user_keeps_at_most_cap_rows_all_in_one_part",),
     ),
+    Mutant(
+        "a record that is missing takes another one's place",
+        "data/prepare.py",
+        "    return row.label < 0, row.record\n",
+        "    return False, row.record\n",
+        ("data/test_spans.py::test_a_missing_text_takes_no_other_ones_place_wherever_it_stands",),
+    ),
+    Mutant(
+        "each span of a document is a unit of its own",
+        "data/prepare.py",
+        "yield replace(row, record=record, span=place)",
+        "yield replace(row, record=record, unit=record, span=place)",
+        ("data/test_spans.py::test_one_unit_less_changes_its_own_spans_and_no_other",),
+    ),
+    Mutant(
+        "which spans count follows from where a document stands",
+        "data/prepare.py",
+        'record = prf(key, b"span", row.record, place.to_bytes(8, "little"))',
+        'record = prf(key, b"span", row.index.to_bytes(8, "little"), place.to_bytes(8, "little"))',
+        ("data/test_spans.py::test_one_unit_less_changes_its_own_spans_and_no_other",),
+    ),
     # Texts, each by itself.
     Mutant(
         "one line's id is a column for all",

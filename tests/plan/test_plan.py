@@ -429,6 +429,27 @@ def test_what_stands_on_other_views_is_shared_by_nobody() -> None:
     assert [dag.owner(same, "more", *job) for job in jobs] == ["main", "main"]
 
 
+def test_how_documents_are_cut_tells_manifests_apart_where_they_are() -> None:
+    """And nowhere else: an encoder reads records that are there already."""
+
+    def places(tokens: int, **dataset: Any) -> set[str]:
+        told = {
+            "task": "language_model",
+            "dataset": {"source": "kjv", "lineage": "x", "nominal_size": 100} | dataset,
+            "features": {"model": "hf:x", "weights": "pretrained", "tokens": tokens, "image_size": None},
+            "learner": {"name": "dp_finetune", "trains": "lora"},
+            "privacy": {"epsilon": 1.0, "delta": 1e-5},
+            "sweep": {"rungs": []},
+        }
+        asked = dag.params(project(**told), "prepare_dataset", {})
+        assert (asked["spans"] is None) == (not dataset)
+        return {*asked["places"]["manifests"].values()}
+
+    cut = {"spans": True, "unit": {"by": "document", "cap": 2}}
+    assert places(16) == places(32)
+    assert len(places(16) | places(16, **cut) | places(32, **cut)) == 3
+
+
 def test_without_a_ledger_the_first_experiment_owns_what_is_shared() -> None:
     both = project(**ROOM, experiments={"new": RIDGE, "old": RIDGE})
     assert owners(assign(both, NOTHING)) == owners(both)

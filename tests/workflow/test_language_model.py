@@ -8,28 +8,38 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from languages import WORDS, tiny_causal_model
 from support import Workspace
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import dpladder
 from dpladder.cli import main
+from dpladder.config.load import overlay
 from dpladder.errors import BadInput
+from dpladder.use.generate import Writing, samples
 
 pytestmark = pytest.mark.long
 
 CANARY = "zanzibar"
 
 
+def speeches(count: int, random: np.random.Generator) -> list[dict[str, str]]:
+    firsts = random.integers(0, 14, count)
+    return [
+        {"text": " ".join([*WORDS[first : first + 6], CANARY]), "user": f"u{place // 2}"}
+        for place, first in enumerate(firsts)
+    ]
+
+
 @pytest.fixture(name="spoken")
 def _spoken(project: Workspace) -> Workspace:
     """Speeches of so many speakers, each of whom has a habit that all share: words come in the list's order."""
-    random = np.random.default_rng(0)
-    lines = []
-    for place in range(160):
-        first = random.integers(0, 14)
-        text = " ".join(WORDS[first : first + 6]) + f" {CANARY}"
-        lines.append({"text": text, "user": f"u{place // 2}"})
-    lines += [{"text": "", "user": "u1"}, {"text": CANARY, "user": "u2"}]
+    lines = [
+        *speeches(160, np.random.default_rng(0)),
+        {"text": "", "user": "u1"},
+        {"text": CANARY, "user": "u2"},
+    ]
     (project.folder / "speeches.jsonl").write_text("\n".join(map(json.dumps, lines)))
     model = tiny_causal_model(project.folder / "model")
     project.configure(
@@ -81,5 +91,48 @@ def test_it_is_tuned_on_trained_on_measured_by_perplexity_and_writes(
     assert "post-processing, free" in first.err
     assert main(asked) == 0
     assert capfd.readouterr().out == first.out
+    assert main(["export", file, "plain"]) == 0
+    network, cut = AutoModelForCausalLM.from_pretrained("plain"), AutoTokenizer.from_pretrained("plain")
+    ids = network.generate(**cut("the cat", return_tensors="pt"), max_new_tokens=5, do_sample=False)[0]
+    (written,) = samples(dpladder.load(file), "the cat", Writing(5, temperature=0.0))
+    assert cut.decode(ids, skip_special_tokens=True) == written
+    assert "Perplexity on held-out data" in Path("plain/README.md").read_text()
     with pytest.raises(BadInput, match="names no classes"):
         dpladder.load(file).predict(["the cat"])
+
+
+def test_documents_are_cut_and_public_ones_choose_among_trials_and_measure_it_for_free(
+    spoken: Workspace, capfd: pytest.CaptureFixture
+) -> None:
+    random = np.random.default_rng(1)
+    for name, count in (("letters", 90), ("heard", 6), ("read", 7)):
+        said = speeches(3 * count, random)
+        lines = [{"text": " ".join(one["text"] for one in said[3 * at : 3 * at + 3])} for at in range(count)]
+        lines += [{"text": ""}, {"text": "the"}]
+        (spoken.folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    values = yaml.safe_load(Path("config.yaml").read_text("utf-8"))
+    dataset = {
+        "source": "jsonl:letters.jsonl", "columns": [], "spans": True, "unit": {"by": "document", "cap": 2},
+        "public_validation": "jsonl:heard.jsonl", "public_test": "jsonl:read.jsonl",
+    }  # fmt: skip
+    spoken.configure(overlay(values, {"dataset": dataset, "sweep": {"select": {"by": "public"}}}))
+    assert main(["check", "config.yaml"]) == 0
+    told = capfd.readouterr().out
+    assert "over its unit's cap" in told
+    spoken.finish("results/privacy.json", "results/main/summary.json", "results/report.html")
+    assert main(["verify", "results"]) == 0
+    statement = json.loads(Path("results/privacy.json").read_text())
+    assert statement["datasets"]["tiny"]["unit"] == "document"
+    page = Path("results/privacy.md").read_text()
+    assert "differentially private for each document" in page
+    assert "each document, of which at most 2 spans count" in page
+    summary = json.loads(Path("results/main/summary.json").read_text())
+    trials = summary["rungs"][0]["trials"]
+    assert [trial["counted"] for trial in trials] == [20, 20]  # spans of public documents, all of them
+    assert all(0.0 < trial["score"] < 20 for trial in trials)
+    test = summary["targets"][0]["test"]
+    assert not test["noised"]
+    assert test["perplexity"]["low"] == test["perplexity"]["value"] == test["perplexity"]["high"]
+    assert sorted(one.job.rule for one in spoken.held()) == ["run_trial", "run_trial", "train_final"]
+    public = [path for folder in ("results", "logs") for path in Path(folder).rglob("*") if path.is_file()]
+    assert [path for path in public if CANARY.encode() in path.read_bytes()] == []

@@ -11,9 +11,11 @@ from pathlib import Path
 from dpladder.config import Config, Project
 from dpladder.config.model import Dataset
 from dpladder.config.shift import Matching
+from dpladder.config.spans import Spans, spans_of
 from dpladder.data.census import census, contact_sheet, looked_into, report
 from dpladder.data.files import write_private
 from dpladder.data.prepare import Part, Survey, survey
+from dpladder.data.spans import cutter
 from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.network.language import check_packages
@@ -33,6 +35,7 @@ class SourceAsked:
     part: Part | None
     matching: Matching | None
     name: str
+    spans: Spans | None = None
 
 
 def check(configs: Sequence[Path], sheet: bool) -> None:
@@ -52,7 +55,8 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         "For your eyes only: what follows is private. Only a contact sheet is written, into the private folder.\n"
     )
     for config, looked in _sources(project):
-        found = survey(looked.dataset, keys, looked.part, looked.matching)
+        cutting = None if looked.spans is None else cutter(looked.spans)
+        found = survey(looked.dataset, keys, looked.part, looked.matching, cutting)
         print(report(looked_into(census(found), found.source, config.features.largest_image)))
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
@@ -69,10 +73,11 @@ def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:
 
 
 def _looked(config: Config) -> Iterator[SourceAsked]:
-    yield SourceAsked(config.dataset, None, None, "")
+    spans = spans_of(config)
+    yield SourceAsked(config.dataset, None, None, "", spans)
     for part in PUBLIC:
         if getattr(config.dataset, f"public_{part}") is not None:
-            yield SourceAsked(config.dataset, part, None, part)
+            yield SourceAsked(config.dataset, part, None, part, spans)
     for also in stages.further(config).values():
         if also.matched is not None:
             source = stages.source_of(config, also.part)

@@ -41,14 +41,12 @@ def problems_of_task(config: Config) -> list[Problem]:
     """Keys that a language model decides by itself, as they were given; and what only it can have."""
     features, dataset = config.features, config.dataset
     if config.task != "language_model":
-        if features.pooling != "none":
-            return []
-        return [
-            (
-                ("features", "pooling"),
-                "given 'none', which is for task: language_model; use mean, cls or last",
-            )
-        ]
+        theirs = (
+            (("features", "pooling"), features.pooling == "none", "given 'none', which is for task: language_model; use mean, cls or last"),
+            (("dataset", "spans"), dataset.spans, "given true, which is for task: language_model; leave it out"),
+            (("dataset", "unit", "by"), dataset.unit.by == "document", "given 'document', which is for task: language_model; set by: record"),
+        )  # fmt: skip
+        return [(key, what) for key, holds, what in theirs if holds]
     told = "which task: language_model decides by itself; leave it out"
     wrong = (
         (("dataset", "classes"), dataset.classes is not None, f"given {shown(dataset.classes)}, {told}"),
@@ -56,6 +54,8 @@ def problems_of_task(config: Config) -> list[Problem]:
         (("features", "pooling"), features.pooling not in ("mean", "none"), f"given {shown(features.pooling)}, {told}"),
         (("features", "model"), not features.model.startswith(HUGGING_FACE), f"given {shown(features.model)}; task: language_model needs a causal model of transformers: hf:<name or folder>"),
         (("learner", "trains"), getattr(config.learner, "trains", "") == "head", "given 'head'; a language model has none: name what of the network is trained"),
+        (("dataset", "unit", "by"), dataset.spans and dataset.unit.by == "record", "given 'record'; with dataset.spans a document is several records, and to protect each by itself protects no document: set by: document, or user, and cap: how many of its records may count"),
+        (("dataset", "unit", "by"), not dataset.spans and dataset.unit.by == "document", "given 'document'; without dataset.spans a document is one record: set dataset.spans: true, or by: record"),
         (("evaluate", "measures"), config.evaluate.measures != "accuracy", f"given {shown(config.evaluate.measures)}; a language model is measured by its perplexity alone; leave it out"),
     )  # fmt: skip
     return [(key, what) for key, holds, what in wrong if holds]

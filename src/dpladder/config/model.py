@@ -19,16 +19,21 @@ from dpladder.config.sources import FORMS, Takes
 class Unit(Section):
     """Whose privacy is protected."""
 
-    by: Literal["record", "user"] = Field("record", description="one record, or all records of one user")
+    by: Literal["record", "document", "user"] = Field(
+        "record",
+        description="one record; with dataset.spans, one document with all its spans; or all records of one user",
+    )
     cap: Count = Field(
-        1, description="records kept per user, chosen from that user's own rows; 1 for records"
+        1,
+        description="records kept per document or user, chosen by a key among that unit's own; 1 for records",
     )
 
     @model_validator(mode="after")
     def _a_record_is_one_record(self) -> Unit:
         if self.by == "record" and self.cap != 1:
             raise ValueError(
-                "cap must be 1 when the unit is a record; set by: user to protect several records together"
+                "cap must be 1 when the unit is a record; set by: user, or with dataset.spans by: document, to protect several "
+                "records together"
             )
         return self
 
@@ -101,6 +106,10 @@ class Dataset(Section):
     )
     declared_public: bool = Field(
         False, description="true: the data is not private at all; required by mode: research"
+    )
+    spans: bool = Field(
+        False,
+        description="only with task: language_model: true makes several records of a text that is longer than features.tokens, of so many tokens each, of which dataset.unit.cap count; dataset.unit.by is then document or user",
     )
     new_lineage: bool = Field(
         False,

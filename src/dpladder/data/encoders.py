@@ -30,7 +30,7 @@ class Encoder:
     width: int
     batch: int
     blank: Rows
-    load: Callable[[Any, int], Rows]  # view 0 is the record itself
+    load: Callable[[Any, int], Rows]  # view 0 is the record itself; of a text, the number of a span
     encode: Callable[[Iterable[Rows]], Iterator[Rows]]
     facts: Mapping[str, str | int]
 

@@ -102,6 +102,11 @@ def extract(
     known = read_manifest(manifest, cache_key)
     source = open_source(known.source, known.columns, known.classes > 1)
     network = _corrupting(encoder(features, source, threads), corruption)
+    if known.tokenizer and known.tokenizer != network.facts["tokenizer_sha256"]:
+        raise Refused(
+            f"the tokenizer of {features.model} is not the one that cut the documents into spans. Run prepare_dataset again, and "
+            "prepare_public where a public source is named."
+        )
     rows = known.rows(part)
     claimed = claims(features, known.commitment, part, views, corruption)
     attrs: Attrs = {
@@ -215,7 +220,7 @@ def _load_batch(rows: NDArray[np.int64], load: Load, encoder: Encoder) -> tuple[
 
 def _load(item: int, work: Shard) -> tuple[Rows, Check]:
     """One view of a record ready for the network, or a blank and the reason."""
-    row, number = divmod(item, work.views)
+    row, view = divmod(item, work.views)
     if work.manifest.labels[row] < 0:
         return work.encoder.blank, Check.UNLABELLED
     index = int(work.manifest.index[row])
@@ -225,7 +230,7 @@ def _load(item: int, work: Shard) -> tuple[Rows, Check]:
             f"{work.source.name} changed after its manifest was made, so this is a new version of the lineage. "
             "Run prepare_dataset again; the lineage and its budget stay the same."
         )
-    return load_content(content, work.encoder, number)
+    return load_content(content, work.encoder, view + int(work.manifest.spans[row]))
 
 
 def load_content(content: Any, encoder: Encoder, number: int = 0) -> tuple[Rows, Check]:

@@ -15,6 +15,11 @@ away, and never puts one in the place of another, which would move a sum twice a
 **Missing records.** A file or a text that is missing or empty is a record by its place alone, and counts as nothing: by its content all
 of them would be one record for each label, and nobody would see that they are many.
 
+**Spans.** A document that is cut into spans stands here first as one row, so that copies and conflicts are found as above, and
+its part follows from the document. Then each span is a record, by its document's id and its place. All of them are the
+document's unit, or its user's, and where there are more than the cap, the same keyed ids choose among them: at random to
+everybody without the key, and whatever other units there are.
+
 **Versions.** Where a record is its content, an edited record is another one and may lie in another part. So the parts of
 different versions of such a lineage add up, and `identity` tells the ledger so.
 """
@@ -24,7 +29,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import groupby, islice
 from pathlib import Path
@@ -42,6 +47,7 @@ from dpladder.data.files import write_private
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.shift import matched
 from dpladder.data.sources import Source, text
+from dpladder.data.spans import Cutter
 from dpladder.errors import BadInput
 from dpladder.progress import progress
 
@@ -77,6 +83,10 @@ class Manifest:
     labels: NDArray[np.int64]
     parts: NDArray[np.uint8]
     index: NDArray[np.int64]
+    spans: NDArray[
+        np.int64
+    ]  # of the document in that row of the source, which one; 0 where texts are not cut into spans
+    tokenizer: str  # what cut them; empty where nothing did
     digest: str
 
     def rows(self, part: Part) -> NDArray[np.int64]:
@@ -94,6 +104,7 @@ class Row:
     label: int
     part: int
     index: int
+    span: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +123,14 @@ class Survey:
 
 
 def survey(
-    dataset: Dataset, keys: Keys, public: Part | None = None, matching: Matching | None = None
+    dataset: Dataset,
+    keys: Keys,
+    public: Part | None = None,
+    matching: Matching | None = None,
+    cutting: Cutter | None = None,
 ) -> Survey:
     """Read a dataset, or its source declared public for the part `public`, all of it in that part; of a further test, with
-    labels that find their class by `matching`."""
+    labels that find their class by `matching`. `cutting`: how documents become spans, where they do."""
     name: str | None = dataset.source if public is None else getattr(dataset, f"public_{public}")
     if name is None:
         raise BadInput(
@@ -127,9 +142,9 @@ def survey(
     units: set[bytes] = set()
     class_of, names = _classes(dataset, source.name, matching)
     rows = _rows(source, dataset, class_of, keys, public, problems, units)
-    kept = sorted(
-        _chosen(rows, dataset.unit.cap if public is None else None, problems), key=lambda row: row.record
-    )
+    cap = dataset.unit.cap if public is None else None
+    spans = None if cutting is None else _spans(source, cutting, keys.units)
+    kept = sorted(_chosen(rows, cap, problems, spans), key=lambda row: row.record)
     return Survey(source, dataset, kept, sorted(problems), units, class_of, names)
 
 
@@ -151,9 +166,10 @@ def prepare(
     diagnostics: Path,
     public: Part | None = None,
     matching: Matching | None = None,
+    cutting: Cutter | None = None,
 ) -> Survey:
     """Write the manifest of what a survey finds."""
-    found = survey(dataset, keys, public, matching)
+    found = survey(dataset, keys, public, matching, cutting)
     kept, source = found.kept, found.source
     columns: dict[str, NDArray[Any]] = {
         "record_ids": _ids(row.record for row in kept),
@@ -172,10 +188,14 @@ def prepare(
         "classes": len(found.names),
         "commitment": commitment.hexdigest(),
         "identity": _identity(source, found.dataset),
+        "tokenizer": "" if cutting is None else cutting.sha256,
     }
     write_diagnostics(diagnostics, source, found.problems)
-    index = np.array([row.index for row in kept], np.int64)
-    sealed.write(path, columns | {"index": index}, attrs, keys.cache)
+    places = {
+        "index": np.array([row.index for row in kept], np.int64),
+        "spans": np.array([row.span for row in kept], np.int64),
+    }
+    sealed.write(path, columns | places, attrs, keys.cache)
     return found
 
 
@@ -189,6 +209,7 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         classes=int(file.attrs["classes"]),
         commitment=str(file.attrs["commitment"]),
         identity=cast(Identity, file.attrs["identity"]),
+        tokenizer=str(file.attrs["tokenizer"]),
         digest=file.digest,
         **file.arrays,
     )
@@ -334,8 +355,25 @@ def _hashed_part(unit: bytes, split: Split, key: bytes) -> int:
     return PARTS.index("validation" if place < split.test + split.validation else "train")
 
 
-def _chosen(rows: Iterable[Row], cap: int | None, problems: list[tuple[int, str]]) -> Iterator[Row]:
-    """One row per record and at most `cap` per unit, all in one part, chosen by keyed hash among the unit's own."""
+Into = Callable[[Row], Iterator[Row]]
+
+
+def _spans(source: Source, cutting: Cutter, key: bytes) -> Into:
+    """From a document to its spans, each a record by its document's id and its place."""
+
+    def spans(row: Row) -> Iterator[Row]:
+        for place in range(cutting.count(source.read(row.index))):
+            record = prf(key, b"span", row.record, place.to_bytes(8, "little"))
+            yield replace(row, record=record, span=place)
+
+    return spans
+
+
+def _chosen(
+    rows: Iterable[Row], cap: int | None, problems: list[tuple[int, str]], spans: Into | None = None
+) -> Iterator[Row]:
+    """One row per record and at most `cap` per unit, all in one part, chosen by keyed hash among the unit's own. Those that
+    count as nothing come last: a missing one is known by its place alone, which other units move, so it must decide nothing."""
     ordered = sorted(rows, key=lambda row: (row.unit, row.record, row.rank, row.index))
     for _, own in groupby(ordered, lambda row: row.unit):
         records = []
@@ -348,12 +386,19 @@ def _chosen(rows: Iterable[Row], cap: int | None, problems: list[tuple[int, str]
             problems += [(row.index, "copy of another record") for row in others]
         if not records:
             continue
+        records.sort(key=_by_key)
         together = [row for row in records if row.part == records[0].part]
+        if spans is not None:
+            together = sorted((span for row in together for span in spans(row)), key=_by_key)
         yield from islice(together, cap)
         problems += [
             (row.index, "in another part than its unit") for row in records if row.part != records[0].part
         ]
         problems += [(row.index, "over its unit's cap") for row in together[cap:] if cap is not None]
+
+
+def _by_key(row: Row) -> tuple[bool, bytes]:
+    return row.label < 0, row.record
 
 
 def _ids(values: Iterable[bytes]) -> NDArray[np.uint8]:

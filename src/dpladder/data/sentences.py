@@ -24,6 +24,7 @@ from dpladder.data.encoders import (
     inference,
     streamed,
 )
+from dpladder.data.spans import LEAST, pieces
 from dpladder.data.texts import decode
 from dpladder.errors import BadInput
 from dpladder.network.facts import INPUT
@@ -39,11 +40,10 @@ def sentences(features: Features, threads: int) -> Encoder:
     weights = digest(model.state_dict())
     model = model.to(device).requires_grad_(False)
 
-    least = 2 if features.pooling == "none" else 1
+    least = LEAST if features.pooling == "none" else 1
 
     def load(content: Any, number: int) -> Rows:
-        assert number == 0, "texts have no views"
-        found = cut(tokenizer, decode(content))
+        found = cut(tokenizer, decode(content), number)
         if found[1].sum() < least:
             raise ValueError("too short for one token to follow another")
         return found
@@ -83,9 +83,9 @@ def sentences(features: Features, threads: int) -> Encoder:
     return Encoder(row.shape[1], batch, blank, load, forward, facts)
 
 
-def cut(tokenizer: Any, text: str) -> Rows:
-    """A text's tokens at the fixed length, and which of them are no padding."""
-    found = tokenizer.encode(text)
+def cut(tokenizer: Any, text: str, span: int = 0) -> Rows:
+    """A text's tokens at the fixed length, from its beginning or in one of its spans, and which of them are no padding."""
+    found = pieces(tokenizer, text)[span]
     if all(
         special or not seen
         for special, seen in zip(found.special_tokens_mask, found.attention_mask, strict=True)

@@ -9,6 +9,7 @@ from dpladder.config.model import Dataset
 from dpladder.data.census import census, report
 from dpladder.data.files import write_private
 from dpladder.data.prepare import Keys, prepare, read_manifest
+from dpladder.data.spans import Cutter, cutter
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
@@ -23,7 +24,8 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     home = places.head_home(task)
     keys = keys_of(home)
     manifest = places.manifest(task, "train")
-    found = prepare(dataset_of(task), keys, manifest, places.diagnostics(task, "prepare_dataset"))
+    diagnostics = places.diagnostics(task, "prepare_dataset")
+    found = prepare(dataset_of(task), keys, manifest, diagnostics, cutting=cutter_of(task))
     made = read_manifest(manifest, keys.cache)
     write_private(places.census(task), report(census(found)).encode())
     stop_if_few_usable(task, made.units, made.labels, len(found.units), made.classes)
@@ -41,6 +43,10 @@ def rows(ids: NDArray[np.uint8]) -> set[bytes]:
 
 def keys_of(home: Home) -> Keys:
     return Keys(*(subkey(home, purpose) for purpose in ("units", "split", "commitment", "cache")))
+
+
+def cutter_of(task: Task[PrepareDataset]) -> Cutter | None:
+    return None if task.reads.spans is None else cutter(task.reads.spans)
 
 
 def dataset_of(task: Task[PrepareDataset]) -> Dataset:

@@ -30,37 +30,46 @@ def need(package: str, what: str) -> None:
 
 def language_model_of(features: Features) -> tuple[Any, Any]:
     """The network without its head, or with the one that says what follows where nothing is pooled, and the tokenizer that cuts texts for it, as `tokenizers` has it."""
-    check_packages(features.model)
-    from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
+    tokenizer = transformers_tokenizer(features.model)
+    from transformers import AutoModel, AutoModelForCausalLM
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    place = _place(features.model)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place)
         kind = AutoModelForCausalLM if features.pooling == "none" else AutoModel
-        model = kind.from_pretrained(place, attn_implementation="eager", dtype="float32")
+        model = kind.from_pretrained(_place(features.model), attn_implementation="eager", dtype="float32")
     except Exception as error:
-        raise BadInput(
-            f"features.model is {features.model}, and its weights or its tokenizer could not be loaded. Connect once so that "
-            "they are cached, copy the cache here, or give the path of a folder that holds them: hf:<path>."
-        ) from error
-    if not tokenizer.is_fast:
-        raise BadInput(
-            f"features.model: {features.model} has no tokenizer of the tokenizers library. Name another model."
-        )
+        raise _not_loaded(features.model) from error
     model.config.use_cache = False  # of what came before: here every text is read once, from its beginning
     return model.eval(), padded(tokenizer, features.tokens)
 
 
-def transformers_tokenizer(features: Features, filled: bool = False) -> Any:
-    """As transformers has it, to be saved with a network. `filled`: as texts were cut and filled up for `language_model_of`."""
+def tokenizer_of(model: str, tokens: int) -> Any:
+    """The tokenizer that `language_model_of` gives, without the network."""
+    return padded(transformers_tokenizer(model), tokens)
+
+
+def transformers_tokenizer(model: str) -> Any:
+    """As transformers has it."""
+    check_packages(model)
     from transformers import AutoTokenizer
 
-    found = AutoTokenizer.from_pretrained(_place(features.model))
-    if filled:
-        padded(found, features.tokens)
+    try:
+        found = AutoTokenizer.from_pretrained(_place(model))
+    except Exception as error:
+        raise _not_loaded(model) from error
+    if not found.is_fast:
+        raise BadInput(
+            f"features.model: {model} has no tokenizer of the tokenizers library. Name another model."
+        )
     return found
+
+
+def _not_loaded(model: str) -> BadInput:
+    return BadInput(
+        f"features.model is {model}, and its weights or its tokenizer could not be loaded. Connect once so that "
+        "they are cached, copy the cache here, or give the path of a folder that holds them: hf:<path>."
+    )
 
 
 def _place(model: str) -> str:

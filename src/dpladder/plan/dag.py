@@ -22,6 +22,7 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.section import Section
 from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of
+from dpladder.config.spans import spans_of
 from dpladder.plan import reads
 from dpladder.plan.reads import Reads
 from dpladder.plan.stages import (
@@ -130,6 +131,10 @@ def _all_further(asked: JobAsked) -> list[Keys]:
     return [found for test in further(asked.config).values() if (found := _plain(test))]
 
 
+def _spans(asked: JobAsked) -> Keys | None:
+    return _plain(spans_of(asked.config))
+
+
 def _matched(asked: JobAsked) -> Keys | None:
     return None if asked.further is None else _plain(asked.further.matched)
 
@@ -227,6 +232,7 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "source": _source,
     "fingerprint": _fingerprint,
     "few_usable": _few_usable,
+    "spans": _spans,
     "scored": _scored,
     "below": _below,
     "epsilon": _epsilon,
@@ -322,7 +328,8 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     keys = {key: _at(values, key) for name in behind for key in STAGES[name].keys}
     seen = {name: FACTS[name](asked) for name in OF_VIEWS} if "extract_features" in behind else {}
     also = {} if asked.further is None else {"also": _also(asked)}
-    return keys | seen | also | _facts(asked, STAGES[rule].reads, OF_LADDER)
+    spans = {} if not config.dataset.spans else {"spans": _spans(asked)}
+    return keys | seen | also | spans | _facts(asked, STAGES[rule].reads, OF_LADDER)
 
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:

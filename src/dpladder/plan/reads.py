@@ -16,6 +16,7 @@ from dpladder.config import model as sections
 from dpladder.config.learner_sections import Covariance, Learner
 from dpladder.config.search_sections import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching
+from dpladder.config.spans import Spans
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
@@ -168,12 +169,13 @@ class TotalReads(Reads):
 @dataclass(frozen=True)
 class PrepareDataset(LineageReads, Private):
     """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's, which no release hangs
-    on."""
+    on. `spans`: how documents are cut, where they are."""
 
     places: Manifests
     source: str
     fingerprint: str
     few_usable: bool
+    spans: Spans | None
 
 
 @dataclass(frozen=True)

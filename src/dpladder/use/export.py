@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpladder.errors import BadInput
-from dpladder.network.language import transformers_tokenizer
+from dpladder.network.language import padded, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of
 from dpladder.use import standalone
 from dpladder.use.card import card
@@ -51,7 +51,9 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
     if model.features.takes == "texts":
         network, _ = model.public_language_model()
         network.load_state_dict({**network.state_dict(), **_trained(model)})
-        _save(network, transformers_tokenizer(model.features, filled=True), folder / "network")
+        tokenizer = transformers_tokenizer(model.features.model)
+        padded(tokenizer, model.features.tokens)
+        _save(network, tokenizer, folder / "network")
     else:
         tensors = _network(model)
         state |= {f"network.{name}": tensor.contiguous() for name, tensor in tensors.items()}
@@ -65,7 +67,7 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
 def _write_language_model(model: Model, folder: Path, form: Form) -> None:
     network, _ = spoken(model)
     network.config.use_cache = True  # of what came before, while it writes
-    _save(network, transformers_tokenizer(model.features), folder)
+    _save(network, transformers_tokenizer(model.features.model), folder)
     if form == "onnx":
         network.config.use_cache = False
         _write_graph_of_language_model(network, folder)

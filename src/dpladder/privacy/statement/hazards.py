@@ -16,7 +16,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import Cost, SealedStatement, Stated
-from dpladder.privacy.statement.page import found_at_most, unit_of
+from dpladder.privacy.statement.page import NO_PERSON, found_at_most, unit_of
 
 Answered = Literal["by construction", "by the config", "for people to judge", "does not arise"]
 LARGE = 1.0  # 2.2: up to here epsilon is taken to be strong in most cases
@@ -94,9 +94,9 @@ def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Depl
     yield Hazard(
         "2.4",
         "a unit that is an event or a row does not protect a person with several",
-        "for people to judge" if unit == "record" else "by the config",
-        f"The unit is a record. A person with two bears {_group(bound, delta, 2)}, one with three {_group(bound, delta, 3)}."
-        if unit == "record"
+        "for people to judge" if unit in NO_PERSON else "by the config",
+        f"The unit is a {unit}. A person with two bears {_group(bound, delta, 2)}, one with three {_group(bound, delta, 3)}."
+        if unit in NO_PERSON
         else f"The unit is a user with all their records; of each, at most {dataset.cap} count.",
     )
     yield Hazard(
@@ -166,7 +166,7 @@ def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Depl
         "3.7",
         "in texts, pictures and sounds it is unclear whose data is whose",
         "for people to judge",
-        "The unit is a record or a user by the data's own ids. Who else is seen or spoken of in a record is not protected as a unit.",
+        "The unit is a record, a document or a user by the data's own ids. Who else is seen or spoken of in a record is not protected as a unit.",
     )
     yield Hazard(
         "4.1",

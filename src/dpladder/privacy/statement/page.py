@@ -64,10 +64,15 @@ def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
     yield "seal", f"`{statement.seal}` (`dpladder verify` checks both)"
 
 
+NO_PERSON = ("record", "document")  # units of which a person may have several
+
+
 def unit_of(dataset: Stated) -> str:
     """Whose privacy is protected, in words."""
     if dataset.unit == "record":
         return "each record"
+    if dataset.unit == "document":
+        return f"each document, of which at most {dataset.cap} spans count"
     return f"each {dataset.unit}, of whom at most {dataset.cap} records count"
 
 
@@ -85,10 +90,11 @@ def plain_words(statement: Statement) -> Iterator[str]:
             f"{FALSE_ALARMS:.0%}."
             + ("" if dataset.lifetime_epsilon is not None else " That is said of what is published so far.")
         )
-        if dataset.unit == "record":
+        if dataset.unit in NO_PERSON:
             yield (
-                "The unit is a record. A person with several records in the data is protected less than that: the figures for "
-                "groups below are theirs. Where that is so, dataset.unit: {by: user} is the right unit, in a lineage of its own."
+                f"The unit is a {dataset.unit}. A person with several {dataset.unit}s in the data is protected less than that: the "
+                "figures for groups below are theirs. Where that is so, dataset.unit: {by: user} is the right unit, in a lineage "
+                "of its own."
             )
     yield (
         "Against whom: everybody who is not trusted with the data itself, whatever else they know. Not against those who can read "
@@ -209,8 +215,8 @@ def _page_of(statement: Statement, dataset: Stated) -> list[str]:
             "",
             f"Several {dataset.unit}s of one group together bear k mu; epsilon of this DAG for groups of {groups}."
             + (
-                " **The unit is a record: for a person with that many records, these are the figures.**"
-                if dataset.unit == "record"
+                f" **The unit is a {dataset.unit}: for a person with that many {dataset.unit}s, these are the figures.**"
+                if dataset.unit in NO_PERSON
                 else ""
             ),
         ]

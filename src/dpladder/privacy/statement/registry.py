@@ -104,6 +104,14 @@ def _described(dataset: Stated) -> str:
     return f"The weights of {made}, trained with differential privacy, and noised counts of how many held-out records it gets right."
 
 
+def _level(dataset: Stated) -> str:
+    if dataset.unit == "record":
+        return "record-level"
+    if dataset.unit == "document":
+        return f"document-level, at most {dataset.cap} spans of each"
+    return f"user-level, at most {dataset.cap} records of each"
+
+
 def _loss(statement: SealedStatement, dataset: Stated) -> dict[str, Any]:
     bound = guarantee_of(dataset)
     assert bound is not None, "what is registered has a guarantee"
@@ -119,9 +127,7 @@ def _loss(statement: SealedStatement, dataset: Stated) -> dict[str, Any]:
         else f"; as Gaussian differential privacy, mu = {up(bound.mu, 6)}, from which both follow"
     )
     return {
-        "privacy_unit": "record-level"
-        if dataset.unit == "record"
-        else f"user-level, at most {dataset.cap} records of each",
+        "privacy_unit": _level(dataset),
         "privacy_unit_details": (
             f"Protected: {unit_of(dataset)}. Two data sets are adjacent where {RELATIONS[statement.relation].format(unit=dataset.unit)} "
             f"(relation {statement.relation})."
