@@ -503,6 +503,8 @@ BETWEEN = {
     "further test that is private": also(
         "evaluate.also[0].declared_public",
         "a private test of another lineage needs a ledger",
+        "dataset.group",
+        "examples/private_shift.py",
         test="name: x, source: mnist5k",
     ),
     "further test of the private data": also(
@@ -578,6 +580,75 @@ BETWEEN = {
         "evaluate.also[0].severities",
         "each severity once",
         test="name: x, of: test, corruption: blur, epsilon: 1.0, severities: [2, 2]",
+    ),
+    "groups of published data": bad(
+        "dataset.group", "published without groups", dataset=a_dataset("group: {column: a, names: [b]}")
+    ),
+    "groups that stand nowhere": bad(
+        "dataset.group.names", "give column for a table", dataset=a_dataset("group: {names: [b]}")
+    ),
+    "a group twice": bad(
+        "dataset.group.names",
+        "each group once",
+        dataset=a_dataset("group: {column: a, names: [b, b]}"),
+    ),
+    "a group in the column of labels": bad(
+        "dataset.group.column",
+        "given 'label'",
+        "must not be one of",
+        dataset=a_dataset("group: {column: label, names: [b]}"),
+    ),
+    "training on a group that is none": bad(
+        "dataset.group.train",
+        "some of names",
+        dataset=a_dataset("group: {column: a, names: [b], train: [c]}"),
+    ),
+    "a level of what is no folder": bad(
+        "dataset.group.level",
+        "give the column",
+        more="features: {model: none}",
+        dataset=a_dataset("classes: 3, group: {level: 1, names: [b]}", f"npz:{__file__}"),
+    ),
+    "a column of a folder": bad(
+        "dataset.group.column",
+        "has a level",
+        dataset=a_dataset("classes: 3, group: {column: a, names: [b]}", "folder:/"),
+    ),
+    "measured by groups without any": bad(
+        "evaluate.measures", "needs dataset.group", more="evaluate: {measures: groups}"
+    ),
+    "a public test without the groups": bad(
+        "dataset.public_test",
+        "told by the same groups",
+        more="features: {image_size: 32}",
+        dataset=a_dataset(
+            "classes: 10, group: {column: a, names: [b]}, public_test: mnist5k", f"npz:{__file__}"
+        ),
+    ),
+    "further test of a group that is none": also(
+        "evaluate.also[0].groups",
+        "given 'south'",
+        "allowed: north",
+        test="name: x, of: test, groups: [south], epsilon: 1.0",
+        dataset=a_dataset("classes: 3, group: {column: a, names: [north]}", f"npz:{__file__}"),
+        more="features: {model: none}",
+    ),
+    "further test of groups for nothing": also(
+        "evaluate.also[0].epsilon",
+        "say what one may cost",
+        test="name: x, of: test, groups: [north]",
+        dataset=a_dataset("classes: 3, group: {column: a, names: [north]}", f"npz:{__file__}"),
+        more="features: {model: none}",
+    ),
+    "groups of a source's own": also(
+        "evaluate.also[0].groups",
+        "it goes with of",
+        test="name: y, source: mnist5k, declared_public: true, groups: [north]",
+    ),
+    "groups of a published further test": also(
+        "evaluate.also[0].group",
+        "published without groups",
+        test="name: y, source: mnist5k, declared_public: true, group: {column: a, names: [b]}",
     ),
     "private data declared public": bad(
         "dataset.public_test",

@@ -28,6 +28,7 @@ def _sources(tmp_path, monkeypatch):
     """A working directory that holds what the examples say they need."""
     (tmp_path / "data" / "photos").mkdir(parents=True)
     (tmp_path / "data" / "features.npz").touch()
+    (tmp_path / "data" / "patients.csv").touch()
     (tmp_path / "data" / "speeches.jsonl").touch()
     monkeypatch.chdir(tmp_path)
 

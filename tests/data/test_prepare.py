@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.config.model import Dataset, Split, Unit
-from dpladder.data.prepare import PARTS, Keys, Manifest, prepare, read_manifest
+from dpladder.config.model import Dataset, Split, TrainedGroup, Unit
+from dpladder.data.prepare import PARTS, Keys, Manifest, Sorter, prepare, read_manifest
 from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -22,12 +22,13 @@ BY_USER = Unit(by="user", cap=3)
 
 
 def manifest(folder: Path, rows: list[dict[str, Any]], *, keys: Keys = KEYS, **dataset: Any) -> Manifest:
-    """The manifest of rows that say `x`, `label` and perhaps `id`, `user`, `split`."""
+    """The manifest of rows that say `x`, `label` and perhaps `id`, `user`, `split`, `region`."""
     names = [name for name in ("label", "id", "user", "split") if name in rows[0]]
     features = np.array([[row["x"], row["x"] ** 2] for row in rows], np.float64)
-    np.savez(
-        folder / "data.npz", features=features, **{f"{name}s": [row[name] for row in rows] for name in names}
-    )
+    columns = {f"{name}s": [row[name] for row in rows] for name in names}
+    if "region" in rows[0]:
+        columns["region"] = [row["region"] for row in rows]
+    np.savez(folder / "data.npz", features=features, **columns)
     values = {
         "lineage": "x",
         "source": f"npz:{folder / 'data.npz'}",
@@ -45,11 +46,15 @@ def problems(folder: Path) -> list[tuple[int, str]]:
 
 def facts(found: Manifest) -> set[tuple[bytes, bytes, int, int]]:
     """What the manifest says of each record, wherever its source keeps it."""
+    return set(ordered(found))
+
+
+def ordered(found: Manifest) -> list[tuple[bytes, bytes, int, int]]:
     columns = (found.record_ids, found.units, found.labels, found.parts)
-    return {
+    return [
         (record.tobytes(), unit.tobytes(), int(label), int(part))
         for record, unit, label, part in zip(*columns, strict=True)
-    }
+    ]
 
 
 def contributions(found: Manifest) -> Counter[tuple[bytes, int, int]]:
@@ -63,6 +68,21 @@ def contributions(found: Manifest) -> Counter[tuple[bytes, int, int]]:
 def identity(row: dict[str, Any]) -> tuple[int, int]:
     """A row without an id is its content with its label."""
     return row["x"], row["label"]
+
+
+def regions(*train: str) -> TrainedGroup:
+    return TrainedGroup(names=("north", "south", "3"), column="region", train=train)
+
+
+def grouped(found: Manifest) -> Counter[tuple[bytes, int, int, int]]:
+    """What a count by group sees: the same as a sum, with the group."""
+    assert found.groups is not None
+    columns = zip(found.contents, found.labels, found.parts, found.groups, strict=True)
+    return Counter(
+        (content.tobytes(), int(label), int(part), int(group))
+        for content, label, part, group in columns
+        if label >= 0
+    )
 
 
 records = st.lists(
@@ -169,6 +189,68 @@ def test_any_row_more_adds_one_record_or_takes_one_away(
         every = [{**row, "id": name} for row, name in zip(every, names, strict=False)]
     before, after = (contributions(manifest(folder, some)) for some in (every[:-1], every))
     assert ((before - after) + (after - before)).total() <= 1
+
+
+regional = st.lists(
+    st.fixed_dictionaries(
+        {
+            "x": st.integers(0, 6),
+            "label": st.integers(0, 3),
+            "region": st.sampled_from(["north", "south", "moon"]),
+        }
+    ),
+    min_size=2,
+    max_size=12,
+)
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+@pytest.mark.parametrize("train", [(), ("north",)])
+@given(rows=regional, names=st.lists(ids, min_size=20, max_size=20))
+@settings(max_examples=50, deadline=None)
+def test_any_row_more_adds_one_record_of_one_group_or_takes_one_away(
+    tmp_path_factory: Any,
+    with_ids: bool,
+    train: tuple[str, ...],
+    rows: list[dict[str, Any]],
+    names: list[str],
+) -> None:
+    """A row that claims another one's id from another group must not put the one count in the place of the other."""
+    folder = tmp_path_factory.mktemp("prepare")
+    every = [{**row, "id": name} for row, name in zip(rows, names, strict=False)] if with_ids else rows
+    before, after = (grouped(manifest(folder, some, group=regions(*train))) for some in (every[:-1], every))
+    assert ((before - after) + (after - before)).total() <= 1
+
+
+def test_a_record_of_no_declared_group_counts_as_nothing(tmp_path: Path) -> None:
+    groups = ["north", "south", "moon", 3.0, ""]
+    rows = [{"x": place, "label": 1, "region": str(name)} for place, name in enumerate(groups)]
+    found = manifest(tmp_path, rows, group=regions())
+    told = {int(place): int(label) for place, label in zip(found.index, found.labels, strict=True)}
+    assert told == {0: 1, 1: 1, 2: -1, 3: -1, 4: -1}
+    assert [check for _, check in problems(tmp_path)] == ["group is none of the declared ones"] * 3
+    assert Sorter(("3",)).place(3.0) == 0 == Sorter(("3",)).place(3)
+    assert Sorter(("3",)).place(None) == -1 == Sorter(("None",)).place(None)
+
+
+def test_one_content_in_two_groups_is_two_records(tmp_path: Path) -> None:
+    rows = [{"x": 1, "label": 0, "region": region} for region in ("north", "south", "south")]
+    assert sorted(manifest(tmp_path, rows, group=regions()).groups) == [0, 1]  # type: ignore[arg-type]
+
+
+def test_groups_that_are_not_trained_on_are_in_the_test_part_alone(tmp_path: Path) -> None:
+    names = ("north", "south", "3", "moon")
+    rows = [{"x": place, "label": place % 3, "region": names[place % 4]} for place in range(400)]
+    whole = manifest(tmp_path, rows, group=regions(), split=Split(test=0.3, validation=0.2))
+    some = manifest(tmp_path, rows, group=regions("south", "3"), split=Split(test=0.3, validation=0.2))
+    wanted = {
+        fact
+        for fact, group in zip(ordered(whole), whole.groups, strict=True)  # type: ignore[arg-type]
+        if group != 0 or fact[3] == PARTS.index("test")
+    }
+    assert facts(some) == wanted
+    assert some.commitment != whole.commitment
+    assert {check for _, check in problems(tmp_path)} == {"group is none of the declared ones"}
 
 
 def test_ids_units_and_parts_need_the_keys(tmp_path: Path) -> None:

@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from dpladder.audits.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, stage, within
+from dpladder.config.model import TrainedGroup
 from dpladder.config.section import restored
+from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput
-from dpladder.jobs.evaluate import evaluate, metrics, perplexity
+from dpladder.jobs.evaluate import NO_GROUPS, Groups, by_groups, evaluate, groups_of, metrics, perplexity
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
+from dpladder.learn.interface import Data
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -91,3 +94,70 @@ def test_exact_counts_of_a_public_source_have_no_noise() -> None:
     assert found.accuracy == 3 / 8
     assert found.balanced == {"value": 0.375, "sd": 0.0}
     assert [one.accuracy for one in found.classes or ()] == [0.75, 0.0]
+
+
+GROUPED = {"column": "place", "names": ["a", "b"]}  # a scene's groups are its labels
+
+
+@pytest.mark.parametrize("train", [[], ["b"]])
+def test_groups_cost_one_count_and_the_accuracy_is_of_those_trained_on(
+    made: SceneFolder, train: list[str]
+) -> None:
+    scene = scene_of(made, "groups", dataset={"group": GROUPED | {"train": train}})
+    found = measured(scene)
+    state = book.load(Ledger(scene.home, LINEAGE))
+    [held] = [held for held in state.items.values() if held.job.rule == "evaluate"]
+    assert EPSILON * (1 - 1e-6) <= compose(held.spends, 1e-5).epsilon <= EPSILON
+    groups = found.groups or ()
+    assert [(one.name, one.trained) for one in groups] == [("a", not train), ("b", True)]
+    own = [one for one in groups if one.trained]
+    assert found.correct == pytest.approx(sum(one.correct for one in own))
+    assert found.sd == pytest.approx(groups[0].sd * len(own) ** 0.5)
+    assert (found.elsewhere is None) == (not train)
+    assert found.classes is None
+    assert found.worst is not None
+    assert found.worst.value == min(one.accuracy or 0.0 for one in groups)
+
+
+def test_records_of_other_groups_than_those_trained_on_are_in_no_count(made: SceneFolder) -> None:
+    whole = measured(scene_of(made, "accuracy", dataset={"group": GROUPED}))
+    some = measured(scene_of(made, "accuracy", dataset={"group": GROUPED | {"train": ["b"]}}))
+    assert whole.total == pytest.approx(200, abs=20)
+    assert some.total == pytest.approx(100, abs=20)
+    assert some.groups is None
+
+
+def test_groups_of_a_test_are_numbered_as_they_are_counted() -> None:
+    data = Data(np.zeros((4, 1)), np.array([0, 1, 1, 0]), groups=np.array([2, 0, 1, -1]))
+    some = Groups(("a", "b", "c"), ("c", "a"), ("c", "a"), (), apart=True).kept(data)
+    assert some.labels.tolist() == [0, 1, -1, -1]
+    assert some.groups is not None
+    assert some.groups.tolist() == [0, 1, -1, -1]
+    assert NO_GROUPS.kept(replace(data, groups=None)).labels.tolist() == [0, 1, 1, 0]
+
+
+def test_a_further_test_counts_the_groups_that_it_names_or_its_own() -> None:
+    group = TrainedGroup(names=("a", "b"), column="place", train=("a",))
+    held_out = FurtherTest("far", "test", named=("a", "b"), groups=("b",))
+    assert groups_of(group, "accuracy", held_out).counted == ("b",)
+    assert groups_of(group, "groups", held_out).trained == ("a",)
+    blurred = FurtherTest("blurred-1", "test", Corruption("blur", 1), named=("a", "b"))
+    assert groups_of(group, "accuracy", blurred) == groups_of(group, "accuracy")
+    assert groups_of(group, "accuracy").counted == ("a",)
+    assert groups_of(group, "groups").counted == ("a", "b")
+    other = FurtherTest("other", "also-other", named=("x", "y"))
+    assert groups_of(group, "groups", other) == Groups(("x", "y"), ("x", "y"), ("x", "y"), (), True)
+    assert not groups_of(group, "groups", FurtherTest("plain", "also-plain")).apart
+
+
+def test_accuracies_by_group_follow_from_the_counts_alone() -> None:
+    counts = np.array([[30.0, 10.0], [5.0, 15.0], [8.0, 2.0]])
+    names = ("a", "b", "c")
+    found = by_groups(Groups(names, names, ("a", "c"), ("a", "c"), True), counts, 0.5)
+    assert (found.accuracy, found.total) == (38 / 50, 50.0)
+    assert found.sd == pytest.approx(0.5 * 2**0.5)
+    assert found.elsewhere is not None
+    assert found.elsewhere["value"] == 0.25
+    assert found.worst is not None
+    assert (found.worst.name, found.worst.value) == ("b", 0.25)
+    assert found.worst.sd == found.elsewhere["sd"]  # of one group, the same counts

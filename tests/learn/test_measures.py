@@ -71,3 +71,13 @@ def test_what_noise_hides_is_not_told() -> None:
     assert measures.balanced([measures.share(30, 3, 1.0), None]) is None
     assert measures.auc(np.array([[5.0] * 16, [0.0] * 16]), 1.0) is None
     assert measures.share(0.0, 0.0, 0.0) is None  # a class that a public test source lacks
+
+
+def test_groups_are_counted_apart_and_the_lowest_share_is_the_worst():
+    labels, groups = np.array([0, 0, 1, 1, 2, -1]), np.array([0, 1, 1, 2, -1, 0])
+    found = measures.by_group(np.array([0, 1, 1, 1, 2, 0]), labels, groups, 3, 3)
+    assert found.tolist() == [[1, 0], [1, 1], [1, 0]]  # neither a record of no group nor one of no class
+    shares = {"a": measures.share(9, 1, 0.1), "b": measures.share(3, 3, 0.1)}
+    name, worst = measures.worst(shares)
+    assert (name, worst.value) == ("b", 0.5)
+    assert measures.worst({**shares, "c": None}) is None

@@ -287,8 +287,8 @@ MUTANTS = (
     Mutant(
         "one line's id is a column for all",
         "data/sources.py",
-        'return _texts(rows, ["label", *chosen] if labelled else list(chosen), path, labelled)',
-        "return _texts(rows, [name for name in COLUMNS if any(name in row for row in rows)], path, labelled)",
+        'names = [*(["label"] if labelled else []), *chosen, *([group] if group else [])]',
+        "names = [name for name in COLUMNS if any(name in row for row in rows)]",
         ("data/test_texts.py::test_no_line_gives_the_others_an_id",),
     ),
     Mutant(
@@ -365,9 +365,37 @@ MUTANTS = (
     Mutant(
         "a record counts for the class that it is taken for, too",
         "learn/measures.py",
-        "    return found\n\n\ndef by_score(",
-        "    np.add.at(found, (predicted[known], 0), 1.0)\n    return found\n\n\ndef by_score(",
+        "    return found\n\n\ndef by_group(",
+        "    np.add.at(found, (predicted[known], 0), 1.0)\n    return found\n\n\ndef by_group(",
         attack("evaluate"),
+    ),
+    Mutant(
+        "a record counts in every group",
+        "learn/measures.py",
+        "np.add.at(found, (groups[known], (predicted[known] != labels[known]).astype(int)), 1.0)",
+        "np.add.at(found.T, (predicted[known] != labels[known]).astype(int), 1.0)",
+        ("learn/test_measures.py",),
+    ),
+    Mutant(
+        "records of groups that are not counted are counted",
+        "jobs/evaluate.py",
+        "labels=np.where(groups >= 0, data.labels, -1), groups=groups",
+        "groups=groups",
+        ("jobs/test_evaluate.py",),
+    ),
+    Mutant(
+        "a row takes another one's place from another group",
+        "data/prepare.py",
+        'prf(keys.units, b"rank", content, bytes([part]), str(label).encode(), *of_group)',
+        'prf(keys.units, b"rank", content, bytes([part]), str(label).encode())',
+        ("data/test_prepare.py",),
+    ),
+    Mutant(
+        "groups that are not trained on are trained on",
+        "data/prepare.py",
+        "return elsewhere or not self.trained or self.names[group] in self.trained",
+        "return True",
+        ("data/test_prepare.py",),
     ),
     Mutant(
         "corrupted images of the private test part pass for public",

@@ -40,6 +40,22 @@ CONFIGS: dict[str, dict[str, Any]] = {
             ]
         },
     },
+    "groups": {
+        "dataset": {"group": {"column": "region", "names": ["a", "b"], "train": ["a"]}},
+        "evaluate": {
+            "measures": "groups",
+            "also": [
+                {
+                    "name": "shifted",
+                    "source": PUBLIC,
+                    "declared_public": True,
+                    "classes": {"0": "1"},
+                    "group": {"column": "place", "names": ["c"]},
+                },
+                {"name": "dim-3", "of": "test", "groups": ["b"], "epsilon": 0.1},
+            ],
+        },
+    },
     "research without noise": {
         "mode": "research",
         "dataset": {"declared_public": True},

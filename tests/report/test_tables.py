@@ -14,6 +14,7 @@ from dpladder.errors import BadInput
 from dpladder.privacy.statement.documents import StatedSpend
 from dpladder.report.tables import (
     classes_table,
+    groups_table,
     readable,
     spends_table,
     summary_table,
@@ -75,6 +76,22 @@ def test_classes_that_were_paid_for_are_told_and_what_noise_hides_is_not():
     assert shown["AUC"].tolist() == ["0.812"]
     assert "balanced accuracy" not in shown
     assert classes_table(SUMMARY).empty
+
+
+def test_groups_of_every_test_are_told_with_the_worst_of_them():
+    groups = [one | {"trained": one["name"] == "ill"} for one in CLASSES]
+    worst = {"name": "ill", "value": 0.75, "sd": 0.05}
+    tested = TARGET["test"] | {"groups": groups, "worst": worst, "elsewhere": {"value": 0.5, "sd": 0.1}}
+    also = [{"name": "far", "test": tested | {"worst": None}}]
+    summary = SUMMARY | {"targets": [TARGET | {"test": tested, "also": also}]}
+    table = readable(groups_table(summary))
+    assert table["test"].tolist() == ["test", "test", "far", "far"]
+    assert table["trained"].tolist() == ["yes", "no"] * 2
+    assert table["lowest"].tolist() == ["lowest", "", "", ""]
+    shown = readable(summary_table(summary))
+    assert (shown["worst group"].tolist(), shown["worst-group accuracy"].tolist()) == (["ill"], ["75.0%"])
+    assert shown["accuracy on other groups"].tolist() == ["50.0%"]
+    assert groups_table(SUMMARY).empty
 
 
 def stated(*lines):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +204,35 @@ def test_weights_of_a_trial_are_no_model(tmp_path: Path) -> None:
     weights.save(tmp_path / "weights.safetensors", (np.zeros((2, 2), np.float32),), {})
     with pytest.raises(BadInput, match="is no final model"):
         dpladder.load(tmp_path / "weights.safetensors")
+
+
+def test_a_released_model_is_measured_on_a_lineage_of_other_people(
+    matrix: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    """What a private source in evaluate.also is refused for: books, limit and statement of their own, and one answer."""
+    rows = RANDOM.normal(size=(900, 6))
+    found = np.array(dpladder.load(matrix[0]).predict(rows).labels)
+    labels = np.where(np.arange(900) % 3 == 0, "none of them", found)
+    np.savez(tmp_path / "other.npz", features=rows, labels=labels)
+    example = Path(__file__).parents[2] / "examples" / "private_shift.py"
+
+    def ask() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, str(example), matrix[0].name, "other.npz", "--lineage", "others"],
+            cwd=tmp_path,
+            env=os.environ | {"DPLADDER_HOME": str(tmp_path / "home")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    ended = ask()
+    told = re.search(r"accuracy (\S+) \+- (\S+) at epsilon = (\S+) of", ended.stdout)
+    assert told, ended.stderr
+    accuracy, sd, epsilon = map(float, told.groups())
+    assert 0 < abs(accuracy - 2 / 3) < 6 * sd < 0.07
+    assert 0.3 < epsilon < 0.5
+    page = (tmp_path / "results-others" / "privacy.md").read_text("utf-8")
+    assert "Lineage others" in page
+    assert "(1, 1e-05)" in page
+    assert "paid for" in ask().stderr

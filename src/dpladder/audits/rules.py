@@ -106,6 +106,10 @@ def evaluation_of_scores(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "auc")
 
 
+def evaluation_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
+
+
 def further_evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
     """Of the test part's images, corrupted: images alone can be."""
     dim = {"name": "dim", "of": "test", "corruption": "blur", "severities": [3], "epsilon": 8.0}
@@ -116,12 +120,25 @@ def further_evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "accuracy", further)
 
 
+def further_evaluation_of_a_group(stage: SceneFolder, kind: Kind) -> Mechanism:
+    """Of the test part's records that are of a group which was not trained on. Two labels are of it, one is not."""
+    some = {"name": "dim-3", "of": "test", "groups": ["a"], "epsilon": 8.0}
+    further = {"evaluate": {"epsilon": 1.0, "also": [some]}}
+    grouped = {"column": "place", "names": ["a", "b"], "train": ["b"]}
+    return _evaluation(stage, kind, "accuracy", further, grouped)
+
+
 def _evaluation(
-    stage: SceneFolder, kind: Kind, measures: str, further: Mapping[str, Any] | None = None
+    stage: SceneFolder,
+    kind: Kind,
+    measures: str,
+    further: Mapping[str, Any] | None = None,
+    grouped: Mapping[str, Any] | None = None,
 ) -> Mechanism:
     """On a model that the final training's rule really released, through the ledger."""
     classes = 2 if measures == "auc" else CLASSES
-    changes = {"dataset": {"classes": classes}, "evaluate": {"measures": measures}}
+    data: dict[str, Any] = {"classes": classes, "group": grouped}
+    changes = {"dataset": data, "evaluate": {"measures": measures}}
     trained = _final(stage, kind, overlay(changes, further or {}))
     task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
     with within(trained.scene.folder, trained.scene.home):
@@ -129,9 +146,10 @@ def _evaluation(
 
     def read(folder: Path) -> Floats:
         found = read_json(folder / "metrics.json")
-        if found["classes"] is None:
+        rows = found["classes"] or found["groups"]
+        if rows is None:
             return np.array([found["correct"], found["total"] - found["correct"]])
-        counts = [one[count] for one in found["classes"] for count in ("correct", "wrong")]
+        counts = [one[count] for one in rows for count in ("correct", "wrong")]
         return np.concatenate([counts, *(found["scores"] or [])])
 
     which = "evaluate_also" if further else "evaluate"
@@ -155,6 +173,8 @@ def _evaluation(
         return np.concatenate([np.full(int(np.prod(draw.shape)), draw.scale) for draw in asked.draws])
 
     named = "" if measures == "accuracy" else f" {measures}"
+    if grouped is not None and further is not None:
+        named += " of a group"
     return rule.mechanism(
         f"rule {which}{named} {kind}", scale, neighbours(base, canaries, kind), True, effort=0.8
     )
@@ -167,8 +187,11 @@ ATTACKED: dict[str, tuple[tuple[Attack, ...], tuple[Kind, ...]]] = {
     "estimate_statistics": ((statistics,), ("replace_one",)),
     "run_trial": ((trial,), ("replace_one",)),
     "train_final": ((final,), ("replace_one",)),
-    "evaluate": ((evaluation, evaluation_by_class, evaluation_of_scores), KINDS),
-    "evaluate_also": ((further_evaluation,), KINDS),
+    "evaluate": (
+        (evaluation, evaluation_by_class, evaluation_of_scores, evaluation_by_group),
+        KINDS,
+    ),
+    "evaluate_also": ((further_evaluation, further_evaluation_of_a_group), KINDS),
 }
 """Every rule that asks private data something, but for the searches, by all that its config may have it ask."""
 

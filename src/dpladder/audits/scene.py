@@ -105,6 +105,9 @@ class Scene:
             "record_ids": np.arange(2 * len(rows), dtype=np.uint64).view(np.uint8).reshape(-1, 16),
             "checks": np.zeros((len(rows), 16), np.uint8),
         }
+        group = self.project.main.dataset.group
+        if group is not None:  # by label, and one that is not known is of the first
+            arrays["groups"] = np.array([max(row[1], 0) % len(group.names) for row in rows], np.int64)
         facts = cache.claims(self.project.main.features, commitment="", part=part)
         attrs = {
             **facts,

@@ -26,6 +26,10 @@ MEASURED = (
     "balanced_sd",
     "auc",
     "auc_sd",
+    "worst_accuracy",
+    "worst_sd",
+    "elsewhere",
+    "elsewhere_sd",
 )
 
 

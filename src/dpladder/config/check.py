@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from dpladder.config.learner_sections import Descending, FineTune, shares_releases, starts_public
-from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config
+from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Group
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import FORMS, SourceKind, Takes, kind_of, labels_of, names_of
 from dpladder.config.wording import KeyPath, did_you_mean, shown
@@ -222,7 +222,7 @@ def _also(config: Config) -> Iterator[Problem]:
             "a language model has no classes that further tests could name; leave it out",
         )
         return
-    severities = {f"{also.name}-{one}" for also in tests if also.of is not None for one in also.severities}
+    severities = {f"{also.name}-{one}" for also in tests if also.corruption for one in also.severities}
     for place, also in enumerate(tests):
         at: KeyPath = ("evaluate", "also", place)
         if also.name in {"test", *names[:place], *severities}:
@@ -235,22 +235,24 @@ def _also(config: Config) -> Iterator[Problem]:
         elif also.source is not None:
             yield from _other_source(config, also, at)
         else:
-            yield from _corrupted(config, also, at)
+            yield from _of_another(config, also, at)
 
 
 def _other_source(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
     source, dataset = also.source or "", config.dataset
-    if also.corruption is not None or also.epsilon is not None:
-        key = "corruption" if also.corruption is not None else "epsilon"
-        yield (
-            (*at, key),
-            f"given {shown(getattr(also, key))}; it goes with of, on a test that is named there: leave it out",
-        )
+    for key in ("corruption", "epsilon", "groups"):
+        if getattr(also, key):
+            yield (
+                (*at, key),
+                f"given {shown(getattr(also, key))}; it goes with of, on a test that is named there: leave it out",
+            )
+            break
     if not also.declared_public:
         yield (
             (*at, "declared_public"),
             "given False; a private test of another lineage needs a ledger, a limit and a statement of its own, which no experiment "
-            "has beside its own: set it to true if nobody in that source needs protection, or hold the records out by dataset.split",
+            "has beside its own: set it to true if nobody in that source needs protection; or make the records a group of "
+            "dataset.source that is not trained on (dataset.group); or count them on a lineage of their own (examples/private_shift.py)",
         )
     if source == dataset.source:
         yield (
@@ -260,6 +262,8 @@ def _other_source(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
     found = [*_source((*at, "source"), source)]
     yield from found
     kind = kind_of(source)
+    if also.group is not None and kind is not None:
+        yield from _grouped(source, also.group, (*at, "group"))
     if kind is not None and config.features.takes not in kind.holds:
         yield (
             (*at, "source"),
@@ -298,7 +302,8 @@ def _matched(config: Config, also: Also, at: KeyPath, kind: SourceKind) -> Itera
         )
 
 
-def _corrupted(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
+def _of_another(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
+    """Another test's records: some groups of them, or their images corrupted, or both."""
     named = {other.name: other for other in config.evaluate.also if other.source is not None}
     private = also.of == "test" and config.dataset.public_test is None
     known = ["test", *named]
@@ -307,12 +312,24 @@ def _corrupted(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
             (*at, "of"),
             f"given {shown(also.of)}; {did_you_mean(also.of or '', known)}allowed: {', '.join(known)}",
         )
-    if also.corruption is None:
-        yield (*at, "corruption"), "required with of: blur, or noise"
-    if also.classes or also.declared_public:
-        key = "classes" if also.classes else "declared_public"
-        yield (*at, key), "it is for a source; its records are those of another test: leave it out"
-    if config.features.takes != "images":
+    if also.corruption is None and not also.groups:
+        yield (*at, "corruption"), "required with of: blur, or noise; or groups, to count some of its records"
+    for key in ("classes", "declared_public", "group"):
+        if getattr(also, key):
+            yield (*at, key), "it is for a source; its records are those of another test: leave it out"
+            break
+    whose = config.dataset.group if also.of == "test" else named[also.of].group if also.of in named else None
+    unknown = [name for name in also.groups if whose is None or name not in whose.names]
+    if unknown:
+        key = "dataset.group" if also.of == "test" else f"group of {also.of}"
+        allowed = (
+            f"allowed: {', '.join(whose.names)}" if whose else f"{key} names no groups: declare them there"
+        )
+        yield (
+            (*at, "groups"),
+            f"given {shown(unknown[0])}; {did_you_mean(unknown[0], whose.names if whose else ())}{allowed}",
+        )
+    if also.corruption is not None and config.features.takes != "images":
         yield (
             (*at, "corruption"),
             f"features.model: {config.features.model} takes {config.features.takes}, and images alone can be corrupted: leave it out",
@@ -584,6 +601,43 @@ def _test_part(config: Config) -> Iterator[Problem]:
         )
 
 
+def _grouped(source: str, group: Group, at: KeyPath) -> Iterator[Problem]:
+    """Groups stand where a source has room for them."""
+    kind = kind_of(source)
+    if kind is None:
+        return
+    if not kind.own:
+        yield at, f"{shown(source)} is published without groups; they are for your own files: leave it out"
+    elif kind.folder and group.level is None:
+        yield (
+            (*at, "column"),
+            f"given {shown(group.column)}; {shown(source)} is a folder, which has a level: 1 or 2",
+        )
+    elif not kind.folder and group.column is None:
+        yield (
+            (*at, "level"),
+            f"given {group.level}; {shown(source)} is no folder: give the column that holds the group",
+        )
+
+
+def _groups(config: Config) -> Iterator[Problem]:
+    dataset, key = config.dataset, ("dataset", "group")
+    if dataset.group is None:
+        if config.evaluate.measures == "groups":
+            yield ("evaluate", "measures"), "given 'groups'; it needs dataset.group, which names them"
+        return
+    yield from _grouped(dataset.source, dataset.group, key)
+    for field in ("public_test", "public_validation"):
+        other = getattr(dataset, field)
+        wrong = [] if other is None else [*_grouped(other, dataset.group, ("dataset", field))]
+        if wrong:
+            yield (
+                ("dataset", field),
+                f"given {shown(other)}; with dataset.group its records are told by the same groups, and it has none there: name "
+                "it in evaluate.also",
+            )
+
+
 def _measures(config: Config) -> Iterator[Problem]:
     kind, classes = kind_of(config.dataset.source), config.dataset.classes
     known = classes if classes is not None or kind is None else kind.classes
@@ -658,6 +712,13 @@ _READS = {
     _test_part: ("dataset.public_test", "dataset.split"),
     _order: ("dataset",),
     _also: ("evaluate.also", "dataset", "features.model", "task"),
+    _groups: (
+        "dataset.group",
+        "dataset.source",
+        "dataset.public_test",
+        "dataset.public_validation",
+        "evaluate.measures",
+    ),
     _measures: ("evaluate.measures", "dataset.classes", "dataset.source"),
     _paths: ("paths",),
 }

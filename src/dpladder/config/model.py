@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.search_sections import Hpo, Ladder
 from dpladder.config.section import NAME_PATTERN, Count, Fraction, Name, NonNegative, Positive, Section
+from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, Takes
 
 
@@ -77,11 +78,63 @@ class Column(Section):
         return self
 
 
+RESERVED_COLUMNS = ("label", "id", "user", "split", "path", "text")
 TAGS = ("a name", "a column")  # how pydantic tells which of both was meant
 Chosen = Annotated[
     Annotated[str, Tag(TAGS[0])] | Annotated[Column, Tag(TAGS[1])],
     Discriminator(lambda given: TAGS[0] if isinstance(given, str) else TAGS[1]),
 ]
+
+
+Groups = tuple[Annotated[str, Field(min_length=1)], ...]
+
+
+class Group(Section):
+    """Which of some publicly named groups a record is of, such as a region or a hospital; one of none counts as nothing."""
+
+    names: Annotated[Groups, Field(min_length=1)] = Field(
+        description="the groups; named beforehand, and never read off the data"
+    )
+    column: Annotated[str, Field(min_length=1)] | None = Field(
+        None, description="of a table, or arrays: the column, or array, that holds each record's group"
+    )
+    level: Literal[1, 2] | None = Field(
+        None,
+        description="of folders, the one that is the group: 1 in group/class/file, 2 in class/group/file",
+    )
+
+    @model_validator(mode="after")
+    def _names_are_a_set(self) -> Group:
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("names must name each group once")
+        if (self.column is None) == (self.level is None):
+            raise ValueError("names need to be found: give column for a table or arrays, level for folders")
+        if self.column in RESERVED_COLUMNS:
+            raise ValueError(f"column must not be one of {', '.join(RESERVED_COLUMNS)}")
+        return self
+
+    @property
+    def grouping(self) -> Grouping:
+        return Grouping(self.names, self.column, self.level)
+
+
+class TrainedGroup(Group):
+    """Which of some publicly named groups a record is of, such as a region or a hospital; one of none counts as nothing."""
+
+    train: Groups = Field(
+        (),
+        description="those that are trained on, the others are tested alone: a record of another group counts as nothing in the training and validation parts; empty: all",
+    )
+
+    @model_validator(mode="after")
+    def _trained_are_some(self) -> TrainedGroup:
+        if len(set(self.train)) != len(self.train) or not set(self.train) <= set(self.names):
+            raise ValueError("train must name some of names, each once")
+        return self
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        return self.train or self.names
 
 
 class Dataset(Section):
@@ -119,6 +172,7 @@ class Dataset(Section):
         False,
         description="true: confirms that it is right when most records count as nothing, or nearly all that count are of one class; look with `dpladder check`",
     )
+    group: TrainedGroup | None = Field(None, description=TrainedGroup.__doc__)
     unit: Unit = Field(default_factory=Unit, description=Unit.__doc__)
     split: Split = Field(default_factory=Split, description=Split.__doc__)
     public_test: str | None = Field(
@@ -443,9 +497,17 @@ class Also(Section):
         (),
         description="what its labels count as: a list that names the labels 0, 1, ... in the words of dataset.classes (null: left out), or a mapping of its own labels to those words; empty: each label counts under its own name",
     )
+    group: Group | None = Field(
+        None,
+        description="of a source: the groups of its records, which may be called otherwise than those of dataset.group; for measures: groups, and for tests of some of them",
+    )
     of: Name | None = Field(
         None,
-        description="test, or another name here: that test's images, corrupted, one test for each severity",
+        description="test, or another name here: that test's images, corrupted, one test for each severity; or those of its records that are of some groups",
+    )
+    groups: Groups = Field(
+        (),
+        description="of `of`, the groups whose records are counted; empty: those that it counts itself",
     )
     corruption: Literal["blur", "noise"] | None = Field(
         None,
@@ -456,8 +518,11 @@ class Also(Section):
     )
     epsilon: Positive | None = Field(
         None,
-        description="of each count where its images are private ones of the test part: paid beside evaluate.epsilon",
+        description="of each count where its records are private ones of the test part: paid beside evaluate.epsilon",
     )
+
+
+Measures = Literal["accuracy", "classes", "auc", "groups"]
 
 
 class Evaluate(Section):
@@ -467,9 +532,9 @@ class Evaluate(Section):
         None,
         description="epsilon of the noised test count on the private test part; empty: as much as the final training",
     )
-    measures: Literal["accuracy", "classes", "auc"] = Field(
+    measures: Measures = Field(
         "accuracy",
-        description="what that buys: how many are right; how many of each class, at the same price and so with more noise in the sum; or, with two classes, half of it for AUC",
+        description="what that buys: how many are right; how many of each class, or of each of dataset.group, at the same price and so with more noise in the sum; or, with two classes, half of it for AUC",
     )
     also: tuple[Also, ...] = Field((), description="further tests, each by a name, measured in the same way")
 

@@ -35,6 +35,7 @@ NOTHING: Attrs = {}
 @dataclass(frozen=True)
 class FeatureCache:
     """One part's features, memory-mapped and shared between processes. A label of -1 marks a row that counts as nothing.
+    `groups`: of each record, where they are declared.
 
     `digest` names these exact bytes; it is keyed, so it tells nothing to those without the key.
     """
@@ -46,6 +47,7 @@ class FeatureCache:
     checks: NDArray[np.uint8]
     attrs: Attrs
     digest: str
+    groups: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,8 @@ def _name_again(shard: Path, whole: Path) -> None:
 def _concatenate(shards: Sequence[FeatureCache], whole: Path, key: bytes) -> None:
     rows = sum(len(shard.labels) for shard in shards)
     arrays: dict[str, sealed.Blocks] = {}
-    for name in ("features", "labels", "record_ids", "units", "checks"):
+    names = ("features", "labels", "record_ids", "units", "checks")
+    for name in names if shards[0].groups is None else (*names, "groups"):
         pieces = [getattr(shard, name) for shard in shards]
         arrays[name] = sealed.Blocks((rows, *pieces[0].shape[1:]), pieces[0].dtype, pieces)
     sealed.write(whole, arrays, {**shards[0].attrs, "shard": "0/1"}, key)

@@ -67,6 +67,7 @@ class Census:
     parts: Mapping[str, Mapping[str, int]]
     labels: Mapping[str, int]  # those that name no class
     problems: Mapping[str, Sequence[Place]]
+    groups: Mapping[str, Mapping[str, int]]  # the same of each part by group, where groups are declared
     sizes: str = "not looked at"
 
 
@@ -88,8 +89,20 @@ def census(found: Survey) -> Census:
             if any(row.part == place for row in found.kept)
         },
         labels={label: count for label, count in given.most_common() if found.class_of(label) < 0},
+        groups=_by_group(found),
         problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
     )
+
+
+def _by_group(found: Survey) -> dict[str, dict[str, int]]:
+    if found.grouping is None:
+        return {}
+    counts = Counter((row.part, row.group) for row in found.kept if row.label >= 0)
+    return {
+        part: {name: counts[place, group] for group, name in enumerate(found.grouping.names)}
+        for place, part in enumerate(PARTS)
+        if any(row.part == place for row in found.kept)
+    }
 
 
 def _grouped(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
@@ -158,6 +171,8 @@ def lines(found: Census) -> Iterator[str]:
     for part, counts in found.parts.items():
         told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         yield f"part     {part}: {sum(counts.values()):,} that count: {told}"
+    for part, counts in found.groups.items():
+        yield f"groups   {part}: {', '.join(f'{name} {count:,}' for name, count in counts.items())}"
     for label, count in [*found.labels.items()][:LABELS]:
         yield f"label    {label!r} is not in dataset.classes: {count:,} rows"
     if len(found.labels) > LABELS:

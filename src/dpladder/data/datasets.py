@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.config.model import Chosen, Dataset
+from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, kind_of
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
@@ -110,9 +111,11 @@ def class_index(found: Classes) -> Callable[[object], int]:
     return place
 
 
-def open_source(name: str, columns: Sequence[Chosen] = (), labelled: bool = True) -> Source:
+def open_source(
+    name: str, columns: Sequence[Chosen] = (), labelled: bool = True, grouping: Grouping | None = None
+) -> Source:
     """The records that a config's `source` names; `columns`: of a table, those that are features; of jsonl, those that it has.
-    `labelled`: whether a table has to name a class for each."""
+    `labelled`: whether a table has to name a class for each. `grouping`: where a record's group stands."""
     kind, rest = kind_of(name), name.partition(":")[2]
     if kind is None:
         raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
@@ -120,8 +123,10 @@ def open_source(name: str, columns: Sequence[Chosen] = (), labelled: bool = True
     read: Callable[..., Source] = getattr(import_module(f"dpladder.data.{module}"), function)
     if kind.own:
         options: dict[str, Any] = {"chosen": columns} if kind.columns else {}
-        if not kind.folder:
-            options["labelled"] = labelled
+        if kind.folder:
+            options["level"] = None if grouping is None else grouping.level
+        else:
+            options |= {"labelled": labelled, "group": None if grouping is None else grouping.column}
         found = read(Path(rest).expanduser(), **options)
     elif kind.after == "<count>":
         found = read(rest)

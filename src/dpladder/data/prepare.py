@@ -29,7 +29,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from itertools import groupby, islice
 from pathlib import Path
@@ -39,7 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.model import Chosen, Dataset, Split
-from dpladder.config.shift import Matching
+from dpladder.config.section import restored
+from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
 from dpladder.data.columns import plain, restored_columns
 from dpladder.data.datasets import class_count, class_index, classes, open_source
@@ -88,6 +90,8 @@ class Manifest:
     ]  # of the document in that row of the source, which one; 0 where texts are not cut into spans
     tokenizer: str  # what cut them; empty where nothing did
     digest: str
+    grouping: Grouping | None = None
+    groups: NDArray[np.int64] | None = None
 
     def rows(self, part: Part) -> NDArray[np.int64]:
         return np.flatnonzero(self.parts == PARTS.index(part))
@@ -105,6 +109,7 @@ class Row:
     part: int
     index: int
     span: int = 0
+    group: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +125,30 @@ class Survey:
     units: Set[bytes]
     class_of: Callable[[object], int]
     names: tuple[str, ...]
+    grouping: Grouping | None = None
+
+
+@dataclass(frozen=True)
+class Sorter:
+    """From a group as given to its place among the names, or to -1. `trained`: the groups that alone are taken into the parts
+    that trainings see; all where none is named."""
+
+    names: tuple[str, ...] = ()
+    trained: tuple[str, ...] = ()
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {text(name): place for place, name in enumerate(self.names)}
+
+    def place(self, group: object) -> int:
+        """3.0 is 3, as pandas makes one of the other where a value is missing."""
+        whole = int(group) if isinstance(group, float) and group.is_integer() else group
+        return -1 if whole is None else self._places.get(text(whole), -1)
+
+    def takes(self, group: int, part: int) -> bool:
+        """Of a record's own group and part alone. One of no group stays, and counts as nothing."""
+        elsewhere = PARTS[part] not in ("train", "validation") or group < 0
+        return elsewhere or not self.trained or self.names[group] in self.trained
 
 
 def survey(
@@ -136,16 +165,26 @@ def survey(
         raise BadInput(
             f"dataset.public_{public} is not set, so there is no public {public} source to prepare."
         )
-    source = open_source(name, dataset.columns, class_count(classes(dataset, name)) > 1)
+    grouping = _grouping(dataset, public, matching)
+    source = open_source(name, dataset.columns, class_count(classes(dataset, name)) > 1, grouping)
     _check(source, dataset, public)
     problems: list[tuple[int, str]] = []
     units: set[bytes] = set()
     class_of, names = _classes(dataset, source.name, matching)
-    rows = _rows(source, dataset, class_of, keys, public, problems, units)
+    trained = () if dataset.group is None or matching is not None else dataset.group.train
+    sorter = None if grouping is None else Sorter(grouping.names, trained)
+    rows = _rows(source, dataset, class_of, keys, public, problems, units, sorter)
     cap = dataset.unit.cap if public is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
     kept = sorted(_chosen(rows, cap, problems, spans), key=lambda row: row.record)
-    return Survey(source, dataset, kept, sorted(problems), units, class_of, names)
+    return Survey(source, dataset, kept, sorted(problems), units, class_of, names, grouping)
+
+
+def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) -> Grouping | None:
+    """Where a source's groups stand: a further test's are its own, and of a sample nobody asks."""
+    if matching is not None:
+        return matching.grouping
+    return None if dataset.group is None or public == "sample" else dataset.group.grouping
 
 
 def _classes(
@@ -178,6 +217,8 @@ def prepare(
         "labels": np.array([row.label for row in kept], np.int64),
         "parts": np.array([row.part for row in kept], np.uint8),
     }
+    if found.grouping is not None:
+        columns["groups"] = np.array([row.group for row in kept], np.int64)
     commitment = blake2b(
         b"".join(array.tobytes() for array in columns.values()), key=keys.commitment, digest_size=32
     )
@@ -190,6 +231,8 @@ def prepare(
         "identity": _identity(source, found.dataset),
         "tokenizer": "" if cutting is None else cutting.sha256,
     }
+    if found.grouping is not None:
+        attrs = {**attrs, "grouping": json.dumps(asdict(found.grouping))}
     write_diagnostics(diagnostics, source, found.problems)
     places = {
         "index": np.array([row.index for row in kept], np.int64),
@@ -203,7 +246,9 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
     file = sealed.read(path, key)
     if file.attrs.get("kind") != "manifest":
         raise BadInput(f"{path} is not a manifest. Run prepare_dataset again.")
+    told = file.attrs.get("grouping")
     return Manifest(
+        grouping=None if told is None else restored(Grouping, json.loads(str(told))),
         source=str(file.attrs["source"]),
         columns=restored_columns(json.loads(str(file.attrs["columns"]))),
         classes=int(file.attrs["classes"]),
@@ -276,8 +321,10 @@ def _rows(
     public: Part | None,
     problems: list[tuple[int, str]],
     units: set[bytes],
+    sorter: Sorter | None = None,
 ) -> Iterator[Row]:
-    """Every record with its identity; what is wrong with one is noted and costs that one only."""
+    """Every record with its identity; what is wrong with one is noted and costs that one only. One of a group that is not
+    trained on is not there, where a training would see it."""
     nothing = content_digest(b"", keys.units)
     part_of = _part_rule(source, dataset.split, keys.split, public)
     by_user = public is None and dataset.unit.by == "user"
@@ -288,11 +335,18 @@ def _rows(
             problems.append((index, missing(source)))
             place = str(place_of(source, index)).encode("utf-8", "surrogateescape")
             content = prf(keys.units, b"missing", place)
-        own = prf(keys.units, b"id", given.encode()) if given else _content_id(keys.units, content, label)
+        group = -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
+        own = (
+            prf(keys.units, b"id", given.encode())
+            if given
+            else _content_id(keys.units, content, label, group)
+        )
         user = _given(source.users, index) if by_user else ""
         unit = prf(keys.units, b"user", user.encode()) if user else prf(keys.units, b"record", own)
-        units.add(unit)
         part = part_of(unit, index)
+        if sorter is not None and part >= 0 and not sorter.takes(group, part):
+            continue
+        units.add(unit)
         if part < 0:
             problems.append((index, "split names no part"))
             continue
@@ -304,13 +358,19 @@ def _rows(
             label = -1
         elif label < 0 and not lost and (given or source.ids is None):
             problems.append((index, "label is not in dataset.classes"))
-        rank = prf(keys.units, b"rank", content, bytes([part]), str(label).encode())
-        yield Row(unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index)
+        if sorter is not None and group < 0:
+            problems.append((index, "group is none of the declared ones"))
+            label = -1
+        of_group = () if group < 0 else (str(group).encode(),)
+        rank = prf(keys.units, b"rank", content, bytes([part]), str(label).encode(), *of_group)
+        yield Row(unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index, group)
 
 
-def _content_id(key: bytes, content: bytes, label: int) -> bytes:
-    """Without an id a record is its content with its label: two people may well label one image differently."""
-    return prf(key, b"content", content, str(label).encode())
+def _content_id(key: bytes, content: bytes, label: int, group: int = -1) -> bytes:
+    """Without an id a record is its content with its label, and its group where it has one: two people may well label one
+    image differently."""
+    of_group = () if group < 0 else (str(group).encode(),)
+    return prf(key, b"content", content, str(label).encode(), *of_group)
 
 
 def _identity(source: Source, dataset: Dataset) -> Identity:

@@ -29,7 +29,7 @@ TEXT_SUFFIX = ".txt"
 
 @dataclass(frozen=True)
 class Source:
-    """Records by index. Labels, ids, users and parts are as given, not yet checked.
+    """Records by index. Labels, ids, users, parts and groups are as given, not yet checked.
 
     `read` gives an image file's bytes, a text's, an array of pixels, or one row of features, as `kind` says.
     """
@@ -40,22 +40,25 @@ class Source:
     ids: Column | None = None
     users: Column | None = None
     parts: Column | None = None
+    groups: Column | None = None
     width: int = 0  # of a row of features or of flattened pixels; 0 for files, whose sizes differ
     files: Column | None = None  # for the private diagnostics: where each record's file lies
     name: str = ""  # as config calls it
 
 
-def from_folder(path: Path) -> Source:
-    """One folder of images per class; a file's class is the first folder on its way. Files of other suffixes are no records."""
-    return _folder("files", path, "images", SUFFIXES)
+def from_folder(path: Path, level: int | None = None) -> Source:
+    """One folder of images per class; a file's class is the first folder on its way, or, where its group is, the second. Files
+    of other suffixes are no records."""
+    return _folder("files", path, "images", SUFFIXES, level)
 
 
-def from_texts(path: Path) -> Source:
+def from_texts(path: Path, level: int | None = None) -> Source:
     """The same of text files. It has a name of its own, because no file in a folder may decide what the others are."""
-    return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,))
+    return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,), level)
 
 
-def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str]) -> Source:
+def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str], level: int | None) -> Source:
+    """`level`: of the folders on a file's way, the one that is its group."""
     if not path.is_dir():
         raise _missing(path, f"a folder with one subfolder of {wanted} per class")
     files = [
@@ -64,13 +67,17 @@ def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str]) -> 
         for name in sorted(names)
         if Path(name).suffix.lower() in suffixes
     ]
-    labels = [file.relative_to(path).parts[0] for file in files]
-    return Source(kind, lambda index: bytes_of(files[index]), labels, files=files)
+    ways = [file.relative_to(path).parts for file in files]
+    labels = [way[1] if level == 1 and len(way) > 2 else way[0] if level != 1 else "" for way in ways]
+    groups = None if level is None else [way[level - 1] if len(way) > level else None for way in ways]
+    return Source(kind, lambda index: bytes_of(files[index]), labels, files=files, groups=groups)
 
 
-def from_csv(path: Path, labelled: bool = True, chosen: Sequence[Chosen] = ()) -> Source:
-    """Rows of path,label or text,label, or of features and a label, with optional id, user and split, between commas, semicolons
-    or tabs; paths are relative to the table's own folder."""
+def from_csv(
+    path: Path, labelled: bool = True, chosen: Sequence[Chosen] = (), group: str | None = None
+) -> Source:
+    """Rows of path,label or text,label, or of features and a label, with optional id, user and split, and the column `group`
+    where one is declared, between commas, semicolons or tabs; paths are relative to the table's own folder."""
     if not path.is_file():
         raise _missing(
             path,
@@ -78,11 +85,11 @@ def from_csv(path: Path, labelled: bool = True, chosen: Sequence[Chosen] = ()) -
         )
     header = header_of(path)
     if chosen or not {"path", TEXT} & set(header):
-        return _number_table(
-            path, labelled, chosen or [name for name in header if name and name not in COLUMNS]
-        )
+        _check_group(path, chosen, group)
+        wanted = chosen or [name for name in header if name and name not in COLUMNS]
+        return _number_table(path, labelled, wanted, group)
     if TEXT in header and "path" not in header:
-        return _text_table(path, labelled)
+        return _text_table(path, labelled, group)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, delimiter=delimiter_in(path))
@@ -90,13 +97,26 @@ def from_csv(path: Path, labelled: bool = True, chosen: Sequence[Chosen] = ()) -
             names = reader.fieldnames or []
     except (OSError, UnicodeDecodeError, csv.Error):
         raise _no_table(path) from None
-    columns = {name: [row[name] for row in rows] for name in ("path", *COLUMNS) if name in names}
+    columns = {name: [row[name] for row in rows] for name in ("path", *_beside(group)) if name in names}
     files = [path.parent / (name or "") for name in _need(columns, "path", path)]
-    found = _columns(columns, path, labelled, len(files))
+    found = _columns(columns, path, labelled, len(files), group)
     return Source("files", lambda index: bytes_of(files[index]), **found, files=files)
 
 
-def _number_table(path: Path, labelled: bool, chosen: Sequence[Chosen]) -> Source:
+def _beside(group: str | None) -> tuple[str, ...]:
+    """The columns that are looked for beside the records."""
+    return COLUMNS if group is None else (*COLUMNS, group)
+
+
+def _check_group(path: Path, chosen: Sequence[Chosen], group: str | None) -> None:
+    """Whether a column of groups is a feature as well is said, and never guessed: predictions will be made of the same."""
+    if group is not None and not chosen:
+        raise BadInput(
+            f"{path}: beside the column {group} of groups, dataset.columns must name the columns that are features."
+        )
+
+
+def _number_table(path: Path, labelled: bool, chosen: Sequence[Chosen], group: str | None) -> Source:
     """Features, as the header names them: what a row holds decides nothing for the others. An unnamed column numbers rows."""
     names = header_of(path)
     if (absent := [name_of(one) for one in chosen if name_of(one) not in names]) or not chosen:
@@ -110,8 +130,8 @@ def _number_table(path: Path, labelled: bool, chosen: Sequence[Chosen]) -> Sourc
             rows = list(csv.DictReader(file, delimiter=delimiter_in(path)))
     except (OSError, csv.Error):
         raise _no_table(path) from None
-    columns = {name: [row[name] for row in rows] for name in COLUMNS if name in names}
-    found = _columns(columns, path, labelled, len(rows))
+    columns = {name: [row[name] for row in rows] for name in _beside(group) if name in names}
+    found = _columns(columns, path, labelled, len(rows), group)
     matrix = matrix_of(chosen, lambda name: [row[name] for row in rows])
     return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
 
@@ -138,7 +158,7 @@ def _no_table(path: Path) -> BadInput:
     return BadInput(f"{path} cannot be read as a table. Save it as comma-separated text in UTF-8.")
 
 
-def _text_table(path: Path, labelled: bool) -> Source:
+def _text_table(path: Path, labelled: bool, group: str | None) -> Source:
     """Bytes that are no UTF-8 are one bad record rather than the end of the run, and so is a text of any length."""
     csv.field_size_limit(2**31 - 1)
     try:
@@ -147,10 +167,13 @@ def _text_table(path: Path, labelled: bool) -> Source:
             rows = list(reader)
     except (OSError, csv.Error):
         raise _no_table(path) from None
-    return _texts(rows, [name for name in COLUMNS if name in (reader.fieldnames or [])], path, labelled)
+    names = [name for name in _beside(group) if name in (reader.fieldnames or [])]
+    return _texts(rows, names, path, labelled, group)
 
 
-def from_jsonl(path: Path, labelled: bool = True, chosen: Sequence[str] = ()) -> Source:
+def from_jsonl(
+    path: Path, labelled: bool = True, chosen: Sequence[str] = (), group: str | None = None
+) -> Source:
     """An object a line with text and label, and those of id, user and split that are chosen: a file without a header says
     nowhere which it has, and no line may say it for the others. A line that is no object is one bad record."""
     try:
@@ -160,7 +183,8 @@ def from_jsonl(path: Path, labelled: bool = True, chosen: Sequence[str] = ()) ->
             path, "a readable file with a JSON object a line, which holds text and label"
         ) from None
     rows = [_object(line) for line in lines if line.strip()]
-    return _texts(rows, ["label", *chosen] if labelled else list(chosen), path, labelled)
+    names = [*(["label"] if labelled else []), *chosen, *([group] if group else [])]
+    return _texts(rows, names, path, labelled, group)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -171,10 +195,12 @@ def _object(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _texts(rows: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path, labelled: bool) -> Source:
+def _texts(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path, labelled: bool, group: str | None
+) -> Source:
     texts = [text_bytes(row.get(TEXT)) for row in rows]
     columns = {name: [_printable(row.get(name)) for row in rows] for name in names}
-    found = _columns(columns, path, labelled, len(texts))
+    found = _columns(columns, path, labelled, len(texts), group)
     return Source("texts", texts.__getitem__, **found)
 
 
@@ -188,8 +214,8 @@ def _printable(value: Any) -> Any:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def from_npz(path: Path, labelled: bool = True) -> Source:
-    """Arrays named features or images, labels, and optional ids, users, splits."""
+def from_npz(path: Path, labelled: bool = True, group: str | None = None) -> Source:
+    """Arrays named features or images, labels, and optional ids, users, splits, and `group` where one is declared."""
     import numpy as np
 
     try:
@@ -202,11 +228,12 @@ def from_npz(path: Path, labelled: bool = True) -> Source:
             f"{path} cannot be read as .npz: truncated, no permission, or it holds objects. Write it with "
             "numpy.savez from plain arrays."
         ) from None
-    return _from_arrays(arrays, path, labelled)
+    return _from_arrays(arrays, path, labelled, group)
 
 
-def from_hdf5(path: Path, labelled: bool = True) -> Source:
-    """Datasets named features or images, labels, and optional ids, users, splits. Rows stay on disk until read."""
+def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> Source:
+    """Datasets named features or images, labels, and optional ids, users, splits, and `group` where one is declared. Rows stay
+    on disk until read."""
     import h5py
 
     if not path.is_file():
@@ -220,11 +247,13 @@ def from_hdf5(path: Path, labelled: bool = True) -> Source:
         raise BadInput(
             f"{path} is truncated, unreadable or not HDF5. Write it again and check it with h5ls."
         ) from None
-    return _from_arrays(arrays, path, labelled)
+    return _from_arrays(arrays, path, labelled, group)
 
 
-def from_parquet(path: Path, labelled: bool = True, chosen: Sequence[Chosen] = ()) -> Source:
-    """A label column, optional id, user and split; features are the chosen columns, or one list column named features, or
+def from_parquet(
+    path: Path, labelled: bool = True, chosen: Sequence[Chosen] = (), group: str | None = None
+) -> Source:
+    """A label column, optional id, user, split and declared group; features are the chosen columns, or one list column named features, or
     all others that are no index of pandas'. Where a column is named text and none is chosen, that is what records are."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -235,9 +264,10 @@ def from_parquet(path: Path, labelled: bool = True, chosen: Sequence[Chosen] = (
         raise _missing(path, "a parquet table with a label column and numeric feature columns") from None
     except (OSError, pa.ArrowException):
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
-    columns = {name: table.column(name).to_pylist() for name in COLUMNS if name in table.column_names}
+    columns = {name: table.column(name).to_pylist() for name in _beside(group) if name in table.column_names}
     if TEXT in table.column_names and not chosen:
-        return _text_column(table.column(TEXT), _columns(columns, path, labelled, len(table)), path)
+        return _text_column(table.column(TEXT), _columns(columns, path, labelled, len(table), group), path)
+    _check_group(path, chosen, group)
     others = [name for name in table.column_names if name not in (*COLUMNS, *_index_of(table.schema))]
     wanted: list[Chosen] = list(chosen or others)
     _check_columns(wanted, table.schema, path)
@@ -245,7 +275,7 @@ def from_parquet(path: Path, labelled: bool = True, chosen: Sequence[Chosen] = (
         matrix = _list_column(table.column("features"), path)
     else:
         matrix = matrix_of(wanted, lambda name: _values(table.column(name)))
-    found = _columns(columns, path, labelled, len(matrix))
+    found = _columns(columns, path, labelled, len(matrix), group)
     return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
 
 
@@ -312,9 +342,11 @@ def _list_column(column: Any, path: Path) -> Any:
     return np.array([row or missing for row in column.to_pylist()], np.float64).reshape(-1, len(missing))
 
 
-def _from_arrays(arrays: Mapping[str, Any], path: Path, labelled: bool) -> Source:
+def _from_arrays(arrays: Mapping[str, Any], path: Path, labelled: bool, group: str | None) -> Source:
     """Rows of `features`, or pixels of `images`, with the columns beside them."""
     columns = {name: arrays[f"{name}s"][()].tolist() for name in COLUMNS if f"{name}s" in arrays}
+    if group is not None and group in arrays:
+        columns[group] = arrays[group][()].tolist()
     if not {"features", "images"} & set(arrays) or (labelled and "labels" not in arrays):
         raise BadInput(
             f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}. It needs features, a row of numbers for each record, or "
@@ -335,14 +367,16 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, labelled: bool) -> Sourc
     width = 1
     for length in matrix.shape[1:]:
         width *= int(length)
-    found = _columns(columns, path, labelled, len(matrix))
+    found = _columns(columns, path, labelled, len(matrix), group)
     source = Source(kind, lambda index: matrix[index], **found, width=width)  # type: ignore[arg-type]
     if len(matrix) != len(source.labels):
         raise BadInput(f"{path}: labels and records differ in number. Give every record one label.")
     return source
 
 
-def _columns(columns: Mapping[str, Column], path: Path, labelled: bool, rows: int) -> dict[str, Any]:
+def _columns(
+    columns: Mapping[str, Column], path: Path, labelled: bool, rows: int, group: str | None
+) -> dict[str, Any]:
     """Records that are to be predicted, and not learned from, need no labels."""
     labels = _need(columns, "label", path) if labelled or "label" in columns else [None] * rows
     if any(len(column) != len(labels) for column in columns.values()):
@@ -352,6 +386,7 @@ def _columns(columns: Mapping[str, Column], path: Path, labelled: bool, rows: in
         "ids": columns.get("id"),
         "users": columns.get("user"),
         "parts": columns.get("split"),
+        "groups": None if group is None else _need(columns, group, path),
     }
 
 

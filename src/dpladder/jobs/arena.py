@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpladder.compare.contest import Arena
 from dpladder.errors import Refused
+from dpladder.jobs.evaluate import groups_of
 from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import CompareHpo, CompareLearners, TrainOpen
@@ -29,7 +30,7 @@ def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
     train, test = part_of(task, "train"), part_of(task, "test")
     return Arena(
         read(task, train),
-        read(task, test),
+        groups_of(reads.group, "accuracy").kept(read(task, test)),
         constants_of(task, train),
         terms,
         task.resources,

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.model import Measures, TrainedGroup
+from dpladder.config.shift import FurtherTest
 from dpladder.jobs.private import (
     Part,
     Release,
@@ -31,11 +33,50 @@ from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
-from dpladder.report.summary import ClassTested, Perplexity, Tested
+from dpladder.report.summary import ClassTested, GroupTested, Perplexity, Tested, WorstTested
 
 Counts = NDArray[np.float64]
 SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
 SCORES = 0.5  # of mu squared, for the counts that AUC follows from
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a test, by the config. `names`: all of its records'; `counted`: those whose records are in a count, each in
+    one of its own where `apart`; `summed`: of these, those that the accuracy is of. `trained`: those that were trained on."""
+
+    names: tuple[str, ...]
+    counted: tuple[str, ...]
+    summed: tuple[str, ...]
+    trained: tuple[str, ...]
+    apart: bool = False
+
+    def kept(self, data: Data) -> Data:
+        """With the records of other groups as if they had no label, and groups numbered as they are counted."""
+        if data.groups is None:
+            return data
+        places = np.full(len(self.names) + 1, -1, np.int64)  # the last is for a group that is none
+        for place, name in enumerate(self.counted):
+            places[self.names.index(name)] = place
+        groups = places[data.groups]
+        return replace(data, labels=np.where(groups >= 0, data.labels, -1), groups=groups)
+
+
+NO_GROUPS = Groups((), (), (), ())
+
+
+def groups_of(group: TrainedGroup | None, measured: Measures, also: FurtherTest | None = None) -> Groups:
+    """Of the test part, where groups are declared: those that were trained on, or each by itself; of a further test, those that
+    it names, or the same; of another source, all."""
+    apart = measured == "groups"
+    trained = () if group is None else group.trained
+    if also is not None and (also.groups or also.records != "test"):
+        counted = also.groups or also.named
+        own = trained if also.records == "test" else ()
+        return Groups(also.named, counted, counted, own, apart and bool(counted))
+    if group is None:
+        return NO_GROUPS
+    return Groups(group.names, group.names if apart else trained, trained, trained, apart)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +87,26 @@ class Test:
     own: Logits | None
     constants: Constants
     names: tuple[str, ...]
-    measures: str
+    measures: Measures
     losses: Losses | None = None  # of a language model, which names no class
+    groups: Groups = NO_GROUPS
+
+    @property
+    def rows(self) -> int | None:
+        """How many counts of right and wrong there are; none where there is but one."""
+        if self.groups.apart:
+            return len(self.groups.counted)
+        return self.constants.classes if self.measures in ("classes", "auc") else None
 
     def counts(self, data: Data) -> Counts:
-        """Right and wrong, in all or class by class. Private until noise is added."""
-        if self.measures == "accuracy":
+        """Right and wrong, in all, or class by class, or group by group. Private until noise is added."""
+        if self.rows is None:
             return score.right_and_wrong(self.model, data.features, data.labels, self.losses or self.own)
-        predicted = score.predict(self.model, data.features, self.own)
-        return measures.by_class(predicted, data.labels, self.constants.classes)
+        predicted, classes = score.predict(self.model, data.features, self.own), self.constants.classes
+        if not self.groups.apart:
+            return measures.by_class(predicted, data.labels, classes)
+        assert data.groups is not None, "prepared with the groups that the config declares"
+        return measures.by_group(predicted, data.labels, data.groups, classes, self.rows)
 
     def scores(self, data: Data) -> Counts:
         """Bins of scores, class by class. Private until noise is added."""
@@ -64,8 +116,11 @@ class Test:
         found = [measures.margin(self.model, part, self.own) for part in parts]
         return measures.by_score(np.concatenate([np.empty(0), *found]), data.labels, edges)
 
-    def told(self, found: Tested) -> Tested:
-        """With what a language model is known by."""
+    def told(self, counts: Counts, sd: float, scores: Counts | None = None, sd_scores: float = 0.0) -> Tested:
+        """What follows from noised counts; and of a language model, what it is known by."""
+        if self.groups.apart:
+            return by_groups(self.groups, counts, sd)
+        found = metrics(self.names, counts, sd, scores, sd_scores)
         if self.losses is None:
             return found
         return replace(found, perplexity=perplexity(found.accuracy, found.accuracy_sd, self.losses.most))
@@ -78,7 +133,7 @@ class Test:
     def draws(self, mu: float) -> tuple[Draw, ...]:
         """A record is in one of the counts, and in one of the bins; replaced, it may move from one to another."""
         moved = self.constants.moves_apart(1.0)
-        counts = (2,) if self.measures == "accuracy" else (self.constants.classes, 2)
+        counts = (2,) if self.rows is None else (self.rows, 2)
         wanted = (("counts", counts), ("scores", (2, measures.BINS)))
         sigmas = self.sigmas(mu)
         return tuple(
@@ -97,10 +152,10 @@ def evaluate_also(task: Task[EvaluateAlso]) -> None:
 def _evaluate(task: Task[EvaluateTest]) -> None:
     if task.reads.public_parts:
         part = _part(task)
-        test, data = _test(task, part), read(task, part)
+        test = _test(task, part)
+        data = test.groups.kept(read(task, part))
         scores = test.scores(data) if test.measures == "auc" else None
-        found = metrics(test.names, test.counts(data), 0.0, scores)
-        write_json(task.output["metrics"], asdict(test.told(found)))
+        write_json(task.output["metrics"], asdict(test.told(test.counts(data), 0.0, scores)))
         write_record(task, free="the test source is declared public, and the model is a release")
         return
     release_once(release_of(task))
@@ -119,12 +174,11 @@ def release_of(task: Task[EvaluateTest]) -> Release:
     draws = test.draws(mu)
 
     def produce(meter: Meter, folder: Path) -> None:
-        data = read(task, part)
+        data = test.groups.kept(read(task, part))
         sds = [draw.scale for draw in draws]
         found = meter.publish("counts", test.counts(data))
         scores = meter.publish("scores", test.scores(data)) if test.measures == "auc" else None
-        told = metrics(test.names, found, sds[0], scores, sds[-1])
-        write_json(folder / "metrics.json", asdict(test.told(told)))
+        write_json(folder / "metrics.json", asdict(test.told(found, sds[0], scores, sds[-1])))
 
     spends = held.concrete("test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part)
     inputs = {
@@ -141,7 +195,9 @@ def _test(task: Task[EvaluateTest], part: Part) -> Test:
     names = class_names(reads.classes, constants)
     own = method(reads.learner.name).logits(reads.learner, constants)
     losses = method(reads.learner.name).losses(reads.learner, constants)
-    return Test(model, own, constants, names, reads.measures, losses)
+    also = reads.also if isinstance(reads, EvaluateAlso) else None
+    groups = groups_of(reads.group, reads.measures, also)
+    return Test(model, own, constants, names, reads.measures, losses, groups)
 
 
 def class_names(classes: int | tuple[str, ...] | None, constants: Constants) -> tuple[str, ...]:
@@ -177,6 +233,24 @@ def metrics(
         balanced=None if counts.ndim == 1 else _measured(measures.balanced(_shares(rows, sd))),
         auc=None if scores is None else _measured(measures.auc(scores, sd_scores)),
         scores=None if scores is None else scores.tolist(),
+    )
+
+
+def by_groups(groups: Groups, counts: Counts, sd: float) -> Tested:
+    """From noised counts of each group: the accuracy over those that were trained on, over all others, and of each."""
+    summed = [name in groups.summed for name in groups.counted]
+    rows = _of_classes(groups.counted, counts, sd)
+    found = metrics((), counts[summed].sum(axis=0), sd * math.sqrt(sum(summed)))
+    shares = dict(zip(groups.counted, _shares(counts, sd), strict=True))
+    worst, others = measures.worst(shares), counts[[not one for one in summed]]
+    right, wrong = (float(count) for count in others.sum(axis=0))
+    return replace(
+        found,
+        groups=tuple(GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows),
+        worst=None if worst is None else WorstTested(worst[0], **asdict(worst[1])),
+        elsewhere=_measured(measures.share(right, wrong, sd * math.sqrt(len(others))))
+        if len(others)
+        else None,
     )
 
 

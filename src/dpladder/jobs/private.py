@@ -175,7 +175,7 @@ def read_raw(part: Part) -> Data:
     opened = open_cache(part.path, subkey(job_home(), "cache"))
     if opened.digest != part.seal:
         raise Refused(f"{part.path} changed while the job started. Run it again.")
-    return Data(opened.features, opened.labels, opened.units)
+    return Data(opened.features, opened.labels, opened.units, groups=opened.groups)
 
 
 def _vouch(task: Task[ReleaseReads]) -> None:

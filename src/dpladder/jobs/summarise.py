@@ -121,10 +121,15 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
 
 def _further(test: FurtherTest, metrics: str) -> AlsoTested:
     found: Tested = restored(Tested, read_json(metrics))
-    if test.corruption is None:
-        return AlsoTested(test.name, None, None, None, found)
-    how = test.corruption
-    return AlsoTested(test.name, test.records.removeprefix(ALSO), how.kind, how.severity, found)
+    how, own = test.corruption, test.records == test.part
+    return AlsoTested(
+        test.name,
+        None if own else test.records.removeprefix(ALSO),
+        None if how is None else how.kind,
+        None if how is None else how.severity,
+        found,
+        test.groups or None,
+    )
 
 
 def _target(

@@ -8,9 +8,10 @@ from dataclasses import asdict
 import numpy as np
 
 from dpladder.compare.contest import GRID, Arena, PublicMeter
+from dpladder.config.shift import FurtherTest
 from dpladder.errors import Refused
 from dpladder.jobs.arena import arena_of
-from dpladder.jobs.evaluate import Test, class_names, metrics
+from dpladder.jobs.evaluate import Test, class_names, groups_of
 from dpladder.jobs.private import part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
@@ -34,14 +35,16 @@ def train_open(task: Task[TrainOpen]) -> None:
     [answer] = _answers(arena, task, [Ask(r or 1.0, OPEN)])
     names = class_names(task.reads.classes, arena.constants)
     own = method(learner.name).logits(learner, arena.constants)
-    test = Test(answer.weights, own, arena.constants, names, task.reads.measures)
+    measured = task.reads.measures
 
-    def tested(part: str) -> Tested:
-        data = read(task, part_of(task, part))
-        scores = test.scores(data) if test.measures == "auc" else None
-        return metrics(names, test.counts(data), 0.0, scores)
+    def tested(part: str, also: FurtherTest | None = None) -> Tested:
+        groups = groups_of(task.reads.group, measured, also)
+        test = Test(answer.weights, own, arena.constants, names, measured, groups=groups)
+        data = groups.kept(read(task, part_of(task, part)))
+        scores = test.scores(data) if measured == "auc" else None
+        return test.told(test.counts(data), 0.0, scores)
 
-    also = {one.name: tested(one.part) for one in task.reads.further}
+    also = {one.name: tested(one.part, one) for one in task.reads.further}
     write_json(task.output["metrics"], asdict(OpenFound(r, tested("test"), also)))
     write_record(task, free="research on data declared public: trained without noise, and no release")
 

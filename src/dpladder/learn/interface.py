@@ -100,6 +100,7 @@ class Data:
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
     statistics: Path | None = None  # DP-LS's sums as released before (learn/statistics.py)
     start: NDArray[np.float32] | None = None  # a head trained on public data (learn/public_head.py)
+    groups: NDArray[np.int64] | None = None  # of each record, where they are declared: for tests alone
 
 
 def plain(features: Any, rows: Any = slice(None)) -> Any:

@@ -2,12 +2,13 @@
 from them once they are noised.
 
 A unit moves each set of counts by its own records alone (`Constants.moves_apart`): a record is right or wrong, in its own
-class, and its score lies in one bin. Bins are public: they follow from the released weights.
+class or its own group, and its score lies in one bin. Bins are public: they follow from the released weights.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,21 @@ def by_class(predicted: NDArray[np.int64], labels: NDArray[np.int64], classes: i
     found = np.zeros((classes, 2))
     known = (labels >= 0) & (labels < classes)
     np.add.at(found, (labels[known], (predicted[known] != labels[known]).astype(int)), 1.0)
+    return found
+
+
+def by_group(
+    predicted: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    groups: NDArray[np.int64],
+    classes: int,
+    count: int,
+) -> NDArray[np.float64]:
+    """Of each group, how many records are right, and how many wrong. Private until noise is added. Records without a valid
+    label or group are in neither."""
+    found = np.zeros((count, 2))
+    known = (labels >= 0) & (labels < classes) & (groups >= 0) & (groups < count)
+    np.add.at(found, (groups[known], (predicted[known] != labels[known]).astype(int)), 1.0)
     return found
 
 
@@ -81,6 +97,15 @@ def balanced(classes: list[Measured | None]) -> Measured | None:
         return None
     value = math.fsum(one.value for one in known) / len(known)
     return Measured(value, math.hypot(*(one.sd for one in known)) / len(known))
+
+
+def worst(groups: Mapping[str, Measured | None]) -> tuple[str, Measured] | None:
+    """The group with the lowest share, by what noise shows; none where one of them cannot be told. Noise chooses it too, so
+    its share is lower than the worst group's own on average (docs/data.md)."""
+    known = {name: one for name, one in groups.items() if one is not None}
+    if len(known) < len(groups):
+        return None
+    return min(known.items(), key=lambda item: item[1].value)
 
 
 def auc(counts: NDArray[np.float64], sd: float) -> Measured | None:

@@ -101,6 +101,7 @@ class LineageReads(Reads):
     lineage: Annotated[str, key("dataset.lineage")]
     columns: Annotated[tuple[sections.Chosen, ...], key("dataset.columns")]
     classes: Annotated[int | tuple[str, ...] | None, key("dataset.classes")]
+    group: Annotated[sections.TrainedGroup | None, key("dataset.group")]
     unit: Annotated[sections.Unit, key("dataset.unit")]
     split: Annotated[sections.Split, key("dataset.split")]
 
@@ -282,7 +283,7 @@ class SearchPrivately(TotalReads, TrainingReads):
 @dataclass(frozen=True)
 class EvaluateTest(TotalReads, SeenReads):
     learner: Annotated[Learner, key("learner")]
-    measures: Annotated[Literal["accuracy", "classes", "auc"], key("evaluate.measures")]
+    measures: Annotated[sections.Measures, key("evaluate.measures")]
 
 
 @dataclass(frozen=True)
@@ -298,7 +299,7 @@ class EvaluateAlso(EvaluateTest):
 @dataclass(frozen=True)
 class TrainOpen(TrainingReads):
     without_noise: Annotated[bool, key("final.without_noise")]
-    measures: Annotated[Literal["accuracy", "classes", "auc"], key("evaluate.measures")]
+    measures: Annotated[sections.Measures, key("evaluate.measures")]
     further: tuple[FurtherTest, ...]
 
 

@@ -5,7 +5,7 @@ from a config for its jobs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -35,13 +35,29 @@ def _further(config: Config, also: Also) -> Iterator[FurtherTest]:
     if also.source is not None:
         own, classes = config.dataset.source, config.dataset.classes
         count = classes if isinstance(classes, int) else None
-        matched = Matching(names_of(own, classes), count, own, labels_of(also.source) or (), also.classes)
-        yield FurtherTest(also.name, ALSO + also.name, matched=matched)
-    elif also.corruption is not None:
-        records = "test" if also.of == "test" else f"{ALSO}{also.of}"
-        for severity in also.severities:
-            how = Corruption(also.corruption, severity)
-            yield FurtherTest(f"{also.name}-{severity}", records, how, epsilon=also.epsilon)
+        grouping = None if also.group is None else also.group.grouping
+        labels = labels_of(also.source) or ()
+        matched = Matching(names_of(own, classes), count, own, labels, also.classes, grouping)
+        named = () if grouping is None else grouping.names
+        yield FurtherTest(also.name, ALSO + also.name, matched=matched, named=named)
+        return
+    records = "test" if also.of == "test" else f"{ALSO}{also.of}"
+    whole = FurtherTest(
+        also.name, records, epsilon=also.epsilon, named=_groups_of(config, also), groups=also.groups
+    )
+    if also.corruption is None:
+        yield whole
+        return
+    for severity in also.severities:
+        how = Corruption(also.corruption, severity)
+        yield replace(whole, name=f"{also.name}-{severity}", corruption=how)
+
+
+def _groups_of(config: Config, also: Also) -> tuple[str, ...]:
+    """What the groups of a test's records are called that is `of` another."""
+    others = {other.name: other.group for other in config.evaluate.also if other.source is not None}
+    found = config.dataset.group if also.of == "test" else others.get(also.of or "")
+    return () if found is None else found.names
 
 
 def further_test(config: Config, part: str) -> FurtherTest | None:

@@ -18,6 +18,7 @@ from dpladder.report.reading import Document
 from dpladder.report.tables import (
     classes_table,
     grid_table,
+    groups_table,
     readable,
     shift_table,
     spends_table,
@@ -89,7 +90,10 @@ def _sections(
     shared = [picture for picture in pictures if owners[picture] == "results"]
     finals = pd.concat([summary_table(summary) for summary in summaries])
     by_class = pd.concat([classes_table(summary) for summary in summaries])
-    tables = [_table(finals, "summary"), *([] if by_class.empty else [_table(by_class, "classes")])]
+    by_group = pd.concat([groups_table(summary) for summary in summaries])
+    counted = {"classes": by_class, "groups": by_group}
+    tables = [_table(finals, "summary")]
+    tables += [_table(table, name) for name, table in counted.items() if not table.empty]
     if cells:
         by_name = {summary["experiment"]: summary for summary in summaries}
         tables = [_table(grid_table(by_name, cells), "grid"), *tables]

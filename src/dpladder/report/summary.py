@@ -57,6 +57,23 @@ class ClassTested:
 
 
 @dataclass(frozen=True)
+class GroupTested(ClassTested):
+    """One group, in the same words. `trained`: whether its records were trained on."""
+
+    trained: bool = True
+
+
+@dataclass(frozen=True)
+class WorstTested:
+    """The group with the lowest noised share of right predictions, and the deviation of that group's noise. Of several noised
+    shares the lowest is, on average, below the worst group's own."""
+
+    name: str
+    value: float
+    sd: float
+
+
+@dataclass(frozen=True)
 class Perplexity:
     """Of a language model: the exponential of `loss`, the mean over records of their losses in nats a token, each cut at
     `most`, the log of how many words there are. `low` to `high` hold it with probability 0.95 over the noise, of which
@@ -76,7 +93,9 @@ class Tested:
     `auc`, where they were bought (evaluate.measures): by class, the mean accuracy over classes, and how well scores rank; the
     latter two by their value and sd, null where there is too little to tell. `scores`: what AUC follows from, noised counts of
     scores in bins, of each class. `perplexity`: of a language model, whose `accuracy` is one less its loss as a share of
-    the most, and which names no class."""
+    the most, and which names no class. `groups`, where they were bought, and `worst` of them, null where one of them cannot be
+    told: `accuracy` and `total` are then of those that were trained on, and `elsewhere`, by its value and sd, is the accuracy
+    over all others, null where there are none."""
 
     accuracy: float
     accuracy_sd: float
@@ -89,17 +108,22 @@ class Tested:
     auc: dict[str, float] | None = None
     scores: list[list[float]] | None = None
     perplexity: Perplexity | None = None
+    groups: tuple[GroupTested, ...] | None = None
+    worst: WorstTested | None = None
+    elsewhere: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)
 class AlsoTested:
-    """A further test. `of`, `corruption`, `severity`: of corrupted images, whose they are and how; else null."""
+    """A further test. `of`: whose records it takes, where they are another's; `corruption`, `severity`: of corrupted images, how;
+    `groups`: those whose records it takes, where it names some; else null."""
 
     name: str
     of: str | None
     corruption: Literal["blur", "noise"] | None
     severity: int | None
     test: Tested
+    groups: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

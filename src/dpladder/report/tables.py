@@ -41,6 +41,11 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "balanced_sd": ("± 1 sd of it", percent),
     "auc": ("AUC", "{:.3f}".format),
     "auc_sd": ("± 1 sd of AUC", "{:.3f}".format),
+    "worst": ("worst group", str),
+    "worst_accuracy": ("worst-group accuracy", percent),
+    "worst_sd": ("± 1 sd of that group's noise", percent),
+    "elsewhere": ("accuracy on other groups", percent),
+    "elsewhere_sd": ("± 1 sd there", percent),
     "accuracy": ("accuracy", percent),
     "correct": ("right, noised", "{:.1f}".format),
     "wrong": ("wrong, noised", "{:.1f}".format),
@@ -69,6 +74,10 @@ def summary_table(summary: Document) -> pd.DataFrame:
                 **_told(test),
                 **_measured("balanced", test),
                 **_measured("auc", test),
+                "worst": (test.get("worst") or {}).get("name"),
+                "worst_accuracy": (test.get("worst") or {}).get("value"),
+                "worst_sd": (test.get("worst") or {}).get("sd"),
+                **_measured("elsewhere", test),
                 "search_share": target["search_share"],
                 "suspect": target.get("suspect"),
             }
@@ -107,6 +116,33 @@ def classes_table(summary: Document) -> pd.DataFrame:
             }
             for target in summary["targets"]
             for one in (target["test"] or {}).get("classes") or ()
+        ]
+    )
+
+
+def groups_table(summary: Document) -> pd.DataFrame:
+    """One row for each group of each test of each final model that was counted by groups; empty where none was."""
+    return pd.DataFrame(
+        [
+            {
+                "experiment": summary["experiment"],
+                "total_epsilon": target["target_epsilon"],
+                "test": name,
+                "group": one["name"],
+                "trained": "yes" if one["trained"] else "no",
+                "lowest": "lowest" if one["name"] == (test.get("worst") or {}).get("name") else None,
+                "accuracy": one["accuracy"],
+                "accuracy_sd": one["accuracy_sd"] or None,
+                "correct": one["correct"],
+                "wrong": one["wrong"],
+                "score_sd": one["sd"] or None,
+            }
+            for target in (*summary["targets"], *open_target(summary))
+            for name, test in [
+                ("test", target["test"] or {}),
+                *((one["name"], one["test"]) for one in target.get("also") or ()),
+            ]
+            for one in test.get("groups") or ()
         ]
     )
 

@@ -180,6 +180,23 @@ def _measured(model: Model) -> Iterator[str]:
             f"| {one['name']} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
             for one in found["classes"]
         )
+    if found.get("groups") is not None:
+        yield from _by_group(found)
+
+
+def _by_group(found: Mapping[str, Any]) -> Iterator[str]:
+    """Of the groups that were trained on, and of others, where they were counted apart."""
+    if found.get("worst") is not None:
+        yield f"Worst group, as noise shows it: {found['worst']['name']}, {found['worst']['value']:.1%}."
+    yield from (
+        "",
+        "| group | trained on | accuracy | standard deviation of its noise |",
+        "|---|---|---|---|",
+    )
+    yield from (
+        f"| {one['name']} | {'yes' if one['trained'] else 'no'} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
+        for one in found["groups"]
+    )
 
 
 def _told(share: float | None) -> str:

@@ -134,7 +134,8 @@ def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Depl
         "3.3.1",
         "noise hurts small groups most",
         "for people to judge",
-        "Noise costs accuracy most where a class is rare. `evaluate.measures: classes` buys the accuracy of each class.",
+        "Noise costs accuracy most where a class or a group is rare. `evaluate.measures: classes` buys the accuracy of each class, "
+        "`groups` that of each declared group and of the worst.",
     )
     yield Hazard(
         "3.3.2, 3.3.3",
