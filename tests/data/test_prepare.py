@@ -194,8 +194,8 @@ def test_any_row_more_adds_one_record_or_takes_one_away(
 regional = st.lists(
     st.fixed_dictionaries(
         {
-            "x": st.integers(0, 6),
-            "label": st.integers(0, 3),
+            "x": st.integers(0, 1),
+            "label": st.integers(0, 1),
             "region": st.sampled_from(["north", "south", "moon"]),
         }
     ),
@@ -231,6 +231,13 @@ def test_a_record_of_no_declared_group_counts_as_nothing(tmp_path: Path) -> None
     assert [check for _, check in problems(tmp_path)] == ["group is none of the declared ones"] * 3
     assert Sorter(("3",)).place(3.0) == 0 == Sorter(("3",)).place(3)
     assert Sorter(("3",)).place(None) == -1 == Sorter(("None",)).place(None)
+
+
+def test_rows_that_claim_one_id_from_two_groups_count_as_nothing(tmp_path: Path) -> None:
+    rows = [{"id": "a", "x": 1, "label": 0, "region": region} for region in ("north", "south")]
+    more = {"id": "b", "x": 3, "label": 1, "region": "south"}
+    assert manifest(tmp_path, [*rows, more], group=regions()).labels.tolist() == [1]
+    assert {check for _, check in problems(tmp_path)} == {"differs from another row with its id"}
 
 
 def test_one_content_in_two_groups_is_two_records(tmp_path: Path) -> None:
