@@ -155,6 +155,12 @@ KEYS = {
         "is for task: language_model",
         dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, spans: true}\n",
         more="features: {model: minilm}",
+    "sigmoids of a language model": bad(
+        "learner.link",
+        "by softmax alone",
+        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400}\n",
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\n"
+        "learner: {name: dp_finetune, trains: lora, link: sigmoid}",
     ),
     "no pooling for classes": bad(
         "features.pooling", "which is for task: language_model", more="features: {pooling: none}"
@@ -237,6 +243,12 @@ KEYS = {
         "learner.init",
         "dp_mlp has no head of its own",
         more="learner: {name: dp_mlp, init: public}",
+        problems=2,
+    ),
+    "a public head for sigmoids": bad(
+        "learner.init",
+        "trained by softmax",
+        more="learner: {init: public, link: sigmoid}",
         problems=2,
     ),
     "a noised mean of records of any length": bad(

@@ -14,7 +14,7 @@ import pytest
 import torch
 from languages import tiny_causal_model, tiny_language_model
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.model import Features, Resources
@@ -150,10 +150,11 @@ def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, 
     assert (found - expected).norm() <= 1e-5 * expected.norm()
 
 
+@pytest.mark.parametrize("link", ["softmax", "sigmoid"])
 @pytest.mark.parametrize("views", [1, 3])
-def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int) -> None:
+def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int, link: str) -> None:
     """What it sees is computed once, and not at each step: the sums are those of the whole network's own way."""
-    learner = FineTune(trains="head", init="random", bias=True, augment=views)
+    learner = FineTune(trains="head", init="random", bias=True, augment=views, link=link)
     data = records(SMALL, views=views)
     data.features[0], data.features[1], data.labels[2] = np.nan, 0.0, -1  # these count as nothing
     tuned = parts.tuned_of(learner, SMALL)
@@ -379,3 +380,16 @@ def test_chunks_are_as_large_as_the_declared_memory_allows() -> None:
     assert sizes == sorted(sizes)
     assert (sizes[0], sizes[-1]) == (1, clipping.MOST)
     assert isinstance(SMALL.network, Network)
+
+
+def test_a_head_above_the_cut_follows_sigmoids_where_they_are_asked_for() -> None:
+    constants = Constants(n0=40, classes=3, dimension=8)
+    module = parts.tuned_of(FineTune(trains="head", link="sigmoid"), constants).module
+    logits = torch.from_numpy(np.random.default_rng(0).normal(size=(9, 3)))
+    labels = torch.arange(9) % 3
+    expected = binary_cross_entropy_with_logits(
+        logits - np.log(2.0), torch.nn.functional.one_hot(labels, 3).double(), reduction="none"
+    )
+    assert torch.allclose(module.losses(logits, labels), expected.sum(1))
+    other = parts.tuned_of(FineTune(trains="head"), constants).module
+    assert torch.allclose(other.losses(logits, labels), cross_entropy(logits, labels, reduction="none"))

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import expit, log_expit, log_softmax
 from support import Silent, SmoothMeter
 
 from dpladder.config.learner_sections import (
@@ -65,6 +65,10 @@ LEARNERS = {
     "dp_adam": (dp_adam, Adam(weight_decay=0.1)),
     "dp_adam_wosm": (dp_adam_wosm, AdamNoSecondMoment(bias=True)),
     "dp_adam, automatic clipping": (dp_adam, Adam(clipping="automatic", clip=0.5)),
+    "dp_adam, sigmoids": (dp_adam, Adam(link="sigmoid", bias=True)),
+    "dp_prodigy, sigmoids": (dp_prodigy, StepSizeFree(eta=0.05, gradient_bound=0.01, link="sigmoid")),
+    "hyfree_dp, sigmoids": (hyfree_dp, HyperparameterFree(every=3, gamma=1.5, link="sigmoid")),
+    "dp_zo, sigmoids": (dp_zo, ZerothOrder(smoothing=0.5, link="sigmoid")),
     "dp_adam, a rate that falls": (dp_adam, Adam(schedule="linear")),
     "dp_adam_wosm, a rate that falls": (dp_adam_wosm, AdamNoSecondMoment(schedule="linear")),
     "dp_prodigy": (dp_prodigy, StepSizeFree(eta=0.05, gradient_bound=0.01)),
@@ -127,18 +131,29 @@ def with_bias(data, learner):
     return np.concatenate([x, np.ones((len(x), 1))], axis=1) if learner.bias else x
 
 
-def losses(weights, x, labels):
-    return -log_softmax(x @ weights.T, axis=1)[np.arange(len(labels)), labels]
+def log_odds(weights, x, learner):
+    """Of sigmoids, as what a bias of -log(m - 1) makes of them; of softmax, the logits."""
+    return x @ weights.T - (np.log(CLASSES - 1) if getattr(learner, "link", "") == "sigmoid" else 0.0)
 
 
-def gradients(weights, x, labels):
-    residual = np.exp(log_softmax(x @ weights.T, axis=1))
+def losses(weights, x, labels, learner=None):
+    logits, own = log_odds(weights, x, learner), np.arange(len(labels))
+    if getattr(learner, "link", "") == "sigmoid":
+        signs = np.where(np.arange(CLASSES) == labels[:, None], 1.0, -1.0)
+        return -log_expit(signs * logits).sum(axis=1)
+    return -log_softmax(logits, axis=1)[own, labels]
+
+
+def gradients(weights, x, labels, learner=None):
+    logits = log_odds(weights, x, learner)
+    sigmoid = getattr(learner, "link", "") == "sigmoid"
+    residual = expit(logits) if sigmoid else np.exp(log_softmax(logits, axis=1))
     residual[np.arange(len(labels)), labels] -= 1
     return residual[:, :, None] * x[:, None, :]
 
 
 def noised_mean_gradient(weights, x, labels, learner, hyper, constants, meter):
-    each = gradients(weights, x, labels)
+    each = gradients(weights, x, labels, learner)
     norms = np.sqrt((each**2).sum((1, 2)))
     bound = learner.clip / constants.cap * (1 - SLACK)
     factors = bound / (norms + 0.01) if learner.clipping == "automatic" else np.minimum(1, bound / norms)
@@ -234,20 +249,23 @@ def naive_direction(learner):
 
 def naive_hyfree(data, learner, hyper, constants, meter):
     x, cap = with_bias(data, learner), constants.cap
-    weights, eta, limit = np.zeros((CLASSES, x.shape[1])), hyper.eta, FIRST * math.log(CLASSES)
+    weights, eta = np.zeros((CLASSES, x.shape[1])), hyper.eta
+    unit = losses(weights, x[:1], data.labels[:1], learner)[0]  # everybody's, at zero weights
+    limit = FIRST * unit
     found, rates = split(learner, hyper, constants.relation), {eta}
     size, direct, half = constants.n0 * learner.sampling_rate, naive_direction(learner), learner.points // 2
     ahead = np.arange(-half, half + 1)
     for step in range(hyper.steps):
         rows = meter.mask("sample", data.units) if learner.sampling_rate < 1 else np.ones(len(x), bool)
         own, labels = x[rows], data.labels[rows]
-        each = gradients(weights, own, labels)
+        each = gradients(weights, own, labels, learner)
         norms = np.sqrt((each**2).sum((1, 2)))
         total = (each / (norms + STABILITY)[:, None, None]).sum(0) * (1 - SLACK) / cap
         g = direct(meter.publish("noise", total) / size) + learner.weight_decay * weights
         if step % learner.every == 0:
             sums = [
-                np.minimum(losses(weights - k * eta * g, own, labels) / limit, 1 - SLACK).sum() for k in ahead
+                np.minimum(losses(weights - k * eta * g, own, labels, learner) / limit, 1 - SLACK).sum()
+                for k in ahead
             ]
             alone = learner.loss_noise == "laplace"
             noised = (
@@ -259,7 +277,7 @@ def naive_hyfree(data, learner, hyper, constants, meter):
                 best = (slope / curvature if curvature > 0 else math.inf) if slope > 0 else 0
                 eta *= min(max(best, 1 / FACTOR), FACTOR)
                 rates.add(eta)
-            limit = min(max(ROOM * seen[half], LEAST * math.log(CLASSES)), MOST * math.log(CLASSES))
+            limit = min(max(ROOM * seen[half], LEAST * unit), MOST * unit)
         weights = weights - eta * g
     assert len(rates) > 1  # the losses were heard
     return weights
@@ -272,7 +290,8 @@ def naive_zo(data, learner, hyper, constants, meter):
     bound, phi = learner.clip / constants.cap * (1 - SLACK), learner.smoothing
     for _ in range(hyper.steps):
         z = next(public)
-        difference = losses(weights + phi * z, x, data.labels) - losses(weights - phi * z, x, data.labels)
+        ahead, behind = (losses(weights + way * phi * z, x, data.labels, learner) for way in (1, -1))
+        difference = ahead - behind
         s = meter.publish("noise", np.clip(difference, -bound, bound).sum())
         weights = weights - hyper.eta * s / (2 * phi * constants.n0) * z
     return weights

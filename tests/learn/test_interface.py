@@ -63,6 +63,7 @@ SHAPES = [
     *({"name": name} for name in LEARNERS),
     {"name": "dp_zo", "noise": "laplace"},
     {"name": "dp_newton", "link": "sigmoid"},
+    {"name": "dp_gd", "link": "sigmoid"},
     {"name": "dp_ls", "covariance": {"epsilon": 1.0}},
     {"name": "dp_fc", "covariance": {"epsilon": 1.0}, "clip": 0.3},
     {"name": "dp_gd", "sampling_rate": 0.2, "clip": 3.0},

@@ -11,7 +11,7 @@ import torch
 from opacus import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from torch import nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
@@ -20,6 +20,7 @@ from dpladder.learn.bounds import scale_of
 from dpladder.learn.dp_mlp import cost
 from dpladder.learn.dp_mlp import train as perceptron
 from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.links import Link
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.privacy.release.meter import Meter
@@ -81,21 +82,31 @@ def test_the_engine_sums_the_gradients_that_opacus_clips(spread, bound):
     assert torch.allclose(found.float(), expected, rtol=1e-4, atol=1e-5 * max(bound, 1e-1))
 
 
-@pytest.mark.parametrize("clipping", ["flat", "automatic"])
-def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time(clipping):
+@pytest.mark.parametrize(
+    ("clipping", "link"), [("flat", "softmax"), ("automatic", "softmax"), ("flat", "sigmoid")]
+)
+def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time(clipping, link):
     data, learner = records(), Descent(bias=True, init="random")
     shapes = cost.layers(learner, CONSTANTS)
     model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
     weights = perceptron.initial(learner, CONSTANTS, shapes)[None]
     held = loaded(data, chunk=7, bias=True)
-    bound = 0.5
-    found = perceptron.clipped_sum(model, held, weights, bound, held.chunks(), scale_of(clipping))[0]
+    bound = {"softmax": 0.5, "sigmoid": 2.0}[link]
+    own = Link(link, CLASSES)
+    found = perceptron.clipped_sum(model, held, weights, bound, held.chunks(), scale_of(clipping), own)[0]
     plain = perceptron.Perceptron(shapes, bias=True).double()
     torch.nn.utils.vector_to_parameters(weights[0].double(), plain.parameters())
     expected, clipped = torch.zeros_like(found), 0
     for x, label in zip(data.features, data.labels, strict=True):
         logits = plain(torch.from_numpy(np.append(x, 1.0)).double())
-        gradients = torch.autograd.grad(cross_entropy(logits, torch.tensor(label)), plain.parameters())
+        target = torch.nn.functional.one_hot(torch.tensor(label), CLASSES).double()
+        losses = {
+            "softmax": cross_entropy(logits, torch.tensor(label)),
+            "sigmoid": binary_cross_entropy_with_logits(
+                logits - np.log(CLASSES - 1), target, reduction="sum"
+            ),
+        }
+        gradients = torch.autograd.grad(losses[link], plain.parameters())
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         clipped += int(flat.norm() > bound)
         automatic = bound / (flat.norm() + 0.01)
@@ -140,9 +151,9 @@ def test_poisson_batches_hold_the_records_that_the_meter_names(monkeypatch):
     again = Meter(dp_mlp.declare(learner, HYPER, CONSTANTS).draws, Seeded())
     batches, real = [], perceptron.clipped_sum
 
-    def spy(model, held, weights, bound, rows, scale):
+    def spy(model, held, weights, bound, rows, **others):
         batches.append([row for row in torch.cat(rows).tolist() if held.counted[row]])
-        return real(model, held, weights, bound, rows, scale)
+        return real(model, held, weights, bound, rows, **others)
 
     monkeypatch.setattr(perceptron, "clipped_sum", spy)
     trained(learner, data)

@@ -12,6 +12,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
 from support import SmoothMeter, Unrounded
 
@@ -298,13 +300,31 @@ def test_newton_settles_where_two_classes_are_coupled_the_most():
 
 
 def test_newton_without_noise_finds_the_optimum_of_every_class_alone():
+    """Each of a ridge regression beside a bias that stays where every class has probability 1/m."""
     data, ridge = records(), 0.05
     constants = replace(CONSTANTS, n0=COUNT)
     found = fitted(Newton(radius=WIDE, link="sigmoid"), Hyper(1 / (9 * ridge), 9, 1.0), data, constants)
+    x, bias = data.features.astype(np.float64), -math.log(CLASSES - 1)
     for label in range(CLASSES):
-        reference = LogisticRegression(C=1 / (COUNT * ridge), fit_intercept=False, tol=1e-12, max_iter=10_000)
-        expected = reference.fit(data.features.astype(np.float64), data.labels == label).coef_[0]
-        assert found[label] == pytest.approx(expected, abs=2e-5)
+        own = np.where(data.labels == label, 1.0, -1.0)
+
+        def loss(w, own=own):
+            return -log_expit(own * (x @ w + bias)).mean() + ridge / 2 * (w @ w)
+
+        best = minimize(loss, np.zeros(DIMENSION), method="BFGS", options={"gtol": 1e-9}).x
+        assert found[label] == pytest.approx(best, abs=2e-5)
+
+
+def test_a_preconditioned_descent_follows_sigmoids_where_they_are_asked_for():
+    data = records()
+    x, n0 = data.features.astype(np.float64), CONSTANTS.n0
+    learner = FeatureCovariance(clip=1e6, radius=WIDE, damping=0.2, link="sigmoid")
+    inverse = np.linalg.inv(x.T @ x / n0 + 0.2 * np.eye(DIMENSION))
+    weights = np.zeros((CLASSES, DIMENSION))
+    for _ in range(3):
+        residual = expit(x @ weights.T - math.log(CLASSES - 1)) - np.eye(CLASSES)[data.labels]
+        weights = weights - 0.7 * residual.T @ x / n0 @ inverse
+    assert fitted(learner, Hyper(0.7, 3, 1.0), data) == pytest.approx(weights, rel=1e-4, abs=1e-6)
 
 
 def test_a_preconditioned_descent_without_noise_finds_the_softmax_optimum():

@@ -56,6 +56,7 @@ def problems_of_task(config: Config) -> list[Problem]:
         (("learner", "trains"), getattr(config.learner, "trains", "") == "head", "given 'head'; a language model has none: name what of the network is trained"),
         (("dataset", "unit", "by"), dataset.spans and dataset.unit.by == "record", "given 'record'; with dataset.spans a document is several records, and to protect each by itself protects no document: set by: document, or user, and cap: how many of its records may count"),
         (("dataset", "unit", "by"), not dataset.spans and dataset.unit.by == "document", "given 'document'; without dataset.spans a document is one record: set dataset.spans: true, or by: record"),
+        (("learner", "link"), getattr(config.learner, "link", "softmax") != "softmax", "given 'sigmoid'; a language model tells words by softmax alone; leave it out"),
         (("evaluate", "measures"), config.evaluate.measures != "accuracy", f"given {shown(config.evaluate.measures)}; a language model is measured by its perplexity alone; leave it out"),
     )  # fmt: skip
     return [(key, what) for key, holds, what in wrong if holds]
@@ -587,6 +588,8 @@ def _public_start(config: Config) -> Iterator[Problem]:
     given = ("learner", "init")
     if config.dataset.public_sample is None:
         yield given, "given 'public'; it needs dataset.public_sample, whose labelled records train the head"
+    if getattr(config.learner, "link", "softmax") != "softmax":
+        yield given, "given 'public'; that head is trained by softmax: set learner.link: softmax, or leave it out"
     if config.learner.name == "dp_mlp" or config.task == "language_model":
         whose = "dp_mlp" if config.learner.name == "dp_mlp" else "a language model"
         yield given, f"given 'public'; {whose} has no head of its own to start from; leave it out"

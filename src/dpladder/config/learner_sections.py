@@ -42,12 +42,22 @@ Clipping = Annotated[
 ]
 
 
+LinkName = Literal["softmax", "sigmoid"]
+Linked = Annotated[
+    LinkName,
+    Field(
+        description="from logits to the loss: one softmax over the classes; or one sigmoid for each, whose biases start at -log(m - 1), where each of m classes has probability 1/m"
+    ),
+]
+
+
 class Descending(Section):
     """What every descent along noised, clipped gradients reads."""
 
     name: str
     clip: Clip = 1.0
     clipping: Clipping = "flat"
+    link: Linked = "softmax"
     weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
     bias: bool = Field(False, description="append a constant feature")
     init: Literal["zero", "random", "public"] = Field(
@@ -190,9 +200,9 @@ class Newton(Section):
     name: Literal["dp_newton"] = "dp_newton"
     radius: Radius = 1.0
     steps: Count = Field(10, description="Newton steps")
-    link: Literal["softmax", "sigmoid"] = Field(
+    link: LinkName = Field(
         "softmax",
-        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, as published",
+        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, as published, whose biases start at -log(m - 1)",
     )
 
 
@@ -203,6 +213,7 @@ class FeatureCovariance(Section):
     name: Literal["dp_fc"] = "dp_fc"
     clip: Clip = 1.0
     clipping: Clipping = "flat"
+    link: Linked = "softmax"
     radius: Radius = 1.0
     damping: Positive = Field(0.1, description="added to every eigenvalue of the mean covariance")
     covariance: Covariance | None = Field(None, description=Covariance.__doc__)
@@ -215,6 +226,7 @@ class HyperparameterFree(Section):
     name: Literal["hyfree_dp"] = "hyfree_dp"
     steps: Count = Field(50, description="training steps")
     eta: Positive = Field(1.0, description="first learning rate; private losses move it")
+    link: Linked = "softmax"
     every: Count = Field(5, description="K, steps from one look at the losses to the next")
     gamma: Annotated[float, Field(gt=1, allow_inf_nan=False)] = Field(
         1.01, description="noise on gradients over what it would be without losses to pay for"
@@ -248,6 +260,7 @@ class ZerothOrder(Section):
     clip: Annotated[
         Positive, Field(le=1e6, description="C, the bound on one unit's difference of losses")
     ] = 1.0
+    link: Linked = "softmax"
     smoothing: Positive = Field(1.0, description="phi, how far along a direction the loss is looked at")
     noise: Literal["gaussian", "laplace"] = Field(
         "gaussian",

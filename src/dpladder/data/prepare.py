@@ -108,8 +108,8 @@ class Row:
     label: int
     part: int
     index: int
-    span: int = 0
     group: int = -1
+    span: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """The linear head's engine: several independent trials over one pass of the features.
 
-A softmax gradient is an outer product, residual times features, so its norm is the product of two norms and no
+A gradient is an outer product, residual times features, so its norm is the product of two norms and no
 per-record gradient is ever formed. Each step reads the features once, in chunks that stay in cache, forward and
 backward together. Chunk products are float32; clip factors, sums over chunks, noise and weights are float64.
 
@@ -26,6 +26,7 @@ from dpladder.learn import public_head
 from dpladder.learn.bounds import Scale, clip, scale_of
 from dpladder.learn.descent import SLACK, Begin, descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper, public_random
+from dpladder.learn.links import SOFTMAX, Link, link_of
 from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.privacy.release.meter import Meter
 
@@ -60,7 +61,8 @@ def descend_heads(
     """The same with any update."""
     records, threads = resident(data, constants, resources, learner.augment, learner.bias)
     first = initial(learner, constants, data.start).to(records.device)
-    sums = partial(clipped_sum, records, threads=threads, scale=scale_of(learner.clipping))
+    link = link_of(learner, constants.classes)
+    sums = partial(clipped_sum, records, threads=threads, scale=scale_of(learner.clipping), link=link)
     return descend(sums, first, records, hypers, learner, constants, meters, begin, data.units)
 
 
@@ -83,9 +85,10 @@ def clipped_sum(
     rows: Sequence[Rows],
     threads: int = 1,
     scale: Scale = clip,
+    link: Link = SOFTMAX,
 ) -> Tensor:
     """Sum of the records' gradients, each kept within `bound`, for heads of shape (trials, classes, width)."""
-    return _shared_out(lambda own: _sum(records, weights, bound, own, scale), rows, threads)
+    return _shared_out(lambda own: _sum(records, weights, bound, own, scale, link), rows, threads)
 
 
 def summed_losses(
@@ -94,6 +97,7 @@ def summed_losses(
     bounded: Callable[[Tensor], Tensor],
     rows: Sequence[Rows],
     threads: int = 1,
+    link: Link = SOFTMAX,
 ) -> Tensor:
     """Sum over the records of what `bounded` makes of a record's losses under several heads, (heads, records) to
     (sums, records).
@@ -101,7 +105,7 @@ def summed_losses(
     In float64 from the features on, so that the rounding of the other records' losses, which may change when a
     neighbour enters their chunk, is nothing to a bound.
     """
-    return _shared_out(lambda own: _losses(records, weights, bounded, own), rows, threads)
+    return _shared_out(lambda own: _losses(records, weights, bounded, own, link), rows, threads)
 
 
 def _shared_out(work: Callable[[Sequence[Rows]], Tensor], rows: Sequence[Rows], threads: int) -> Tensor:
@@ -114,7 +118,9 @@ def _shared_out(work: Callable[[Sequence[Rows]], Tensor], rows: Sequence[Rows], 
 
 
 @torch.inference_mode()  # a thread does not inherit it
-def _sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], scale: Scale) -> Tensor:
+def _sum(
+    records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], scale: Scale, link: Link
+) -> Tensor:
     trials, classes, width = weights.shape
     flat = weights.float().view(trials * classes, width)
     total = torch.zeros(trials * classes, width, dtype=torch.float64, device=weights.device)
@@ -123,7 +129,7 @@ def _sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], 
         count, views, _ = x.shape
         x = x.view(count * views, width)
         # As (trials, classes, records, views), softmax and norms run along memory, and no product needs a copy.
-        residual = torch.softmax(product(flat, x).view(trials, classes, count, views), dim=1)
+        residual = link.probabilities(product(flat, x).view(trials, classes, count, views), dim=1)
         torch.threshold_(residual, TINY, 0.0)
         labels = records.labels[chunk].view(1, 1, count, 1).expand(trials, 1, count, views)
         residual.scatter_add_(1, labels, residual.new_full(labels.shape, -1.0))
@@ -138,7 +144,11 @@ def _sum(records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], 
 
 @torch.inference_mode()
 def _losses(
-    records: Records, weights: Tensor, bounded: Callable[[Tensor], Tensor], rows: Sequence[Rows]
+    records: Records,
+    weights: Tensor,
+    bounded: Callable[[Tensor], Tensor],
+    rows: Sequence[Rows],
+    link: Link,
 ) -> Tensor:
     heads, classes, width = weights.shape
     parts = []
@@ -149,7 +159,7 @@ def _losses(
             count, views, heads, classes
         )
         labels = records.labels[chunk].view(count, 1, 1, 1).expand(count, views, heads, 1)
-        losses = (logits.logsumexp(dim=3) - logits.gather(3, labels)[..., 0]).mean(dim=1).T
+        losses = link.losses(logits, labels, dim=3).mean(dim=1).T
         parts.append((bounded(losses) * records.counted[chunk]).sum(dim=1))
     return torch.stack(parts).sum(0)
 

@@ -10,6 +10,7 @@ from dpladder.learn.bounds import scale_of
 from dpladder.learn.descent import SLACK
 from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
 from dpladder.learn.linear import clipped_sum
+from dpladder.learn.links import link_of
 from dpladder.learn.moments import (
     as_weights,
     eigen,
@@ -41,9 +42,9 @@ def fit(
     bound = learner.clip / constants.cap * (1.0 - SLACK)
     shape = (constants.classes, constants.dimension)
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
-    scale = scale_of(learner.clipping)
+    scale, link = scale_of(learner.clipping), link_of(learner, constants.classes)
     for _ in range(hyper.steps):
-        total = clipped_sum(records, weights[None], bound, records.chunks(), threads, scale)[0]
+        total = clipped_sum(records, weights[None], bound, records.chunks(), threads, scale, link)[0]
         gradient = release("gradient", total) / constants.n0
         weights = finite(weights - hyper.eta * (gradient @ vectors / values) @ vectors.T)
     return as_weights(weights)

@@ -12,14 +12,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, pad
+from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from dpladder.config.learner_sections import FineTune, Lora
+from dpladder.config.learner_sections import FineTune, LinkName, Lora
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Weights, public_random
+from dpladder.learn.links import Link
 from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
 
@@ -29,8 +30,9 @@ HEAD = "head.weight"
 class AboveCut(nn.Module):
     """From flattened activations at the cut to logits. The head's bias is a last column, met by a constant input."""
 
-    def __init__(self, upper: Upper, classes: int, bias: bool) -> None:
+    def __init__(self, upper: Upper, classes: int, bias: bool, link: LinkName) -> None:
         super().__init__()
+        self.link = Link(link, classes)
         self.enter, self.network, self.bias = upper.enter, upper.network, bias
         self.read, self.draw = upper.read, upper.draw
         self.head = nn.Linear(upper.width + bias, classes, bias=False)
@@ -49,7 +51,7 @@ class AboveCut(nn.Module):
 
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
         """Of each record, by its logits."""
-        return cross_entropy(put_out, labels, reduction="none")
+        return self.link.losses(put_out, labels[:, None], dim=1)
 
 
 class Adapted(nn.Module):
@@ -124,7 +126,13 @@ class Tuned:
 
 def tuned_of(learner: FineTune, constants: Constants) -> Tuned:
     return _tuned(
-        learner.trains, learner.lora, learner.bias, constants.network, constants.classes, constants.dimension
+        learner.trains,
+        learner.lora,
+        learner.bias,
+        learner.link,
+        constants.network,
+        constants.classes,
+        constants.dimension,
     )
 
 
@@ -133,6 +141,7 @@ def _tuned(
     trains: str | tuple[str, ...],
     lora: Lora,
     bias: bool,
+    link: LinkName,
     network: Network | None,
     classes: int,
     dimension: int,
@@ -140,7 +149,7 @@ def _tuned(
     """Built once in a process, and never changed."""
     upper = features_alone(dimension) if network is None else upper_of(network)
     speaks = network is not None and network.speaks
-    module = copy.deepcopy(Speaking(upper) if speaks else AboveCut(upper, classes, bias))
+    module = copy.deepcopy(Speaking(upper) if speaks else AboveCut(upper, classes, bias, link))
     for part in module.modules():
         if hasattr(part, "inplace"):  # what a layer puts out is looked at after others have used it
             vars(part)["inplace"] = False

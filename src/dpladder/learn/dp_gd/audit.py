@@ -13,7 +13,7 @@ def mechanisms() -> tuple[Mechanism, ...]:
     """One step, which a canary can saturate, and several, whose noise must be fresh in each."""
     learner = Descent(name="dp_gd")
     reach = partial(along_momentum, learner)
-    other = learner.model_copy(update={"clipping": "automatic", "schedule": "cosine"})
+    other = learner.model_copy(update={"clipping": "automatic", "schedule": "cosine", "link": "sigmoid"})
     return (
         training(learner, 1, "add_remove", reach, tight=True),
         training(learner, 3, "add_remove", reach),
@@ -21,6 +21,10 @@ def mechanisms() -> tuple[Mechanism, ...]:
         training(learner.model_copy(update={"sampling_rate": 0.5}), 2, "add_remove", reach),
         training(learner.model_copy(update={"augment": 3}), 1, "add_remove", reach, tight=True),
         training(
-            other, 3, "replace_one", partial(along_momentum, other), note=", automatic clipping, cosine"
+            other,
+            3,
+            "replace_one",
+            partial(along_momentum, other),
+            note=", automatic clipping, cosine, sigmoids",
         ),
     )

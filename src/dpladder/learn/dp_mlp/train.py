@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from opacus import GradSampleModule
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, pad
+from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from dpladder.config.learner_sections import Descent
@@ -21,6 +21,7 @@ from dpladder.learn.bounds import Scale, clip, scale_of
 from dpladder.learn.descent import descend, momentum
 from dpladder.learn.dp_mlp.cost import layers
 from dpladder.learn.interface import Constants, Data, Hyper, Shape, Weights, public_random
+from dpladder.learn.links import SOFTMAX, Link, link_of
 from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.privacy.release.meter import Meter
 
@@ -70,7 +71,8 @@ def train_flat(
         bias=learner.bias,
     )
     model = GradSampleModule(Perceptron(layers, learner.bias).to(device), loss_reduction="sum")
-    sums = partial(clipped_sum, model, records, scale=scale_of(learner.clipping))
+    link = link_of(learner, constants.classes)
+    sums = partial(clipped_sum, model, records, scale=scale_of(learner.clipping), link=link)
     first = initial(learner, constants, layers).to(device)
     with warnings.catch_warnings():
         # Opacus hooks the first layer too, whose inputs need no gradient.
@@ -87,6 +89,7 @@ def clipped_sum(
     bound: float,
     rows: Sequence[Rows],
     scale: Scale = clip,
+    link: Link = SOFTMAX,
 ) -> Tensor:
     """Sum of the records' gradients, each kept within `bound`, for weights of shape (1, parameters)."""
     vector_to_parameters(weights[0].float(), model.parameters())
@@ -96,7 +99,7 @@ def clipped_sum(
         views = x.shape[1]
         logits = model(x).flatten(0, 1)
         targets = records.labels[chunk].repeat_interleave(views)
-        torch.autograd.backward(cross_entropy(logits, targets, reduction="sum") / views)
+        torch.autograd.backward(link.losses(logits, targets[:, None], dim=1).sum() / views)
         gradients = torch.cat([p.grad_sample.flatten(1) for p in model.parameters()], dim=1)
         model.zero_grad()
         norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)

@@ -16,6 +16,7 @@ from torch import Tensor
 from dpladder.config.learner_sections import Newton
 from dpladder.config.model import Resources
 from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
+from dpladder.learn.links import Link, link_of
 from dpladder.learn.moments import (
     as_weights,
     class_by_class,
@@ -42,13 +43,13 @@ def fit(
     resources: Resources,
 ) -> Weights:
     records = load_records(data, constants, resources)
-    threads = threads_of(records, resources)
+    threads, link = threads_of(records, resources), link_of(learner, constants.classes)
     shape = (constants.classes, constants.dimension)
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for _ in range(hyper.steps):
-        total, levels = _gradient(records, weights, learner)
+        total, levels = _gradient(records, weights, learner.radius, link)
         slope = release("gradient", total) / constants.n0 + hyper.ridge * weights
-        observe = partial(_hessian, records, weights, levels, learner)
+        observe = partial(_hessian, records, weights, levels, learner.radius, link)
         move = partial(_move, slope, hyper.ridge, MAJORANT[learner.link] / constants.n0)
         moves = class_by_class(constants.classes, threads, observe, release, move)
         weights = finite(weights - torch.stack(moves))
@@ -61,37 +62,37 @@ def _move(slope: Tensor, ridge: float, scale: float, label: int, sums: Mapping[s
     return solve(scale * to_matrix(sums["hessian"]), ridge, slope[label])
 
 
-def _gradient(records: Records, weights: Tensor, learner: Newton) -> tuple[Tensor, Tensor]:
+def _gradient(records: Records, weights: Tensor, radius: float, link: Link) -> tuple[Tensor, Tensor]:
     """The sum of (p - y) x^T, and what makes a record's probability of one class from that class's logit alone: the log
     of the softmax's denominator."""
     total = torch.zeros_like(weights)
     levels = torch.zeros(len(records), dtype=torch.float64, device=records.device)
     for rows in records.chunks():
-        x = in_ball(records, rows, learner.radius)
+        x = in_ball(records, rows, radius)
         logits = x.double() @ weights.T
-        if learner.link == "softmax":
+        if link.name == "softmax":
             levels[rows] = logits.logsumexp(1)
-        residual = _probability(logits, levels[rows][:, None], learner)
+        residual = _probability(logits, levels[rows][:, None], link)
         residual.scatter_add_(1, records.labels[rows][:, None], residual.new_full((len(x), 1), -1.0))
         total += residual.float().T @ x
     return total, levels
 
 
 def _hessian(
-    records: Records, weights: Tensor, levels: Tensor, learner: Newton, label: int
+    records: Records, weights: Tensor, levels: Tensor, radius: float, link: Link, label: int
 ) -> dict[str, Tensor]:
     """Coordinates of one class's sum of p (1 - p) x x^T."""
 
     def weigh(rows: Rows, x: Tensor) -> Tensor:
-        p = _probability(x.double() @ weights[label], levels[rows], learner)
+        p = _probability(x.double() @ weights[label], levels[rows], link)
         return (p * (1.0 - p)).float()
 
-    return {"hessian": second_moment(records, learner.radius, records.chunks(), weigh)}
+    return {"hessian": second_moment(records, radius, records.chunks(), weigh)}
 
 
-def _probability(logits: Tensor, levels: Tensor, learner: Newton) -> Tensor:
-    if learner.link == "sigmoid":
-        return torch.sigmoid(logits)
+def _probability(logits: Tensor, levels: Tensor, link: Link) -> Tensor:
+    if link.name == "sigmoid":
+        return link.probabilities(logits, dim=-1)
     return (logits - levels).exp().clamp_(max=1.0)
 
 

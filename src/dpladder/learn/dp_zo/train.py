@@ -14,6 +14,7 @@ from dpladder.config.model import Resources
 from dpladder.learn.descent import SLACK, published, released
 from dpladder.learn.interface import Constants, Data, Hyper, alone, public_random
 from dpladder.learn.linear import resident, summed_losses
+from dpladder.learn.links import link_of
 from dpladder.privacy.release.meter import Meter
 
 DIRECTIONS = 0x5A4F  # keeps the directions' public stream apart from that of a random start
@@ -35,7 +36,7 @@ def train_many(
     public = [directions(constants, trial, learner.bias) for trial in range(len(hypers))]
     order = sorted(range(len(hypers)), key=lambda trial: -hypers[trial].steps)
     weights = torch.zeros(len(hypers), *shape, dtype=torch.float64, device=records.device)
-    bound = learner.clip / constants.cap * (1.0 - SLACK)
+    bound, link = learner.clip / constants.cap * (1.0 - SLACK), link_of(learner, constants.classes)
     rates = torch.tensor([hyper.eta / (2 * learner.smoothing * constants.n0) for hyper in hypers]).to(weights)
 
     def differences(losses: Tensor) -> Tensor:
@@ -47,7 +48,7 @@ def train_many(
         on = [trial for trial in order if hypers[trial].steps > step]
         along = torch.from_numpy(np.stack([next(public[trial]) for trial in on])).to(weights)
         heads = torch.cat([weights[on] + learner.smoothing * along, weights[on] - learner.smoothing * along])
-        sums = summed_losses(records, heads, differences, records.chunks(), threads)
+        sums = summed_losses(records, heads, differences, records.chunks(), threads, link)
         sums = published([meters[trial] for trial in on], "noise", sums)
         weights[on] -= (rates[on] * sums)[:, None, None] * along
     return released(weights)

@@ -24,10 +24,11 @@ from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.hyfree_dp.cost import Multipliers, split
 from dpladder.learn.interface import Constants, Data, Hyper, alone
 from dpladder.learn.linear import clipped_sum, resident, summed_losses
+from dpladder.learn.links import SOFTMAX, Link, link_of
 from dpladder.learn.records import Records, Rows
 from dpladder.privacy.release.meter import Meter
 
-# The bound on a loss, in units of log(classes), which is every record's loss at zero weights. It follows the last noised
+# The bound on a loss, in units of every record's loss at zero weights: log(classes), where the link is softmax. It follows the last noised
 # mean loss at twice its height: at its height, as published, the bound could only ever fall.
 FIRST, LEAST, MOST, ROOM = 2.0, 0.1, 4.0, 2.0
 
@@ -52,6 +53,7 @@ class Step:
     rows: Sequence[Rows]
     size: float
     threads: int
+    link: Link = SOFTMAX
 
 
 def train_many(
@@ -91,12 +93,13 @@ def _descend(
     weights = first.double().expand(len(hypers), *first.shape).clone()
     size = constants.n0 * learner.sampling_rate
     deviation = per_trial([found.loss * constants.moves_count() for found in splits], first)[:, 0, 0]
-    unit = torch.full_like(deviation, math.log(max(2, constants.classes)))
+    link = link_of(learner, constants.classes)
+    unit = torch.full_like(deviation, link.first)
     rate = Rate(per_trial([hyper.eta for hyper in hypers], first)[:, 0, 0], FIRST * unit)
     update = _optimizer(learner)(weights, weights.new_zeros(len(hypers), 1, 1))
     for step in range(splits[0].steps):
         rows = sampled_rows(records, learner.sampling_rate, meters[0], data.units)
-        here = Step(records, rows, size, threads)
+        here = Step(records, rows, size, threads, link)
         direction = update(noised_gradient(here, weights, constants, meters), weights)
         direction = direction + learner.weight_decay * weights
         if step % learner.every == 0:
@@ -117,7 +120,7 @@ def _optimizer(learner: HyperparameterFree) -> Begin:
 def noised_gradient(step: Step, weights: Tensor, constants: Constants, meters: Sequence[Meter]) -> Tensor:
     """The mean gradient, a unit's part in its sum being 1 at most."""
     bound = (1.0 - SLACK) / constants.cap
-    total = clipped_sum(step.records, weights, bound, step.rows, step.threads, normalise)
+    total = clipped_sum(step.records, weights, bound, step.rows, step.threads, normalise, step.link)
     return published(meters, "noise", total) / step.size
 
 
@@ -143,7 +146,8 @@ def noised_losses(
         # A loss that overflows counts as the largest: a rule that looks at this record alone.
         return (losses / bounds).nan_to_num_(nan=1.0).clamp_(max=1.0 - SLACK)
 
-    sums = summed_losses(step.records, heads, clipped, step.rows, step.threads).view(len(bound), points)
+    sums = summed_losses(step.records, heads, clipped, step.rows, step.threads, step.link)
+    sums = sums.view(len(bound), points)
     return bound[:, None] * _published_losses(meters, sums) / step.size
 
 

@@ -1,0 +1,60 @@
+"""From logits to probabilities, and to the loss that a descent follows: one softmax over the classes, or a sigmoid for each.
+
+With sigmoids and weights at zero every class would have probability 1/2, and the first steps would only unlearn that. So a
+bias starts where each has 1/m, its share of m balanced classes: b = -log((1 - pi) / pi) with pi = 1/m, which is -log(m - 1)
+(Lin et al. 2017, section 3.3). It is public, the same for all classes, and stands beside the weights: no prediction hangs on it,
+and it is not decayed. What a constant feature or `learner.bias` learns is added to it. The first gradient is the softmax's
+then, for m equal probabilities are what softmax starts from.
+
+Gradients are clipped as they are, so a link changes no cost, but for DP-Newton's, which has bounds of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from dpladder.config.learner_sections import LinkName
+
+
+@dataclass(frozen=True)
+class Link:
+    name: LinkName = "softmax"
+    classes: int = 2
+
+    @property
+    def bias(self) -> float:
+        """What is added to every logit."""
+        return -math.log(max(self.classes - 1, 1)) if self.name == "sigmoid" else 0.0
+
+    @property
+    def first(self) -> float:
+        """A record's loss where all weights are zero: log m, or for sigmoids log m + (m - 1) log(m / (m - 1))."""
+        m = max(self.classes, 2)
+        others = (m - 1) * math.log(m / (m - 1)) if self.name == "sigmoid" else 0.0
+        return math.log(m) + others
+
+    def probabilities(self, logits: Tensor, dim: int) -> Tensor:
+        if self.name == "sigmoid":
+            return torch.sigmoid(logits + self.bias)
+        return torch.softmax(logits, dim=dim)
+
+    def losses(self, logits: Tensor, labels: Tensor, dim: int) -> Tensor:
+        """Of each record. `labels`: of the logits' shape, with a single class along `dim`."""
+        if self.name == "softmax":
+            return logits.logsumexp(dim=dim) - logits.gather(dim, labels).squeeze(dim)
+        shifted = logits + self.bias
+        return softplus(shifted).sum(dim=dim) - shifted.gather(dim, labels).squeeze(dim)
+
+
+SOFTMAX = Link()
+
+
+def link_of(learner: Any, classes: int) -> Link:
+    """What the config calls it; softmax where a learner has no choice."""
+    return Link(getattr(learner, "link", "softmax"), classes)
