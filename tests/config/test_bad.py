@@ -155,6 +155,7 @@ KEYS = {
         "is for task: language_model",
         dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, spans: true}\n",
         more="features: {model: minilm}",
+    ),
     "sigmoids of a language model": bad(
         "learner.link",
         "by softmax alone",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpladder.config.model import Dataset, Split, Unit
+from dpladder.config.model import Dataset, Split, TrainedGroup, Unit
 from dpladder.data.census import (
     LEAST,
     Census,
@@ -166,3 +166,26 @@ def test_a_contact_sheet_has_a_row_for_every_class_and_one_for_what_counts_as_no
     assert sheet.shape == (3 * 48, 4 * 32, 3)
     drawn = [bool((sheet[48 * row + 16 : 48 * (row + 1)] < 255).any()) for row in range(3)]
     assert drawn == [True, True, False]  # what is no class, cat, and nothing for retina
+
+
+def test_groups_are_counted_by_part_and_those_not_trained_on_are_none_of_it(tmp_path: Path) -> None:
+    names = np.array(["north", "south", "moon"])[np.arange(90) % 3]
+    rows = np.arange(90.0)[:, None] + 1.0
+    np.savez(tmp_path / "data.npz", features=rows, labels=np.arange(90) % 2, region=names)
+    group = TrainedGroup(names=("north", "south"), column="region", train=("north",))
+    dataset = Dataset(
+        lineage="x",
+        source=f"npz:{tmp_path / 'data.npz'}",
+        nominal_size=1,
+        classes=2,
+        group=group,
+        split=Split(test=0.5),
+    )
+    found = census(survey(dataset, KEYS))
+    assert found.groups["train"]["south"] == 0
+    assert found.groups["train"]["north"] + found.groups["test"]["north"] == 30
+    assert 0 < found.groups["test"]["south"] < 30
+    told = report(found)
+    assert f"groups   train: north {found.groups['train']['north']}, south 0" in told
+    assert "group is none of the declared ones: 30" in told
+    assert "\ngroups" not in report(census(survey(dataset.model_copy(update={"group": None}), KEYS)))

@@ -21,7 +21,7 @@ from dpladder.config.model import Features
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
 from dpladder.data.sources import Source
-from dpladder.jobs.evaluate import metrics
+from dpladder.jobs.evaluate import Groups, by_groups, metrics
 from dpladder.learn import weights
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.interface import Constants, Weights
@@ -208,6 +208,20 @@ def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:
     assert "| dog | hidden by noise | hidden by noise |" in told
     assert "AUC: 0.500, standard deviation of its noise" in told
     assert "Balanced" not in told
+
+
+def test_the_card_tells_of_each_group_and_whether_it_was_trained_on(tmp_path: Path) -> None:
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    names = ("north", "east")
+    groups = Groups(names, names, ("north",), ("north",), apart=True)
+    found = by_groups(groups, np.array([[30.0, 10.0], [10.0, 30.0]]), 1.0)
+    (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
+    told = card(dpladder.load(file), with_header=False)
+    assert "Accuracy on held-out data: 75.0%" in told
+    assert "Worst group, as noise shows it: east, 25.0%." in told
+    assert "| north | yes | 75.0% |" in told
+    assert "| east | no | 25.0% |" in told
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -589,7 +589,10 @@ def _public_start(config: Config) -> Iterator[Problem]:
     if config.dataset.public_sample is None:
         yield given, "given 'public'; it needs dataset.public_sample, whose labelled records train the head"
     if getattr(config.learner, "link", "softmax") != "softmax":
-        yield given, "given 'public'; that head is trained by softmax: set learner.link: softmax, or leave it out"
+        yield (
+            given,
+            "given 'public'; that head is trained by softmax: set learner.link: softmax, or leave it out",
+        )
     if config.learner.name == "dp_mlp" or config.task == "language_model":
         whose = "dp_mlp" if config.learner.name == "dp_mlp" else "a language model"
         yield given, f"given 'public'; {whose} has no head of its own to start from; leave it out"

@@ -112,7 +112,9 @@ def _of_the_head(
 
     def sums(weights: Tensor, bound: float, rows: list[Rows]) -> Tensor:
         scale = scale_of(learner.clipping)
-        return linear.clipped_sum(records, weights.view(heads), bound, rows, threads, scale, module.link).flatten(1)
+        return linear.clipped_sum(
+            records, weights.view(heads), bound, rows, threads, scale, module.link
+        ).flatten(1)
 
     return records, sums
 
