@@ -182,6 +182,23 @@ def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_
     assert alone.event == beside.event
 
 
+def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
+    """No ledger knows whether a record, or one of a user's, was in the other group before it was edited."""
+    (tmp_path / "x.npz").touch()
+    group = {"column": "region", "names": ["north", "south"]}
+    dataset = {"source": f"npz:{tmp_path / 'x.npz'}", "classes": 3, "group": group | {"train": ["north"]}}
+    features = {"model": "none", "centre": "none", "image_size": None}
+    south = {"dataset": {"group": {"train": ["south"]}}}
+    base: dict[str, Any] = {"dataset": dataset, "features": features, "sweep": {"rungs": []}}
+    both = plan(**base, experiments={"south": south})
+    trained = [spend for spend in both.of(both.items) if spend.label == "weights"]
+    assert {spend.job.experiment for spend in trained} == {"main", "south"}  # neither is the other's job
+    one, other = trained
+    assert one.partition == other.partition
+    alone = compose([one], 1e-5).epsilon
+    assert compose(trained, 1e-5).epsilon == pytest.approx(gdp.epsilon(2**0.5 * gdp.mu(alone, 1e-5), 1e-5))
+
+
 def test_further_tests_that_leave_the_test_part_nothing_are_refused() -> None:
     dear = {"also": [{"name": "x", "of": "test", "corruption": "blur", "epsilon": 0.9}]}
     with pytest.raises(Refused, match="Nothing is left"):
