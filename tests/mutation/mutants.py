@@ -842,8 +842,8 @@ MUTANTS = (
     Mutant(
         "experiments with other views share what stands on them",
         "plan/dag.py",
-        "return keys | seen | also | _facts(",
-        "return keys | also | _facts(",
+        "return keys | seen | also | spans | _facts(",
+        "return keys | also | spans | _facts(",
         ("plan/test_plan.py::test_what_stands_on_other_views_is_shared_by_nobody",),
     ),
     # Mechanisms that are not ours (embed/).
