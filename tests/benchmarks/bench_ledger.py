@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import commit
 
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
@@ -64,10 +67,10 @@ def build(folder: Path) -> Ledger:
     return ledger
 
 
-def compete(folder: Path) -> None:
+def compete(folder: Path, committers: int = COMMITTERS) -> None:
     home = open_home(folder)
     ledger = open_ledger(home, Terms("bench", "add_remove", "record", 1, 1e-5, "hash", 1e3))
-    items = [item(i) for i in range(COMMITTERS)]
+    items = [item(i) for i in range(committers)]
     held = reserve(ledger, items)
     fork = get_context("fork")
     workers = [
@@ -79,7 +82,7 @@ def compete(folder: Path) -> None:
     for worker in workers:
         worker.join()
     done = sum(h.status == "DONE" for h in load(ledger).items.values())
-    assert done == COMMITTERS, f"{COMMITTERS - done} lost"
+    assert done == committers, f"{committers - done} lost"
 
 
 def draw_noise() -> None:

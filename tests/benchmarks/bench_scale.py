@@ -108,15 +108,20 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--merge", type=float, default=60, help="copying all shards into one file")
     parser.add_argument("--trial", type=float, default=60, help="one private training and its score")
     parser.add_argument("--final", type=float, default=60, help="the final training and its evaluation")
+    parser.add_argument("--committers", type=int, default=COMMITTERS, help="processes that commit at once")
     return parser.parse_args()
 
 
 def main() -> None:
     times = arguments()
+    committers = vars(times).pop("committers")
     with tempfile.TemporaryDirectory() as folder:
         model(parse(Path(folder)), times)
     with tempfile.TemporaryDirectory() as folder:
-        timed(f"{COMMITTERS} processes commit and finish at once, none lost", lambda: compete(Path(folder)))
+        timed(
+            f"{committers} processes commit and finish at once, none lost",
+            lambda: compete(Path(folder), committers),
+        )
 
 
 if __name__ == "__main__":

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import math
+import os
 import secrets
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -958,6 +961,25 @@ def test_locks_that_do_not_work_or_never_come_free_stop_nobody(
             patch.setattr(journal, "TURN", 0.05)
             reserve_one(ledger, len(entries(ledger)))
     assert len(load(ledger).charged()) == 2
+
+
+def test_a_queue_that_moves_is_waited_for_and_one_that_stands_still_is_not(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand that went ahead together, each as its own time was up, took each other's place until they gave up."""
+    monkeypatch.setattr(journal, "TURN", 0.5)
+    before = entries(ledger)
+    in_front = os.open(ledger.folder, os.O_RDONLY)
+    fcntl.flock(in_front, fcntl.LOCK_EX)
+    behind = Thread(target=reserve_one, args=(ledger,))
+    behind.start()
+    for step in range(12):
+        time.sleep(0.1)
+        (ledger.folder / f".{step}").touch()
+        assert entries(ledger) == before
+    behind.join(timeout=20)
+    os.close(in_front)
+    assert len(entries(ledger)) == len(before) + 1
 
 
 def test_an_append_gives_up_when_others_always_win(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

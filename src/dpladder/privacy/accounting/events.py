@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -248,6 +248,7 @@ class Spend:
 
 
 _TYPES = {cls.__name__: cls for cls in (*get_args(Event), Counted, Partition, Job, Spend)}
+_FIELDS = {name: {f.name for f in dataclasses.fields(cls)} for name, cls in _TYPES.items()}
 
 
 def mu(event: Event, count: int = 1) -> float | None:
@@ -277,14 +278,13 @@ def from_json(value: Any) -> Any:
     """What `to_json` wrote. What this version does not know is refused by name, never skipped."""
     if isinstance(value, list):
         return tuple(from_json(item) for item in value)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return value
     name = value.get("type")
     if not isinstance(name, str) or name not in _TYPES:
         raise Refused(f"Unknown type {name!r}: written by a newer version? Known are {', '.join(_TYPES)}.")
-    known = {f.name for f in dataclasses.fields(_TYPES[name])}
     given = {key: from_json(item) for key, item in value.items() if key != "type"}
-    if unknown := sorted(given.keys() - known):
+    if unknown := sorted(given.keys() - _FIELDS[name]):
         raise Refused(
             f"Unknown field {', '.join(unknown)} in {name}: written by a newer version? Upgrade dpladder."
         )

@@ -155,8 +155,8 @@ class State:
         cannot know more. Those on earlier versions stay apart."""
         return tuple(
             replace(spend, partition=replace(spend.partition, version=""))
-            if not self.version or spend.partition.version == self.version
-            else spend
+            if spend.partition.version and (not self.version or spend.partition.version == self.version)
+            else spend  # as it is, not made anew: a thousand of them are read at every COMMIT
             for spend in spends
         )
 

@@ -30,8 +30,9 @@ Decide = Callable[[], tuple[str, Body] | None]  # the entry to append, if any
 
 START = "0" * 64  # what the first entry chains over
 REPAIRED = "REPAIRED"
-PATIENCE = 120.0  # seconds that an append keeps trying while others get in first
-TURN = 10.0  # seconds that it waits in the queue each time before it goes ahead without
+PATIENCE = 600.0  # seconds that an append keeps trying while others get in first
+TURN = 10.0  # seconds that it waits in a queue that stands still before it goes ahead without
+LOST = 0.01, 1.0  # seconds of its first and of its longest pause after another host got in first
 
 ENTRY_NAME = re.compile(r"\d{8}\.json")
 ENTRY_END = b'"\n}\n'  # no other place in an entry ends so: inner braces are indented
@@ -66,9 +67,9 @@ def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
     The name of the next entry can be created only once. Who loses it reads what came first and decides again. A
     half-written last entry is sealed by REPAIRED, which chains over the damaged bytes, before anything else is written.
     """
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        with _queue(journal.folder):
+    until, pause = time.monotonic() + PATIENCE, LOST[0]
+    with _queue(journal.folder, until):
+        while time.monotonic() < until:
             advance(journal, chain, fold)
             entry = (REPAIRED, {"entry": len(chain.hashes)}) if chain.torn else decide()
             if entry is None:
@@ -77,12 +78,13 @@ def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
                 written = create_once(journal.path(len(chain.hashes) + 1), _encode(journal, chain, *entry))
             except OSError as error:
                 raise unwritable(journal.folder, error) from None
-        if not written:
-            time.sleep(random.uniform(0.0, 0.02))
-            continue
-        advance(journal, chain, fold)
-        if entry[0] != REPAIRED:
-            return
+            if not written:
+                time.sleep(random.uniform(0.0, pause))
+                pause = min(2.0 * pause, LOST[1])
+                continue
+            advance(journal, chain, fold)
+            if entry[0] != REPAIRED:
+                return
     raise Refused(f"others kept writing to {journal.folder} for {PATIENCE:.0f} s. {TWICE}: try again.")
 
 
@@ -168,25 +170,28 @@ def _mac(journal: Journal, signed: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _queue(folder: Path) -> Iterator[None]:
-    """Wait for a turn, to spare retries. Nothing rests on it: where locks do not work, or the one in front hangs, the
-    append goes ahead."""
+def _queue(folder: Path, last: float) -> Iterator[None]:
+    """Wait for a turn among this host's processes, until `last` at most: a thousand that all go ahead at once would take each
+    other's place for minutes. Nothing rests on it: where locks do not work, or the one in front hangs, so that nothing was
+    written for a while, the append goes ahead."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         yield
         return
     try:
-        until, pause = time.monotonic() + TURN, 0.001
-        while time.monotonic() < until:
+        until, pause, seen = time.monotonic() + TURN, 0.001, 0
+        while time.monotonic() < min(until, last):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 time.sleep(random.uniform(0.0, pause))
-                pause = min(2.0 * pause, 0.1)
+                pause = min(2.0 * pause, 0.5)
             except OSError:
                 break
+            if (moved := os.fstat(descriptor).st_mtime_ns) != seen:
+                until, seen = time.monotonic() + TURN, moved
         yield
     finally:
         os.close(descriptor)
