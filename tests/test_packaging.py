@@ -296,6 +296,7 @@ def test_a_python_without_venv_is_told_where_to_get_it(bootstrap, commands, monk
     assert "apt-get install python3-venv" in message
 
 
+@pytest.mark.long
 def test_a_missing_network_is_told_in_one_message(clone):
     nowhere = "http://127.0.0.1:9/simple"
     offline = run(

@@ -96,6 +96,7 @@ def test_a_cluster_without_sbatch_is_told_before_anything_starts(
     assert "by sbatch, which is not on this machine's path" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_snakemakes_own_words_for_a_cluster_are_told_the_same_before_anything_is_reserved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -182,7 +182,7 @@ def test_a_network_starts_with_the_public_head_above_it() -> None:
         parts.start(learner, SMALL, tuned)
 
 
-@pytest.mark.parametrize("trains", ["all", "lora"])
+@pytest.mark.parametrize("trains", [pytest.param("all", marks=pytest.mark.long), "lora"])
 def test_automatic_clipping_scales_every_gradient_by_its_norm(trains: str) -> None:
     """Bu et al. 2023, Eq. 5, with gamma = 0.01."""
     learner = FineTune(trains=trains, init="random", clipping="automatic")
@@ -286,6 +286,7 @@ def test_with_nobody_in_it_weights_walk_from_the_public_network_along_the_meters
     assert abs(flat.mean()) < 5 * step / len(flat) ** 0.5
 
 
+@pytest.mark.long
 def test_it_learns_what_the_frozen_features_do_not_tell() -> None:
     """Two classes whose activations differ in a product of signs."""
     random = np.random.default_rng(0)

@@ -239,6 +239,7 @@ print(hashlib.sha256(weights.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.long
 def test_a_rerun_in_another_process_gives_the_same_bits():
     jobs = [subprocess.Popen([sys.executable, "-c", RERUN], stdout=subprocess.PIPE) for _ in range(2)]
     first, second = (job.communicate()[0] for job in jobs)

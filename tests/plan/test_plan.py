@@ -413,7 +413,8 @@ def test_free_work_stays_with_the_experiment_that_came_first(tmp_path: Any) -> N
     assert found["new", "fit_radius", ("target", "2")] == "new"
 
 
-@pytest.mark.parametrize("steps", [1, pytest.param(-1, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("steps", [1, -1])
 def test_owners_stay_while_a_run_goes_on(steps: int, tmp_path: Any) -> None:
     """Each job reads the config and the ledger anew: whatever was done by then, it must find the same owners."""
     given = project(

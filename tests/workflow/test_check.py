@@ -31,11 +31,12 @@ def images_that_are_none(project: Workspace) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spoilt", "stopped"),
     [
         (mistyped_classes, "prepare_dataset"),
-        pytest.param(images_that_are_none, "features/train/merge", marks=pytest.mark.long),
+        (images_that_are_none, "features/train/merge"),
     ],
 )
 def test_data_that_cannot_be_meant_costs_nothing_and_one_message_says_where_to_look(

@@ -104,6 +104,7 @@ def test_without_its_handler_the_first_job_names_the_missing_line(outer):
     assert not (outer / "home").exists()
 
 
+@pytest.mark.long
 def test_two_modules_of_it_are_refused(outer):
     write()
     text = Path("Snakefile").read_text("utf-8")
@@ -120,12 +121,13 @@ def test_two_modules_of_it_are_refused(outer):
     assert "dpladder and second are both dpladder" in ended.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("config", "more", "said"),
     [
-        pytest.param({}, "", "this module has no config", marks=pytest.mark.long),
+        ({}, "", "this module has no config"),
         (None, 'prefix: "inner"', "this module has a prefix"),
-        pytest.param(TWO_TRIALS | {"sweeep": 1}, "", "sweeep", marks=pytest.mark.long),
+        (TWO_TRIALS | {"sweeep": 1}, "", "sweeep"),
     ],
     ids=["no config", "a prefix", "a key that is none"],
 )

@@ -339,6 +339,7 @@ def uneven_columns(records: int, labels: int) -> Write:
     return write
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sources", "reason"),
     [
@@ -346,11 +347,7 @@ def uneven_columns(records: int, labels: int) -> Write:
             (broken_file(40, 7), broken_file(RECORDS, BAD)),
             "OSError; details are in private/tiny/diagnostics/",
         ),
-        pytest.param(
-            (uneven_columns(40, 41), uneven_columns(RECORDS, BAD)),
-            "Give every record one label.",
-            marks=pytest.mark.long,
-        ),
+        ((uneven_columns(40, 41), uneven_columns(RECORDS, BAD)), "Give every record one label."),
     ],
     ids=["unforeseen", "foreseen"],
 )

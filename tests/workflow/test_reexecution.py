@@ -151,6 +151,7 @@ def test_changed_data_is_refused_then_undone_for_nothing_or_paid_for(project):
     assert [held.status for held in project.held()] == ["DONE"] * 2 * len(before)
 
 
+@pytest.mark.long
 def test_paying_again_is_refused_before_anything_runs_where_the_total_has_no_room(finished):
     before, bytes_before = finished.held(), released(finished)
     finished.configure({"respend": True})
@@ -279,6 +280,7 @@ def test_an_edited_score_is_undone_for_nothing(finished):
     assert finished.held() == before
 
 
+@pytest.mark.long
 def test_an_edited_record_fails_the_check_and_the_statement(finished, capsys):
     assert main(["verify", "results"]) == 0
     record = Path("results/main/rungs/1/trials/1/privacy.json")
