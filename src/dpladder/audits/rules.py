@@ -160,11 +160,13 @@ def _evaluation(
         {**trained.wildcards, **({"test": "dim-3"} if further else {})},
         {**NOTHING, "weights": str(task.output["weights"])},
     )
-    # One of the labels is the model's, whatever it learnt; and turned round, a record scores on the other side.
+    # One of the labels is the model's, whatever it learnt. Turned round, a record scores on the other side, and is of another class:
+    # where one group alone counts, a record of the first one's class may not be of it.
+    turned = classes == 2 or (further is not None and grouped is not None)
     canaries = [
         _unit(features, label, CAPS[kind])
         for label in range(-1, classes)
-        for features in (((1.0, 0.5, -1.0),) if classes > 2 else ((1.0, 0.5, -1.0), (-1.0, -0.5, 1.0)))
+        for features in ((1.0, 0.5, -1.0), (-1.0, -0.5, 1.0))[: 1 + turned]
     ]
     # So many known records, half of them right, that neither count comes near zero, where a file would cut it off.
     base = tuple(_unit((1.0, 0.5, -1.0), number % classes, 1) for number in range(120))
