@@ -246,6 +246,13 @@ KEYS = {
         more="learner: {name: dp_mlp, init: public}",
         problems=2,
     ),
+    "a public head of other classes": bad(
+        "dataset.public_sample",
+        "not the same class by their names",
+        "whose labels are the same",
+        dataset=a_dataset("public_sample: 'torchvision:STL10'", "torchvision:CIFAR10"),
+        more="learner: {init: public}",
+    ),
     "a public head for sigmoids": bad(
         "learner.init",
         "trained by softmax",

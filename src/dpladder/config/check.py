@@ -202,7 +202,12 @@ def _sources(config: Config) -> Iterator[Problem]:
 def _order(config: Config) -> Iterator[Problem]:
     """Labels that are numbers are matched by place there, which must not mean other classes."""
     own = labels_of(config.dataset.source)
-    for field in ("public_test", "public_validation"):
+    by_place = dict.fromkeys(
+        ("public_test", "public_validation"), "name it in evaluate.also, where labels are matched by name"
+    )
+    if starts_public(config.learner):
+        by_place["public_sample"] = "learner.init: public needs one whose labels are the same"
+    for field, remedy in by_place.items():
         source = getattr(config.dataset, field)
         other = None if source is None else labels_of(source)
         if own is not None and other is not None and own != other:
@@ -210,7 +215,7 @@ def _order(config: Config) -> Iterator[Problem]:
             yield (
                 ("dataset", field),
                 f"given {shown(source)}; its label {place} and that of {shown(config.dataset.source)} are not the same class "
-                "by their names: name it in evaluate.also, where labels are matched by name",
+                f"by their names: {remedy}",
             )
 
 
@@ -716,7 +721,7 @@ _READS = {
     _learner: ("learner", "features.model", "features.until"),
     _public_start: ("learner", "dataset.public_sample", "task"),
     _test_part: ("dataset.public_test", "dataset.split"),
-    _order: ("dataset",),
+    _order: ("dataset", "learner"),
     _also: ("evaluate.also", "dataset", "features.model", "task"),
     _groups: (
         "dataset.group",

@@ -22,7 +22,7 @@ def prepare_public(task: Task[PreparePublic]) -> None:
     manifest = places.manifest(task, named)
     found = prepare(dataset, keys, manifest, diagnostics, part, task.reads.matched, cutter_of(task))
     public = read_manifest(manifest, keys.cache)
-    if part != "sample":  # whose labels nobody reads
+    if part != "sample":  # whose labels a public head alone reads, and it says what it lacks
         stop_if_few_usable(task, public.units, public.labels, len(found.units), public.classes)
     private = read_manifest(places.manifest(task, "train"), keys.cache)
     if same_data(rows(public.contents), rows(private.contents)):

@@ -13,12 +13,12 @@ from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Data, Shape, plain
 from dpladder.privacy.arrays import Floats
 
-Seen = Callable[[Any], Floats]
+SeenByHead = Callable[[Any], Floats]
 HELD_OUT = 5  # one record in so many chooses how strongly weights are held back
 STRENGTHS = 10.0 ** np.arange(-4, 4)  # C of scikit-learn, times how many records it is fitted to
 
 
-def fitted(data: Data, classes: int, seen_of: Seen) -> NDArray[np.float32]:
+def fitted(data: Data, classes: int, seen_of: SeenByHead) -> NDArray[np.float32]:
     """`seen_of`: what the head sees of some records, its constant feature included. A class that the sample lacks starts at zero."""
     rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
     x, labels = seen_of(plain(data.features, rows)), np.asarray(data.labels)[rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -91,30 +91,32 @@ def load(
     They become resident where they fit into half of the memory, so that a step reads nothing but float32.
     """
     features = _with_views(data, views, constants.dimension)
+    count, width = len(features), constants.dimension + bias
     labels = torch.tensor(np.asarray(data.labels), dtype=torch.int64, device=device)
-    gram = torch.empty(len(features), views, views, dtype=torch.float64, device=device)
-    for rows in _slices(len(features), chunk):
-        x = _read(features, rows, device).double()
-        gram[rows] = x @ x.mT
+    more = chunk - count % chunk  # at least one row that counts as nothing
+    gram = torch.empty(count, views, views, dtype=torch.float64, device=device)
+    fits = 8 * (count + more) * views * width <= _memory(memory_mb, device)
+    resident = torch.zeros(count + more, views, width, device=device) if fits else None
+    for rows in _slices(count, chunk):
+        x = _read(features, rows, device)
+        gram[rows] = x.double() @ x.double().mT
+        if resident is not None:
+            resident[rows, :, : constants.dimension] = x
     known = (labels >= 0) & (labels < constants.classes)
     squares = gram.diagonal(dim1=1, dim2=2)
     counted = known & (squares > 0).any(1) & (squares <= LONGEST).all(1)
     gram[~counted] = 0.0
-    more = chunk - len(features) % chunk  # at least one row that counts as nothing
-    streamed = Records(
-        features,
+    if resident is not None:
+        resident[:count][~counted] = 0.0
+        resident[:, :, constants.dimension :] = 1.0  # the bias, where there is one
+    return Records(
+        features if resident is None else resident,
         pad(labels * counted, (0, more)),
         pad(gram + bias, (0, 0, 0, 0, 0, more)),
         pad(counted, (0, more)),
         bias,
         chunk,
     )
-    if 8 * len(streamed) * views * (constants.dimension + bias) > _memory(memory_mb, device):
-        return streamed
-    resident = torch.empty(len(streamed), views, constants.dimension + bias, device=device)
-    for filled in streamed.chunks():
-        resident[filled] = streamed.block(filled)
-    return replace(streamed, features=resident)
 
 
 def _slices(count: int, size: int) -> list[slice]:

@@ -14,7 +14,7 @@ from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Logits, Losses, TrainMany, Weights
-from dpladder.learn.public_head import Seen
+from dpladder.learn.public_head import SeenByHead
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.release.meter import Meter
 
@@ -73,7 +73,7 @@ class Method:
         own = getattr(self.room("train"), "logits", None)
         return None if own is None else partial(own, learner, constants)
 
-    def seen_by_head(self, learner: Any, constants: Constants) -> Seen:
+    def seen_by_head(self, learner: Any, constants: Constants) -> SeenByHead:
         """What the weights of its last layer are multiplied with, its constant feature included."""
         own = getattr(self.room("train"), "seen_by_head", public_head.seen)
         return partial(own, learner, constants)

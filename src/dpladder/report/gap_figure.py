@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
@@ -40,7 +41,7 @@ def plot_gap(summaries: Sequence[Document], path: Path) -> None:
     """Left: r against a trial's epsilon, coloured by score, and between dashes all that is within NEAR of the best. Right: how
     much worse than its rung's best each is, against how far its r is from that one's."""
     places = tried(summaries)
-    by_epsilon = {epsilon: [one for one in places if one.epsilon == epsilon] for epsilon in _epsilons(places)}
+    by_epsilon = {epsilon: [*own] for epsilon, own in groupby(places, lambda one: one.epsilon)}
     with canvas(path, height=4.2, width=9.0) as figure:
         left, right = figure.subplots(1, 2)
         scores = [one.score for one in places]
@@ -72,16 +73,12 @@ def plot_gap(summaries: Sequence[Document], path: Path) -> None:
 
 
 def tried(summaries: Sequence[Document]) -> list[Tried]:
-    """Repeats that tried the same r at the same epsilon are one place."""
+    """Repeats that tried the same r at the same epsilon are one place. In the order of epsilon."""
     found = defaultdict(list)
     for rung in (rung for summary in summaries for rung in summary["rungs"]):
         for trial in rung["trials"]:
             found[rung["epsilon"], trial["r"]].append(share(trial))
     return [Tried(epsilon, r, fmean(scores)) for (epsilon, r), scores in sorted(found.items())]
-
-
-def _epsilons(places: Sequence[Tried]) -> list[float]:
-    return sorted({one.epsilon for one in places})
 
 
 def _best(own: Sequence[Tried]) -> Tried:

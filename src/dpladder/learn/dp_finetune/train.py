@@ -155,7 +155,7 @@ def logits(learner: FineTune, constants: Constants, weights: Weights, features: 
 
 def seen_by_head(learner: FineTune, constants: Constants, features: Any) -> NDArray[np.float64]:
     """Of a classifier, what the public network makes of activations at the cut."""
-    tuned = tuned_of(learner, constants).copied(torch.device("cpu"), torch.float64)
+    tuned = tuned_of(learner, constants).copied(CPU, torch.float64)
     assert isinstance(tuned.module, AboveCut), "a language model has no head of its own"
     return np.concatenate([*_in_batches(tuned.module.seen_by_head, features, ROWS)])
 
@@ -172,7 +172,7 @@ def _put_out(
     learner: FineTune, constants: Constants, weights: Weights, features: Any, size: int
 ) -> NDArray[np.float64]:
     """What the model says of each record, in float64 and in batches of one size."""
-    tuned = tuned_of(learner, constants).copied(torch.device("cpu"), torch.float64)
+    tuned = tuned_of(learner, constants).copied(CPU, torch.float64)
     tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])).double())
     width = () if isinstance(tuned.module, Speaking) else (constants.classes,)
     return np.concatenate([np.empty((0, *width)), *_in_batches(tuned.module, features, size)])
