@@ -601,6 +601,37 @@ BETWEEN = {
         "each severity once",
         test="name: x, of: test, corruption: blur, epsilon: 1.0, severities: [2, 2]",
     ),
+    "several labels of published data": bad(
+        "dataset.labels",
+        "has one label",
+        more="learner: {name: dp_ls}",
+        dataset=a_dataset("labels: 2"),
+    ),
+    "several labels for a learner of one": bad(
+        "dataset.labels",
+        "dp_gd takes one class for each record",
+        more="features: {model: none}",
+        dataset=a_dataset("classes: 3, labels: 2", f"npz:{__file__}"),
+    ),
+    "more labels than can be told together": bad(
+        "dataset.labels",
+        "of 1000 classes at most 6",
+        more="features: {model: none}\nlearner: {name: dp_ls}",
+        dataset=a_dataset("classes: 1000, labels: 7", f"npz:{__file__}"),
+    ),
+    "a bar in a class's name": bad(
+        "dataset.labels",
+        "holds a bar",
+        more="features: {model: none}\nlearner: {name: dp_ls}",
+        dataset=a_dataset("classes: [a|b, c], labels: 2", f"npz:{__file__}"),
+    ),
+    "several labels counted by class": bad(
+        "evaluate.measures",
+        "given 'classes'",
+        "would count in several",
+        more="features: {model: none}\nlearner: {name: dp_ls}\nevaluate: {measures: classes}",
+        dataset=a_dataset("classes: 3, labels: 2", f"npz:{__file__}"),
+    ),
     "groups of published data": bad(
         "dataset.group", "published without groups", dataset=a_dataset("group: {column: a, names: [b]}")
     ),

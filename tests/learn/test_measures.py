@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from dpladder.config.label_sets import number_of
 from dpladder.learn import measures
 from dpladder.learn.interface import Constants
 
@@ -19,6 +20,12 @@ def test_a_record_is_in_one_count_and_in_one_bin() -> None:
     scores = np.array([-1e300, 0.0, np.inf, 1.0, np.nan, 3.0])
     bins = measures.by_score(scores, np.array([0, 1, 1, -1, 1, 0]), np.array([0.5, 2.0]))
     assert bins.tolist() == [[1, 0, 1], [1, 0, 2]]
+
+
+def test_by_group_a_prediction_is_right_that_is_one_of_its_records_classes() -> None:
+    labels = np.array([number_of({0, 2}, 3), number_of({0, 2}, 3), 1, -1])
+    found = measures.by_group(np.array([2, 1, 1, 0]), labels, np.array([0, 0, 1, 1]), 3, 2)
+    assert found.tolist() == [[1, 1], [1, 0]]
 
 
 def test_bins_are_public_and_split_at_the_decision() -> None:

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpladder.config.label_sets import number_of
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
-from dpladder.learn.interface import Constants, Losses
+from dpladder.learn.interface import Constants, Data, Losses
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
+from dpladder.search import bench
 from dpladder.search.looking import ceiling
 
 CONSTANTS = Constants(n0=500, classes=4, dimension=6)
@@ -54,6 +56,16 @@ def test_a_linear_head_predicts_its_largest_logit(count, dtype):
     expected = (features.astype(np.float64) @ head.T).argmax(axis=1)
     assert np.array_equal(score.predict((head,), features), expected)
     assert score.correct_count((head,), features, labels) == (expected == labels).sum()
+
+
+def test_a_prediction_is_right_that_is_one_of_its_records_classes():
+    (head,), features, _ = linear(9000)
+    sets = [(0,), (1, 2), (0, 1, 3), (), (0, 1, 2, 3)] * 1800
+    labels = np.array([number_of(own, 4) for own in sets])
+    expected = sum(int(one) in own for one, own in zip((features @ head.T).argmax(axis=1), sets, strict=True))
+    assert score.right_and_wrong((head,), features, labels).tolist() == [expected, 7200 - expected]
+    told = bench.correct([(head,), (-head,)], Data(features, labels)).tolist()
+    assert told == [expected, score.correct_count((-head,), features, labels)]
 
 
 def test_a_last_column_is_the_bias():

@@ -17,6 +17,7 @@ from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
 from support import SmoothMeter, Unrounded
 
+from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import (
     Covariance,
     FeatureCovariance,
@@ -263,6 +264,49 @@ def test_least_squares_without_noise_is_ridge_regression_weighted_by_class():
         own = x[data.labels == label]
         system = (own.T @ own + 0.3 * x.T @ x) / n0 + 0.5 * np.eye(DIMENSION)
         assert found == pytest.approx(np.linalg.solve(system, own.sum(0) / n0), rel=1e-4, abs=1e-6)
+
+
+SETS = ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2), ())
+
+
+def of_several(count=COUNT):
+    """Records of none to all classes, and which ones these are."""
+    own = [SETS[place % len(SETS)] for place in range(count)]
+    data = replace(records(count), labels=np.array([number_of(classes, CLASSES) for classes in own]))
+    return data, np.array([[label in classes for label in range(CLASSES)] for classes in own])
+
+
+def test_a_record_of_several_classes_shares_its_weight_out_between_them():
+    (data, holds), constants = of_several(), replace(CONSTANTS, labels=3)
+    learner, hyper = LeastSquares(radius=WIDE, alpha=0.3), Hyper(2.0, 1, 1.0)
+    x, n0 = data.features.astype(np.float64), CONSTANTS.n0
+    weights = holds / np.sqrt(np.maximum(holds.sum(1, keepdims=True), 1))
+    together = x[holds.any(1)]
+    for label, found in enumerate(fitted(learner, hyper, data, constants)):
+        own = x * weights[:, [label]]
+        system = (x.T @ own + 0.3 * together.T @ together) / n0 + 0.5 * np.eye(DIMENSION)
+        assert found == pytest.approx(np.linalg.solve(system, own.sum(0) / n0), rel=1e-4, abs=1e-6)
+
+
+def test_where_a_record_is_of_one_class_others_count_as_nothing():
+    data, holds = of_several()
+    single = replace(data, labels=np.where(holds.sum(1) == 1, data.labels, -1))
+    few, none = (fitted(LeastSquares(), Hyper(2.0, 1, 1.0), each) for each in (data, single))
+    assert few.tobytes() == none.tobytes()
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("own", [(0,), (0, 2), (0, 1, 2)])
+def test_a_neighbour_of_several_classes_moves_all_sums_together_by_mu_at_most(own, relation):
+    constants = replace(CONSTANTS, relation=relation, cap=2, labels=3)
+    base, far, worst = of_several(20)[0], np.eye(DIMENSION)[0] * 1e6, 0.0
+    one = with_unit(base, far, number_of(own, CLASSES), 2)
+    for other in SETS:
+        replaced = with_unit(base, -far, number_of(other, CLASSES), 2)
+        before = base if relation == "add_remove" else replaced
+        sums, others = (sums_of(LeastSquares(), data, constants) for data in (one, before))
+        worst = max(worst, float(np.linalg.norm(sums - others)))
+    assert 0.55 * MU < worst <= MU
 
 
 def test_one_released_covariance_serves_any_ridge():

@@ -113,6 +113,16 @@ MUTANTS = (
         attack("estimate_statistics"),
     ),
     Mutant(
+        "a record of several classes weighs in each as much as one of a single class",
+        "learn/dp_ls/train.py",
+        "sizes(records.labels, constants.classes).double().rsqrt().float()",
+        "torch.ones(len(records), device=records.device)",
+        (
+            "learn/test_second_order.py::"
+            "test_a_neighbour_of_several_classes_moves_all_sums_together_by_mu_at_most",
+        ),
+    ),
+    Mutant(
         "prototypes move as if contributions were never opposite",
         "learn/dp_prototypes/cost.py",
         "constants.moves(learner.radius)",

@@ -70,6 +70,45 @@ def test_a_covariance_is_released_once_for_all_that_share_it_and_paid_once(proje
     assert found.charged == {"run_trial": 2, "train_final": 1, "evaluate": 1}
 
 
+SEVERAL = {
+    "learner": {"name": "dp_ls", "radius": 4.0, "statistics": {"epsilon": 20.0}},
+    "dataset": {
+        "labels": 2,
+        "nominal_size": 500,
+        "split": {"test": 0.4},
+        "group": {"column": "region", "names": ["north", "south"]},
+    },
+    "privacy": {"epsilon": 60.0, "lifetime": {"epsilon": 120.0}},
+    "sweep": {"rungs": [{"epsilon": 4.0, "trials": 2}]},
+    "fit": {"using": "pooled"},
+    "evaluate": {"measures": "groups"},
+}
+
+
+def of_two_classes(records: int) -> dict[str, np.ndarray]:
+    """Each record lies between two of mixture's, and is of the classes of both."""
+    one, other = mixture(records), mixture(records, seed=1)
+    labels = np.stack([one["labels"], other["labels"]], axis=1)
+    region = np.array(["north", "south"])[np.arange(records) % 2]
+    return {"features": (one["features"] + other["features"]) / 2, "labels": labels, "region": region}
+
+
+def test_records_of_several_classes_are_trained_on_and_each_of_theirs_is_right(project):
+    data = of_two_classes(900)
+    np.savez(project.folder / "data.npz", **data)
+    project.configure(SEVERAL)
+    project.finish("results/privacy.json", "results/main/summary.json")
+    assert check(read_statement(project.results), project.results) == []
+    (target,) = json.loads((project.results / "main/summary.json").read_text())["targets"]
+    test = target["test"]
+    found, _ = weights.load(project.results / "main/final/60/weights.safetensors")
+    told = (data["features"] @ found[0][:, :16].T).argmax(axis=1)
+    several, first = (told[:, None] == data["labels"]).any(1).mean(), (told == data["labels"][:, 0]).mean()
+    assert several > 0.9 > first + 0.1
+    assert test["accuracy"] == pytest.approx(several, abs=0.06)
+    assert {group["name"] for group in test["groups"]} == {"north", "south"}
+
+
 def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(project, walk):
     np.savez(project.folder / "validation.npz", **mixture(60, seed=1))
     project.configure(STATISTICS)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
+from dpladder.config.label_sets import most_labels
 from dpladder.config.learner_sections import Descending, FineTune, shares_releases, starts_public
 from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Group
 from dpladder.config.search_sections import Ladder
@@ -197,6 +198,30 @@ def _sources(config: Config) -> Iterator[Problem]:
         isinstance(classes, list) and len(classes) == 1
     ):
         yield ("dataset", "classes"), f"given {shown(classes)}; a single class leaves nothing to tell apart"
+
+
+def _labels(config: Config) -> Iterator[Problem]:
+    """A record of several classes needs room for them, and a learner and a measure that know of it."""
+    dataset, measures = config.dataset, config.evaluate.measures
+    most, kind, classes = dataset.labels, kind_of(dataset.source), dataset.classes
+    if most == 1:
+        return
+    names = classes if isinstance(classes, tuple) else ()
+    room = most_labels(len(names) or (classes if isinstance(classes, int) else 2))
+    given = f"given {most}"
+    wrong = (
+        (kind is not None and (kind.folder or not kind.own), f"{given}; a record of {shown(dataset.source)} has one label: leave it out"),
+        (config.learner.name != "dp_ls", f"{given}; {config.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or leave it out"),
+        (most > room, f"{given}; of {classes if isinstance(classes, int) else len(names)} classes at most {room} can be told together"),
+        (any("|" in name for name in names), f"{given}; a name in dataset.classes holds a bar, which stands between names: call it otherwise"),
+    )  # fmt: skip
+    yield from ((("dataset", "labels"), what) for holds, what in wrong if holds)
+    if measures in ("classes", "auc"):
+        yield (
+            ("evaluate", "measures"),
+            f"given {shown(measures)}; with dataset.labels above 1 a record is of several classes, and would count in several: "
+            "use accuracy, or groups",
+        )
 
 
 def _order(config: Config) -> Iterator[Problem]:
@@ -721,6 +746,7 @@ _READS = {
     _learner: ("learner", "features.model", "features.until"),
     _public_start: ("learner", "dataset.public_sample", "task"),
     _test_part: ("dataset.public_test", "dataset.split"),
+    _labels: ("dataset", "learner", "evaluate.measures"),
     _order: ("dataset", "learner"),
     _also: ("evaluate.also", "dataset", "features.model", "task"),
     _groups: (

@@ -157,6 +157,10 @@ class Dataset(Section):
     classes: Count | tuple[str, ...] | None = Field(
         None, description="class list, or how many; required for your own data, known for named datasets"
     )
+    labels: Count = Field(
+        1,
+        description="classes that a record may be of, at most, for learner dp_ls: above 1 its label is a list of them, or their names between bars, as in cat|dog; right is whatever names one of them",
+    )
     declared_public: bool = Field(
         False, description="true: the data is not private at all; required by mode: research"
     )

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.label_sets import are_of, each_label
 from dpladder.config.model import LARGEST_IMAGE
 from dpladder.data import texts
 from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
-from dpladder.data.prepare import PARTS, Survey, missing, place_of
+from dpladder.data.prepare import PARTS, Row, Survey, missing, place_of
 from dpladder.data.sources import Source, text
 from dpladder.progress import progress
 
@@ -46,8 +47,17 @@ def cannot_be_meant(units: NDArray[np.uint8], labels: NDArray[np.int64], seen: i
         return True
     if usable < LEAST or classes == 1:
         return False
-    others = count_units(units[known & (labels != np.bincount(labels[known]).argmax())])
+    frequent = class_counts(labels[known], classes).argmax()
+    others = count_units(units[known & ~are_of(labels, frequent, classes)])
     return others < LEAST and 10 * others < usable
+
+
+def class_counts(labels: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+    """How many records are of each class."""
+    found = np.zeros(classes, np.int64)
+    for own in each_label(labels, classes):
+        found += np.bincount(own[own >= 0], minlength=classes)
+    return found
 
 
 def count_units(ids: NDArray[np.uint8]) -> int:
@@ -56,7 +66,7 @@ def count_units(ids: NDArray[np.uint8]) -> int:
 
 @dataclass(frozen=True)
 class Census:
-    """`parts`: the records of each part that count, by class. `problems`: the records that count as nothing, or twice, by
+    """`counting`: the records of each part that count; `parts`: the same by class, of which a record may have several. `problems`: the records that count as nothing, or twice, by
     what is wrong with them. `sizes`: how long feature vectors are, how large images."""
 
     source: str
@@ -64,6 +74,7 @@ class Census:
     records: int
     units: int
     usable: int  # units with a record that counts
+    counting: Mapping[str, int]
     parts: Mapping[str, Mapping[str, int]]
     labels: Mapping[str, int]  # those that name no class
     problems: Mapping[str, Sequence[Place]]
@@ -75,23 +86,29 @@ def census(found: Survey) -> Census:
     """From what a survey read, without a second look at the records."""
     source = found.source
     counting = [row for row in found.kept if row.label >= 0]
-    counts = Counter((row.part, row.label) for row in counting)
-    given = Counter(map(text, source.labels))
+    unknown = Counter(text(label) for label in source.labels if found.class_of(label) < 0)
     return Census(
         source=source.name,
         rows=len(source.labels),
         records=len(found.kept),
         units=len(found.units),
         usable=len({row.unit for row in counting}),
+        counting=Counter(PARTS[row.part] for row in counting),
         parts={
-            part: {name: counts[place, label] for label, name in enumerate(found.names)}
+            part: dict(zip(found.names, _by_class(counting, place, len(found.names)), strict=True))
             for place, part in enumerate(PARTS)
             if any(row.part == place for row in found.kept)
         },
-        labels={label: count for label, count in given.most_common() if found.class_of(label) < 0},
+        labels=dict(unknown.most_common()),
         groups=_by_group(found),
         problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
     )
+
+
+def _by_class(counting: Sequence[Row], part: int, classes: int) -> list[int]:
+    labels = np.array([row.label for row in counting if row.part == part], np.int64)
+    counts: list[int] = class_counts(labels, classes).tolist()
+    return counts
 
 
 def _by_group(found: Survey) -> dict[str, dict[str, int]]:
@@ -170,7 +187,7 @@ def lines(found: Census) -> Iterator[str]:
     yield f"sizes    {found.sizes}"
     for part, counts in found.parts.items():
         told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        yield f"part     {part}: {sum(counts.values()):,} that count: {told}"
+        yield f"part     {part}: {found.counting.get(part, 0):,} that count: {told}"
     for part, counts in found.groups.items():
         yield f"groups   {part}: {', '.join(f'{name} {count:,}' for name, count in counts.items())}"
     for label, count in [*found.labels.items()][:LABELS]:
@@ -193,8 +210,10 @@ def contact_sheet(found: Survey, side: int = 96, each: int = 10, largest: int = 
     names = found.names
     rows: dict[int, list[int]] = {label: [] for label in range(-1, len(names))}
     for row in found.kept:
-        if len(rows[row.label]) < each:
-            rows[row.label].append(row.index)
+        own = [int(label[0]) for label in each_label(np.array([row.label]), len(names))]
+        for label in own or [-1]:
+            if len(rows[label]) < each:
+                rows[label].append(row.index)
     sheet = Image.new("RGB", (side * each, (side + 16) * len(rows)), "white")
     for line, (label, indices) in enumerate(rows.items()):
         top = line * (side + 16)

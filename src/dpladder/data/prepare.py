@@ -39,6 +39,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.label_sets import number_of
 from dpladder.config.model import Chosen, Dataset, Split
 from dpladder.config.section import restored
 from dpladder.config.shift import Grouping, Matching
@@ -48,11 +49,12 @@ from dpladder.data.datasets import class_count, class_index, classes, open_sourc
 from dpladder.data.files import write_private
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.shift import matched
-from dpladder.data.sources import Source, text
+from dpladder.data.sources import Source, several, text
 from dpladder.data.spans import Cutter
 from dpladder.errors import BadInput
 from dpladder.progress import progress
 
+ClassOf = Callable[[object], int]
 Part = Literal["train", "validation", "test", "sample"]
 Identity = Literal["id", "content"]  # what a unit's part follows from, in every version of the data
 PARTS: tuple[Part, ...] = ("train", "validation", "test", "sample")
@@ -123,7 +125,7 @@ class Survey:
     kept: Sequence[Row]
     problems: Sequence[tuple[int, str]]
     units: Set[bytes]
-    class_of: Callable[[object], int]
+    class_of: ClassOf
     names: tuple[str, ...]
     grouping: Grouping | None = None
 
@@ -187,15 +189,29 @@ def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) 
     return None if dataset.group is None or public == "sample" else dataset.group.grouping
 
 
-def _classes(
-    dataset: Dataset, name: str, matching: Matching | None
-) -> tuple[Callable[[object], int], tuple[str, ...]]:
+def _classes(dataset: Dataset, name: str, matching: Matching | None) -> tuple[ClassOf, tuple[str, ...]]:
     """How labels find their class, and what the classes are called: a number where they have no names."""
     if matching is not None:
         class_of, count = matched(matching)
-        return class_of, matching.names or tuple(map(str, range(count)))
-    known = classes(dataset, name)
-    return class_index(known), tuple(map(str, range(known) if isinstance(known, int) else known))
+        names = matching.names or tuple(map(str, range(count)))
+    else:
+        known = classes(dataset, name)
+        names = tuple(map(str, range(known) if isinstance(known, int) else known))
+        class_of = class_index(known)
+    return _label_of(class_of, len(names), dataset.labels), names
+
+
+def _label_of(class_of: ClassOf, count: int, most: int) -> ClassOf:
+    """From a record's label as given to its class, or to the number of its classes where it may be of `most`; -1 where one of
+    them is none, or they are more."""
+    if most == 1:
+        return class_of
+
+    def number(given: object) -> int:
+        found = {class_of(one) for one in several(given)}
+        return number_of(found, count) if -1 not in found and len(found) <= most else -1
+
+    return number
 
 
 def prepare(
@@ -316,7 +332,7 @@ def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
 def _rows(
     source: Source,
     dataset: Dataset,
-    class_of: Callable[[object], int],
+    class_of: ClassOf,
     keys: Keys,
     public: Part | None,
     problems: list[tuple[int, str]],
@@ -357,7 +373,8 @@ def _rows(
             problems.append((index, "user is missing"))
             label = -1
         elif label < 0 and not lost and (given or source.ids is None):
-            problems.append((index, "label is not in dataset.classes"))
+            more = "" if dataset.labels == 1 else ", or it has more than dataset.labels"
+            problems.append((index, f"label is not in dataset.classes{more}"))
         if sorter is not None and group < 0:
             problems.append((index, "group is none of the declared ones"))
             label = -1

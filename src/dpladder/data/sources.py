@@ -345,6 +345,10 @@ def _list_column(column: Any, path: Path) -> Any:
 def _from_arrays(arrays: Mapping[str, Any], path: Path, labelled: bool, group: str | None) -> Source:
     """Rows of `features`, or pixels of `images`, with the columns beside them."""
     columns = {name: arrays[f"{name}s"][()].tolist() for name in COLUMNS if f"{name}s" in arrays}
+    if "labels" in arrays and arrays["labels"].ndim == 2 and arrays["labels"].dtype.kind == "b":
+        columns["label"] = [
+            [place for place, holds in enumerate(row) if holds] for row in columns["label"]
+        ]  # a column for each class
     if group is not None and group in arrays:
         columns[group] = arrays[group][()].tolist()
     if not {"features", "images"} & set(arrays) or (labelled and "labels" not in arrays):
@@ -396,6 +400,17 @@ def _need(columns: Mapping[str, Any], name: str, path: Path) -> Any:
             f"{path} has no {name}. It holds {', '.join(sorted(columns)) or 'nothing that is known here'}."
         )
     return columns[name]
+
+
+def several(label: object) -> list[object]:
+    """The labels of a record that may have several: those of a list, or between bars. Rows of an array are of one length, so
+    they are filled up with numbers below 0, or with nothing."""
+    each = label if isinstance(label, list | tuple) else text(label).split("|") if label is not None else []
+    return [one for one in each if not _filling(one)]
+
+
+def _filling(label: object) -> bool:
+    return label is None or text(label) == "" or (isinstance(label, int | float) and not label >= 0)
 
 
 def text(value: object) -> str:

@@ -58,6 +58,7 @@ def dataset_of(task: Task[PrepareDataset]) -> Dataset:
         columns=reads.columns,
         nominal_size=1,
         classes=reads.classes,
+        labels=reads.labels,
         group=reads.group,
         unit=reads.unit,
         split=reads.split,

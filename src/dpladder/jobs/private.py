@@ -209,6 +209,7 @@ def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
         relation=task.reads.relation,
         delta=task.reads.delta,
         cap=task.reads.unit.cap,
+        labels=task.reads.labels,
         seed=task.reads.search.seed if isinstance(task.reads, TrainingReads) else 0,
     )
 

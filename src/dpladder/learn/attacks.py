@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import Descending, Descent, FineTune
 from dpladder.config.model import Resources
 from dpladder.learn import score
@@ -38,6 +39,14 @@ CANARIES: tuple[Record, ...] = (
     ((0.5, 0.5, 0.5), 7),
 )
 CLASSES, N0, ETA = 2, 50, 0.5
+SEVERAL: tuple[Record, ...] = (
+    NOTHING,
+    *(
+        ((pull, 0.0, 0.0), number_of(classes, 3))
+        for pull in (1e6, -1e6)
+        for classes in ((1,), (0, 2), (0, 1, 2))
+    ),
+)  # of as many classes out of 3
 DELTA0 = 1e-7  # what trainings on samples are booked at
 STEADY = 1e6  # under a step's denominator, this makes an adaptive step as good as linear in the noise
 
@@ -93,11 +102,16 @@ def several(learner: Descending, reach: Reach) -> tuple[Mechanism, ...]:
 
 
 def sums(
-    learner: Any, steps: int, relation: Relation = "add_remove", tight: bool = False, mu: float = 2.0
+    learner: Any,
+    steps: int,
+    relation: Relation = "add_remove",
+    tight: bool = False,
+    mu: float = 2.0,
+    labels: int = 1,
 ) -> Mechanism:
     """A learner that computes its weights from noised sums: the sums are what it publishes. Three classes, because equal
     probabilities of three curve softmax the most."""
-    constants = Constants(N0, 3, len(NOTHING[0]), relation)
+    constants = Constants(N0, 3, len(NOTHING[0]), relation, labels=labels)
     hyper = Hyper(ETA, steps, mu)
     declared = method(learner.name).declare(learner, hyper, constants)
     scales = {draw.name: draw.scale for draw in declared.draws}
@@ -115,13 +129,14 @@ def sums(
         return np.concatenate(seen)
 
     link = [learner.link] if hasattr(learner, "link") else []
+    several = [f"up to {labels} classes"] if labels > 1 else []
     return Mechanism(
-        name=" ".join([learner.name, *link, f"{steps} step{'s' * (steps > 1)}", relation]),
+        name=" ".join([learner.name, *link, f"{steps} step{'s' * (steps > 1)}", relation, *several]),
         event=Composed(declared.events),
         draws=declared.draws,
         scale=1.0,
         run=run,
-        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
+        neighbours=neighbours((NOTHING, NOTHING), SEVERAL if several else CANARIES, relation),
         relation=relation,
         tight=tight,
     )

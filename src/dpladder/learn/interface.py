@@ -38,6 +38,7 @@ class Constants:
     cap: int = 1  # records per unit, at most
     seed: int = 0  # of `public_random`
     length: float = 1.0  # of a record's features, typically; kappa is told in it
+    labels: int = 1  # classes that a record may be of, at most
     network: Network | None = (
         None  # that a training goes on from, where features are activations at a cut in it
     )
@@ -95,7 +96,9 @@ class Data:
     """One part of the private data. A record with label -1, or with features all zero, contributes exactly zero."""
 
     features: Any  # an array (records, dimension) or (records, views, dimension), often a memory map, or mapped when read
-    labels: NDArray[np.int64]
+    labels: NDArray[
+        np.int64
+    ]  # a class each, or, of dataset.labels, several in one number (config/label_sets.py)
     units: NDArray[np.uint8] | None = None  # (records, 16): whose record it is; Poisson sampling needs it
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
     statistics: Path | None = None  # DP-LS's sums as released before (learn/statistics.py)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.label_sets import are_of
 from dpladder.learn.interface import Constants, Logits, Weights, public_random
 from dpladder.learn.score import logits
 
@@ -47,8 +48,9 @@ def by_group(
     """Of each group, how many records are right, and how many wrong. Private until noise is added. Records without a valid
     label or group are in neither."""
     found = np.zeros((count, 2))
-    known = (labels >= 0) & (labels < classes) & (groups >= 0) & (groups < count)
-    np.add.at(found, (groups[known], (predicted[known] != labels[known]).astype(int)), 1.0)
+    known = (labels >= 0) & (groups >= 0) & (groups < count)
+    wrong = ~are_of(labels[known], predicted[known], classes)
+    np.add.at(found, (groups[known], wrong.astype(int)), 1.0)
     return found
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
+from dpladder.config.label_sets import end_of_numbers
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Data
@@ -102,7 +103,7 @@ def load(
         gram[rows] = x.double() @ x.double().mT
         if resident is not None:
             resident[rows, :, : constants.dimension] = x
-    known = (labels >= 0) & (labels < constants.classes)
+    known = (labels >= 0) & (labels < end_of_numbers(constants.classes, constants.labels))
     squares = gram.diagonal(dim1=1, dim2=2)
     counted = known & (squares > 0).any(1) & (squares <= LONGEST).all(1)
     gram[~counted] = 0.0

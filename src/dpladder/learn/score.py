@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.label_sets import are_of
 from dpladder.learn.interface import Constants, Declaration, Logits, Losses, Weights, plain
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
@@ -49,13 +50,19 @@ def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
 def correct_count(
     weights: Weights, features: NDArray[Any], labels: NDArray[np.int64], own: Logits | Losses | None = None
 ) -> float:
-    """How many predictions are right, or what records count by their losses. Private: add noise before anybody sees it."""
+    """How many predictions are right, each a class that its record is of, or what records count by their losses. Private: add
+    noise before anybody sees it."""
     if isinstance(own, Losses):
         starts = range(0, len(features), CHUNK)
         parts = (plain(features, slice(start, start + CHUNK)) for start in starts)
         found = np.concatenate([np.empty(0), *(own.of(weights, part) for part in parts)])
         return float(shares(found, own.most)[labels >= 0].sum())
-    return float(np.count_nonzero(predict(weights, features, own) == labels))
+    right = 0.0
+    for start in range(0, len(features), CHUNK):
+        rows = slice(start, start + CHUNK)
+        told = (own or logits)(weights, plain(features, rows))
+        right += float(np.count_nonzero(are_of(labels[rows], told.argmax(axis=1), told.shape[1])))
+    return right
 
 
 def right_and_wrong(

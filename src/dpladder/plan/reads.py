@@ -101,6 +101,7 @@ class LineageReads(Reads):
     lineage: Annotated[str, key("dataset.lineage")]
     columns: Annotated[tuple[sections.Chosen, ...], key("dataset.columns")]
     classes: Annotated[int | tuple[str, ...] | None, key("dataset.classes")]
+    labels: Annotated[int, key("dataset.labels")]
     group: Annotated[sections.TrainedGroup | None, key("dataset.group")]
     unit: Annotated[sections.Unit, key("dataset.unit")]
     split: Annotated[sections.Split, key("dataset.split")]

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.label_sets import are_of
 from dpladder.config.learner_sections import Learner
 from dpladder.config.model import Resources, Search
 from dpladder.learn import score
@@ -75,8 +76,9 @@ def correct(heads: Sequence[Weights], data: Data) -> NDArray[np.int64]:
         for start in range(0, len(labels), score.CHUNK):
             part = slice(start, start + score.CHUNK)
             logits = score.logits((np.concatenate(layers),), plain(features, part))
-            chosen = logits.reshape(len(logits), len(layers), -1).argmax(axis=2)
-            found[place : place + WIDE] += (chosen == labels[part, None]).sum(axis=0)
+            told = logits.reshape(len(logits), len(layers), -1)
+            right = are_of(labels[part, None], told.argmax(axis=2), told.shape[2])
+            found[place : place + WIDE] += right.sum(axis=0)
     return found
 
 

@@ -22,7 +22,12 @@ from dpladder.privacy.release.meter import Meter
 
 def mechanisms() -> tuple[Mechanism, ...]:
     learner = LeastSquares()
-    return sums(learner, 1, tight=True), sums(learner, 1, "replace_one"), shared_statistics()
+    return (
+        sums(learner, 1, tight=True),
+        sums(learner, 1, "replace_one"),
+        sums(learner, 1, tight=True, labels=3),
+        shared_statistics(),
+    )
 
 
 def shared_statistics(mu: float = 2.0, radius: float = 2.0) -> Mechanism:

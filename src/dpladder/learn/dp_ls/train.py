@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from dpladder.config.label_sets import are_of, sizes
 from dpladder.config.learner_sections import LeastSquares
 from dpladder.config.model import Resources
 from dpladder.learn.dp_ls import statistics
@@ -37,7 +38,7 @@ def fit(
 ) -> Weights:
     """From sums of its own, from shared ones, or from both together."""
     records = load_records(data, constants, resources)
-    observe = partial(_sums, records, learner.radius) if hyper.mu else _nothing
+    observe = partial(_sums, records, _weights(records, constants), learner.radius, constants.classes)
     known = partial(_known, data.statistics, hyper.mu, records.device)
     if data.covariance is not None:
         together = torch.from_numpy(data.covariance).to(records.device)
@@ -55,7 +56,8 @@ def fit(
         return solve(system / constants.n0, hyper.ridge, target / constants.n0)
 
     threads = threads_of(records, resources)
-    return as_weights(torch.stack(class_by_class(constants.classes, threads, observe, release, head)))
+    seen = observe if hyper.mu else _nothing
+    return as_weights(torch.stack(class_by_class(constants.classes, threads, seen, release, head)))
 
 
 @torch.inference_mode()
@@ -76,7 +78,7 @@ def release_sums(
         for name, total in sums.items():
             keep(name, label, total.cpu().numpy())
 
-    observe = partial(_sums, records, radius)
+    observe = partial(_sums, records, _weights(records, constants), radius, constants.classes)
     class_by_class(constants.classes, threads_of(records, resources), observe, release, conclude)
 
 
@@ -99,13 +101,20 @@ def _nothing(_: int) -> dict[str, Tensor]:
     return {}
 
 
-def _sums(records: Records, radius: float, label: int) -> dict[str, Tensor]:
+def _weights(records: Records, constants: Constants) -> Tensor:
+    """A record of k classes weighs 1/sqrt(k) in each of them, so that it moves the sums of all classes together no further than
+    a record of one class moves its own."""
+    return sizes(records.labels, constants.classes).double().rsqrt().float()
+
+
+def _sums(records: Records, weights: Tensor, radius: float, classes: int, label: int) -> dict[str, Tensor]:
     """Of x x^T, as coordinates, and of x, over the records of one class."""
-    rows = records.chosen((records.counted & (records.labels == label)).cpu().numpy())
+    rows = records.chosen((records.counted & are_of(records.labels, label, classes)).cpu().numpy())
     target = torch.zeros(records.features.shape[-1], dtype=torch.float64, device=records.device)
     for chunk in rows:
-        target += in_ball(records, chunk, radius).sum(0)
-    return {"moments": second_moment(records, radius, rows), "targets": target}
+        target += (in_ball(records, chunk, radius) * weights[chunk, None]).sum(0)
+    moments = second_moment(records, radius, rows, lambda chunk, _: weights[chunk])
+    return {"moments": moments, "targets": target}
 
 
 train = metered(fit)

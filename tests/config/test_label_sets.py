@@ -1,0 +1,56 @@
+"""Several classes as one number: what goes in comes out, and a single class stays what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpladder.config.label_sets import are_of, each_label, end_of_numbers, most_labels, number_of, sizes
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> tuple[int, list[set[int]]]:
+    """How many classes there are, and the classes of each record."""
+    count = draw(st.integers(2, 30_000))
+    classes = st.sets(st.integers(0, count - 1), max_size=most_labels(count))
+    return count, draw(st.lists(classes, max_size=6))
+
+
+@given(sets())
+def test_classes_come_out_as_they_went_in(given: tuple[int, list[set[int]]]) -> None:
+    count, wanted = given
+    numbers = np.array([number_of(own, count) for own in wanted], np.int64)
+    for kind in (numbers, torch.from_numpy(numbers)):
+        found: list[set[int]] = [set() for _ in wanted]
+        for own in each_label(kind, count):
+            for record, label in zip(found, own.tolist(), strict=True):
+                record |= {label} - {-1}
+        assert found == wanted
+        assert sizes(kind, count).tolist() == [len(own) for own in wanted]
+        for label in {0, count - 1}.union(*wanted):
+            assert are_of(kind, label, count).tolist() == [label in own for own in wanted]
+
+
+@given(sets())
+def test_a_set_of_few_has_a_smaller_number_than_any_of_more_may_have(
+    given: tuple[int, list[set[int]]],
+) -> None:
+    count, wanted = given
+    for own in wanted:
+        assert number_of(own, count) < end_of_numbers(count, max(len(own), 1)) <= 2**63
+
+
+def test_a_single_class_is_its_own_number_and_none_is_minus_one() -> None:
+    assert [number_of({label}, 5) for label in range(5)] == [0, 1, 2, 3, 4]
+    assert end_of_numbers(5, 1) == 5
+    assert number_of((), 5) == -1
+    assert number_of((3, 1, 3), 5) == number_of((1, 3), 5) >= 5
+
+
+def test_each_prediction_is_right_that_is_one_of_the_classes() -> None:
+    numbers = np.array([number_of({0, 2}, 3), 1, -1])
+    assert are_of(numbers, np.array([2, 1, 0]), 3).tolist() == [True, True, False]
+    heads = np.array([[0, 1], [1, 0], [0, 1]])
+    assert are_of(numbers[:, None], heads, 3).tolist() == [[True, False], [True, False], [False, False]]
