@@ -382,8 +382,8 @@ MUTANTS = (
     Mutant(
         "a record counts in every group",
         "learn/measures.py",
-        "np.add.at(found, (groups[known], (predicted[known] != labels[known]).astype(int)), 1.0)",
-        "np.add.at(found.T, (predicted[known] != labels[known]).astype(int), 1.0)",
+        "np.add.at(found, (groups[known], wrong.astype(int)), 1.0)",
+        "np.add.at(found.T, wrong.astype(int), 1.0)",
         ("learn/test_measures.py",),
     ),
     Mutant(
