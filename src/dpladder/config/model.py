@@ -234,7 +234,7 @@ class Features(Section):
     weights: str = Field(
         "bundled",
         min_length=1,
-        description="bundled | pretrained | random (public ones, drawn by seed 0, for training from scratch) | path of a .safetensors or .pth checkpoint; with hf: the model's own, pretrained",
+        description="bundled | pretrained | random (public ones, drawn by seed 0, for training from scratch) | path of a .safetensors, .pth, .pt or .bin checkpoint; with hf: the model's own, pretrained",
     )
     image_size: Annotated[int, Field(ge=8, le=2048)] | None = Field(
         None, description="pixels per side fed to the network; empty: the model's own"

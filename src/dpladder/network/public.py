@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from hashlib import sha256
@@ -12,6 +11,7 @@ from typing import Any
 
 from dpladder.config.model import BUNDLED_IMAGES, Features
 from dpladder.errors import BadInput
+from dpladder.network.checkpoints import loaded, read_state
 
 BUNDLED = {name: f"tf_{name.removeprefix('tf_')}" for name in BUNDLED_IMAGES}
 
@@ -27,7 +27,7 @@ def model_of(features: Features) -> Any:
                 f"features.weights is bundled, which exists for efficientnet_lite0, 1 and 2 alone, not for {name}. "
                 "Use weights: pretrained, or the path of a checkpoint."
             )
-        return _load(BUNDLED[name], bundled_state(int(name[-1])), weights)
+        return loaded(BUNDLED[name], bundled_state(int(name[-1])), weights)
     check_name(name)
     if weights == "random":
         return _drawn(name)
@@ -39,7 +39,7 @@ def model_of(features: Features) -> Any:
                 f"features.weights is pretrained, and {name}'s weights could not be fetched. Connect once so that they "
                 "are cached, copy the cache here, or give the path of a checkpoint."
             ) from error
-    return _load(name, _read_state(Path(weights).expanduser()), weights)
+    return loaded(name, read_state(Path(weights).expanduser()), weights)
 
 
 def _drawn(name: str) -> Any:
@@ -62,47 +62,6 @@ def check_name(name: str) -> None:
             f"features.model: timm has no {name!r}. "
             + (f"Did you mean {', '.join(close)}?" if close else "timm.list_models() names all that it has.")
         )
-
-
-def _load(name: str, state: Mapping[str, Any], origin: str) -> Any:
-    """Strict: every tensor of the headless network from the checkpoint, and none left over."""
-    import timm
-
-    model = timm.create_model(name, num_classes=0)
-    head = model.pretrained_cfg.get("classifier") or ()
-    heads = (head,) if isinstance(head, str) else tuple(head)
-    body = {
-        key: tensor
-        for key, tensor in state.items()
-        if not key.startswith(tuple(f"{part}." for part in heads))
-    }
-    try:
-        model.load_state_dict(body, strict=True)
-    except RuntimeError as error:
-        raise BadInput(
-            f"features.weights: {origin} does not fit {name} tensor by tensor. Check that the checkpoint is of this model."
-        ) from error
-    return model
-
-
-def _read_state(path: Path) -> Mapping[str, Any]:
-    """A checkpoint's tensors. Never its code: pickled objects are refused."""
-    from timm.models import load_state_dict
-
-    if path.suffix not in (".safetensors", ".pth", ".pt"):
-        raise BadInput(
-            f"features.weights: {path} must be bundled, pretrained, or a .safetensors, .pth or .pt file."
-        )
-    if not path.is_file():
-        raise BadInput(
-            f"features.weights: {path} does not exist. Check the path and that its disk is mounted."
-        )
-    try:
-        return load_state_dict(os.fspath(path), device="cpu", weights_only=True)
-    except Exception as error:
-        raise BadInput(
-            f"features.weights: {path} cannot be read as plain tensors. Save a state_dict, best as .safetensors."
-        ) from error
 
 
 def bundled_state(size: int = 0) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""Checkpoints of others: a network is found whatever stands around it, and another one is never taken for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import timm
+import torch
+import torchvision
+from safetensors.torch import save_file
+
+from dpladder.config.model import Features
+from dpladder.errors import BadInput
+from dpladder.network.public import model_of
+
+State = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def vit() -> dict[str, Any]:
+    torch.manual_seed(1)
+    return {
+        key: torch.randn_like(tensor)
+        for key, tensor in timm.create_model("vit_tiny_patch16_224", num_classes=0).state_dict().items()
+    }
+
+
+def under(prefix: str, state: State) -> dict[str, Any]:
+    return {f"{prefix}{key}": tensor for key, tensor in state.items()}
+
+
+def found(path: Path, name: str = "vit_tiny_patch16_224") -> dict[str, Any]:
+    state: dict[str, Any] = model_of(Features(model=name, weights=str(path))).state_dict()
+    return state
+
+
+def same(one: State, other: State) -> bool:
+    return list(one) == list(other) and all(torch.equal(one[key], other[key]) for key in one)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        pytest.param(lambda own: {"state_dict": under("module.base_encoder.", own)}, id="MoCo"),
+        pytest.param(lambda own: {"teacher": under("backbone.", own), "epoch": 3}, id="DINO"),
+        pytest.param(lambda own: own | {"mask_token": torch.zeros(1, 1, 192)}, id="a mask token"),
+        pytest.param(lambda own: own | {"decoder_pos_embed": torch.zeros(1, 197, 512)}, id="MAE"),
+        pytest.param(lambda own: under("visual.trunk.", own) | {"text.weight": torch.ones(2)}, id="OpenCLIP"),
+        pytest.param(lambda own: own | {"head.weight": torch.ones(10, 192)}, id="a head"),
+    ],
+)
+def test_a_network_is_found_whatever_stands_around_it(around: Any, tmp_path: Path, vit: State) -> None:
+    torch.save(around(dict(vit)), tmp_path / "w.bin")
+    assert same(found(tmp_path / "w.bin"), vit)
+
+
+def test_names_that_timm_translates_are_understood(tmp_path: Path) -> None:
+    """ConvNeXt's authors number what timm calls stages."""
+    torch.manual_seed(2)
+    own = timm.create_model("convnext_atto", num_classes=0).state_dict()
+    names = {"stem": "downsample_layers.0", "stages.1.downsample": "downsample_layers.1"}
+    names |= {f"stages.{stage}.downsample": f"downsample_layers.{stage}" for stage in (2, 3)}
+    names |= {".blocks.": ".", ".conv_dw.": ".dwconv.", ".mlp.fc": ".pwconv", "head.norm": "norm"}
+    theirs = {}
+    for key, tensor in own.items():
+        for ours, other in names.items():
+            key = key.replace(ours, other)
+        theirs[key] = tensor
+    assert set(theirs) != set(own)
+    torch.save({"model": theirs}, tmp_path / "w.pth")
+    assert same(found(tmp_path / "w.pth", "convnext_atto"), own)
+
+
+def test_torchvisions_network_is_the_same_function_here(tmp_path: Path) -> None:
+    torch.manual_seed(3)
+    theirs = torchvision.models.resnet18().eval()
+    save_file(theirs.state_dict(), tmp_path / "w.safetensors")
+    ours = model_of(Features(model="resnet18", weights=str(tmp_path / "w.safetensors"))).eval()
+    theirs.fc = torch.nn.Identity()
+    images = torch.randn(2, 3, 64, 64)
+    assert torch.allclose(ours(images), theirs(images), atol=1e-5)
+
+
+def test_two_networks_in_a_checkpoint_are_told_and_not_guessed_between(tmp_path: Path, vit: State) -> None:
+    torch.save({"student": under("backbone.", vit), "teacher": under("backbone.", vit)}, tmp_path / "w.pth")
+    with pytest.raises(BadInput, match=r"2 networks that fit .* student\.backbone\., teacher\.backbone\."):
+        found(tmp_path / "w.pth")
+
+
+def test_a_deeper_network_is_not_taken_for_its_first_layers(tmp_path: Path, vit: State) -> None:
+    deeper = dict(vit) | {
+        key.replace("blocks.11.", "blocks.12."): tensor for key, tensor in vit.items() if "blocks.11." in key
+    }
+    torch.save(deeper, tmp_path / "w.pth")
+    with pytest.raises(BadInput, match="tensor by tensor"):
+        found(tmp_path / "w.pth")
+
+
+def test_a_network_that_lacks_a_tensor_is_refused(tmp_path: Path, vit: State) -> None:
+    torch.save({key: tensor for key, tensor in vit.items() if key != "norm.bias"}, tmp_path / "w.pth")
+    with pytest.raises(BadInput, match="does not fit vit_tiny_patch16_224"):
+        found(tmp_path / "w.pth")
