@@ -111,7 +111,9 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
             "experiments": {"flat": {"fit": {"against": "mu"}}},
         }
     )
-    project.finish("results/flat/summary.json", "results/flat-2/summary.json", "results/figures/heatmap.svg")
+    project.finish(
+        *(f"results/{name}/figures/{kind}.svg" for name in ("main", "flat") for kind in ("heatmap", "gap"))
+    )
     assert main(["verify", "results"]) == 0
     assert not Path("results/flat/rungs").exists()
     jobs = Counter((held.job.experiment, held.job.rule) for held in project.held())

@@ -441,8 +441,6 @@ def pictures(wildcards):
     shared += ["results/tables/grid.html"] if CELLS else []
     told = {
         "pareto": several_models(),
-        "heatmap": descents(),
-        "gap": descents(),
         "batches": sampled(),
         "distance": moved(),
     }
@@ -468,17 +466,22 @@ def pictures_of(name):
         *(ladder if config.sweep.ladder else []),
         *(["figures/utility.svg"] if len(stages.targets(config)) > 1 or config.final.without_noise else []),
         *(["figures/shift.svg"] if config.evaluate.also else []),
+        *(["figures/heatmap.svg", "figures/gap.svg"] if descends(name) else []),
     ]
 
 
-def descents():
-    """The summaries that a heatmap is about, learning rates against steps, and a figure of gaps in r. They need the repeats of research mode to say
-    anything."""
-    return [
-        f"results/{name}/summary.json"
-        for name, config in PROJECT.experiments.items()
-        if config.mode == "research" and config.learner.searches == "rate" and config.sweep.ladder
-    ]
+def repeats(wildcards):
+    """The summaries of an experiment and of its repeats."""
+    names = [wildcards.experiment, *PROJECT.repeats.get(wildcards.experiment, ())]
+    return [f"results/{name}/summary.json" for name in names]
+
+
+def descends(name):
+    """Whether there are heatmaps of an experiment, learning rates against steps, and figures of gaps in r. They need the repeats
+    of research mode to say anything, and are drawn once for all of these."""
+    config = PROJECT.experiments[name]
+    researched = config.mode == "research" and name in PROJECT.repeats
+    return researched and config.learner.searches == "rate" and config.sweep.ladder
 
 
 def sampled():

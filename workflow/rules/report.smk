@@ -134,34 +134,36 @@ use rule plot_ladder as plot_pareto with:
 
 use rule plot_ladder as plot_heatmap with:
     input:
-        summaries=descents(),
+        summaries=repeats,
     output:
         figure=report(
-            "results/figures/heatmap.svg",
+            "results/{experiment}/figures/heatmap.svg",
             caption="../../src/dpladder/report/captions/heatmap.rst",
             category="Research",
+            labels={"experiment": "{experiment}"},
         ),
-        privacy="results/figures/heatmap.privacy.json",
+        privacy="results/{experiment}/figures/heatmap.privacy.json",
     log:
-        "logs/figures/heatmap.log",
+        "logs/{experiment}/figures/heatmap.log",
     benchmark:
-        "benchmarks/figures/heatmap.tsv"
+        "benchmarks/{experiment}/figures/heatmap.tsv"
 
 
 use rule plot_ladder as plot_gap with:
     input:
-        summaries=descents(),
+        summaries=repeats,
     output:
         figure=report(
-            "results/figures/gap.svg",
+            "results/{experiment}/figures/gap.svg",
             caption="../../src/dpladder/report/captions/gap.rst",
             category="Research",
+            labels={"experiment": "{experiment}"},
         ),
-        privacy="results/figures/gap.privacy.json",
+        privacy="results/{experiment}/figures/gap.privacy.json",
     log:
-        "logs/figures/gap.log",
+        "logs/{experiment}/figures/gap.log",
     benchmark:
-        "benchmarks/figures/gap.tsv"
+        "benchmarks/{experiment}/figures/gap.tsv"
 
 
 use rule plot_ladder as plot_distance with:

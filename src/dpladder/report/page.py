@@ -103,10 +103,10 @@ def _sections(
         shift = shift_table(summary)
         tables = [] if shift.empty else [_table(shift, "shift")]
         tables += [_table(trials_table(summary), "trials")] if summary["rungs"] else []
-        figures = _figures(own, "shift", "utility", "ladder", "scores")
+        figures = _figures(own, "shift", "utility", "ladder", "scores", "heatmap", "gap")
         if tables or figures:
             yield Chapter(f"Experiment {summary['experiment']}", tables, figures)
-    if research := _figures(shared, "heatmap", "gap", "batches", "distance"):
+    if research := _figures(shared, "batches", "distance"):
         yield Chapter("Research", figures=research)
     yield Chapter("Privacy", [_table(spends_table(statement), "spends")], _figures(shared, "budget"))
 
