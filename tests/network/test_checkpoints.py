@@ -103,3 +103,44 @@ def test_a_network_that_lacks_a_tensor_is_refused(tmp_path: Path, vit: State) ->
     torch.save({key: tensor for key, tensor in vit.items() if key != "norm.bias"}, tmp_path / "w.pth")
     with pytest.raises(BadInput, match="does not fit vit_tiny_patch16_224"):
         found(tmp_path / "w.pth")
+
+
+@pytest.mark.parametrize(
+    ("name", "heads"),
+    [("legacy_seresnet18", ["last_linear"]), ("deit_tiny_distilled_patch16_224", ["head", "head_dist"])],
+)
+def test_a_network_is_found_beside_the_heads_that_timm_gives_it(
+    name: str, heads: list[str], tmp_path: Path
+) -> None:
+    own = timm.create_model(name, num_classes=0).state_dict()
+    torch.save(own | {f"{head}.bias": torch.ones(7) for head in heads}, tmp_path / "w.pth")
+    assert same(found(tmp_path / "w.pth", name), own)
+
+
+def test_a_checkpoint_from_before_batches_were_counted_is_read(tmp_path: Path) -> None:
+    own = timm.create_model("resnet10t", num_classes=0).state_dict()
+    older = {key: tensor for key, tensor in own.items() if not key.endswith("num_batches_tracked")}
+    torch.save(older, tmp_path / "w.pth")
+    assert same(found(tmp_path / "w.pth", "resnet10t"), own)
+
+
+def test_half_precision_is_read_and_whole_numbers_are_not(tmp_path: Path, vit: State) -> None:
+    torch.save({key: tensor.half() for key, tensor in vit.items()}, tmp_path / "w.pth")
+    assert same(found(tmp_path / "w.pth"), {key: tensor.half().float() for key, tensor in vit.items()})
+    torch.save({key: tensor.char() for key, tensor in vit.items()}, tmp_path / "w.pth")
+    with pytest.raises(BadInput, match="does not fit"):
+        found(tmp_path / "w.pth")
+
+
+def test_weights_that_are_not_finite_are_told(tmp_path: Path, vit: State) -> None:
+    torch.save(dict(vit) | {"norm.bias": torch.full((192,), torch.nan)}, tmp_path / "w.pth")
+    with pytest.raises(BadInput, match="not finite"):
+        found(tmp_path / "w.pth")
+
+
+def test_patches_of_another_size_are_another_network(tmp_path: Path, vit: State) -> None:
+    """timm's filter would scale both of them."""
+    wider = {"patch_embed.proj.weight": torch.randn(192, 3, 32, 32), "pos_embed": torch.randn(1, 50, 192)}
+    torch.save(dict(vit) | wider, tmp_path / "w.pth")
+    with pytest.raises(BadInput, match="does not fit"):
+        found(tmp_path / "w.pth")

@@ -35,6 +35,11 @@ def loaded(name: str, state: Mapping[str, Any], origin: str) -> Any:
         )
     for _, tensors in found:
         model.load_state_dict(tensors, strict=True)
+        if not all(weight.isfinite().all() for weight in model.parameters()):
+            raise BadInput(
+                f"features.weights: {origin} holds weights that are not finite. Save the checkpoint again, from before its training went "
+                "wrong."
+            )
         return model
     raise BadInput(
         f"features.weights: {origin} does not fit {name} tensor by tensor. Check that the checkpoint is of this model; names of its "
@@ -65,26 +70,41 @@ def read_state(path: Path) -> Mapping[str, Any]:
 
 def _readings(state: Mapping[str, Any], model: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every way to find all of the network in a checkpoint: as it stands, below a prefix, or translated by timm."""
-    wanted = {key: tensor.shape for key, tensor in model.state_dict().items()}
+    wanted, heads = model.state_dict(), _own_heads(model)
     first = next(iter(wanted))
     prefixes = [key.removesuffix(first) for key in state if key == first or key.endswith(f".{first}")]
     within = [(prefix, _below(state, prefix)) for prefix in prefixes]
-    found = [(prefix, own) for prefix, own in within if _fits(own, wanted)]
+    found = [(prefix, own) for prefix, own in within if _fits(own, wanted, heads)]
     if found:
         yield from ((prefix or "no prefix", _body(own, wanted)) for prefix, own in found)
         return
     translated = _translated(state, model)
-    if translated is not None and _fits(translated, wanted):
+    if translated is not None and _fits(translated, wanted, heads):
         yield "no prefix", _body(translated, wanted)
 
 
-def _fits(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    shapes = all(key in state and state[key].shape == shape for key, shape in wanted.items())
-    return shapes and all(key in wanted or HEADS.match(key) for key in state)
+def _own_heads(model: Any) -> tuple[str, ...]:
+    """What timm calls the heads of this architecture: last_linear, head_dist, ..."""
+    named = model.pretrained_cfg.get("classifier") or ()
+    return tuple(f"{name}." for name in ((named,) if isinstance(named, str) else named))
+
+
+def _fits(state: Mapping[str, Any], wanted: Mapping[str, Any], heads: tuple[str, ...]) -> bool:
+    own = all(_holds(state, key, tensor) for key, tensor in wanted.items())
+    return own and all(key in wanted or HEADS.match(key) or key.startswith(heads) for key in state)
+
+
+def _holds(state: Mapping[str, Any], key: str, wanted: Any) -> bool:
+    """Batches are counted for training alone, and older checkpoints do not. Whole numbers are no weights, but what a scale
+    elsewhere makes weights of."""
+    if key not in state:
+        return key.endswith("num_batches_tracked")
+    found = state[key]
+    return bool(found.shape == wanted.shape and (found.is_floating_point() or not wanted.is_floating_point()))
 
 
 def _body(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: state[key] for key in wanted}
+    return {key: state[key] for key in wanted if key in state}
 
 
 def _below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
@@ -103,10 +123,13 @@ def _flat(state: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _translated(state: Mapping[str, Any], model: Any) -> Mapping[str, Any] | None:
-    """By timm's filter for checkpoints of this architecture, where it has one and knows these names."""
+    """By timm's filter for checkpoints of this architecture, where it has one and knows these names. A filter would also make
+    patches and positions of one size from those of another, which is another network."""
     translate = getattr(sys.modules[type(model).__module__], "checkpoint_filter_fn", None)
     try:
         found: Mapping[str, Any] | None = None if translate is None else translate(dict(state), model)
     except Exception:  # names that it does not know
+        return None
+    if found is None or any(found[key].numel() != state[key].numel() for key in found if key in state):
         return None
     return found
