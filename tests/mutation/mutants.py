@@ -302,6 +302,13 @@ MUTANTS = (
         ("data/test_texts.py::test_no_line_gives_the_others_an_id",),
     ),
     Mutant(
+        "one cell that Python has no value for ends the run",
+        "data/sources.py",
+        "        return [_cell(held) for held in column]\n",
+        "        raise\n",
+        ("data/test_hostile.py",),
+    ),
+    Mutant(
         "one text's bytes end the run",
         "data/sources.py",
         'encoding="utf-8-sig", errors="surrogateescape", newline=""',

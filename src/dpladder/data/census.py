@@ -200,7 +200,9 @@ def lines(found: Census) -> Iterator[str]:
 
 
 def report(found: Census) -> str:
-    return "".join(f"{line}\n" for line in lines(found))
+    """Printable, whatever a file is called."""
+    told = "".join(f"{line}\n" for line in lines(found))
+    return told.encode("utf-8", "backslashreplace").decode()
 
 
 def contact_sheet(found: Survey, side: int = 96, each: int = 10, largest: int = LARGEST_IMAGE) -> Any:

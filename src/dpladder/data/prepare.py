@@ -353,12 +353,10 @@ def _rows(
             content = prf(keys.units, b"missing", place)
         group = -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
         own = (
-            prf(keys.units, b"id", given.encode())
-            if given
-            else _content_id(keys.units, content, label, group)
+            prf(keys.units, b"id", _name(given)) if given else _content_id(keys.units, content, label, group)
         )
         user = _given(source.users, index) if by_user else ""
-        unit = prf(keys.units, b"user", user.encode()) if user else prf(keys.units, b"record", own)
+        unit = prf(keys.units, b"user", _name(user)) if user else prf(keys.units, b"record", own)
         part = part_of(unit, index)
         if sorter is not None and part >= 0 and not sorter.takes(group, part):
             continue
@@ -422,6 +420,11 @@ def _given(column: Sequence[Any] | None, index: int) -> str:
     """A value of an optional column as text; empty where there is none."""
     value = None if column is None else column[index]
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else text(value)
+
+
+def _name(given: str) -> bytes:
+    """Half a pair of surrogates is no character, but as good a name as another."""
+    return given.encode("utf-8", "surrogatepass")
 
 
 def _hashed_part(unit: bytes, split: Split, key: bytes) -> int:

@@ -21,6 +21,7 @@ Pixels = NDArray[np.uint8]
 BLUR = (1.0, 2.0, 3.0, 4.0, 6.0)  # pixels of an image with a side of SIDE
 NOISE = (0.08, 0.12, 0.18, 0.26, 0.38)  # of the full range
 SIDE = 224
+DIGITS = 20  # of a class's number, at most: Python refuses to read very many
 
 
 def corrupted(image: Pixels, how: Corruption) -> Pixels:
@@ -61,5 +62,5 @@ def matched(how: Matching) -> tuple[Callable[[object], int], int]:
 
 def _called(label: str, names: Sequence[str]) -> str:
     """What a label is called: where its source numbers them, by the list of their names."""
-    known = label.isdecimal() and label not in names and int(label) < len(names)
+    known = label.isdecimal() and len(label) < DIGITS and label not in names and int(label) < len(names)
     return text(names[int(label)]) if known else label

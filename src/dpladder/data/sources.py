@@ -90,15 +90,10 @@ def from_csv(
         return _number_table(path, labelled, wanted, group)
     if TEXT in header and "path" not in header:
         return _text_table(path, labelled, group)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, delimiter=delimiter_in(path))
-            rows = list(reader)
-            names = reader.fieldnames or []
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise _no_table(path) from None
-    columns = {name: [row[name] for row in rows] for name in ("path", *_beside(group)) if name in names}
-    files = [path.parent / (name or "") for name in _need(columns, "path", path)]
+    rows, names = _rows_of(path)
+    _need(dict.fromkeys(names), "path", path)
+    columns = {name: [_printable(row[name]) for row in rows] for name in _beside(group) if name in names}
+    files = [path.parent / (row["path"] or "") for row in rows]
     found = _columns(columns, path, labelled, len(files), group)
     return Source("files", lambda index: bytes_of(files[index]), **found, files=files)
 
@@ -159,16 +154,20 @@ def _no_table(path: Path) -> BadInput:
 
 
 def _text_table(path: Path, labelled: bool, group: str | None) -> Source:
-    """Bytes that are no UTF-8 are one bad record rather than the end of the run, and so is a text of any length."""
+    rows, held = _rows_of(path)
+    return _texts(rows, [name for name in _beside(group) if name in held], path, labelled, group)
+
+
+def _rows_of(path: Path) -> tuple[list[dict[str, Any]], Sequence[str]]:
+    """And the names of the columns. Bytes that are no UTF-8 are one bad record rather than the end of the run, and so is a cell of
+    any length."""
     csv.field_size_limit(2**31 - 1)
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             reader = csv.DictReader(file, delimiter=delimiter_in(path))
-            rows = list(reader)
+            return list(reader), reader.fieldnames or []
     except (OSError, csv.Error):
         raise _no_table(path) from None
-    names = [name for name in _beside(group) if name in (reader.fieldnames or [])]
-    return _texts(rows, names, path, labelled, group)
 
 
 def from_jsonl(
@@ -264,7 +263,7 @@ def from_parquet(
         raise _missing(path, "a parquet table with a label column and numeric feature columns") from None
     except (OSError, pa.ArrowException):
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
-    columns = {name: table.column(name).to_pylist() for name in _beside(group) if name in table.column_names}
+    columns = {name: _cells(table.column(name)) for name in _beside(group) if name in table.column_names}
     if TEXT in table.column_names and not chosen:
         return _text_column(table.column(TEXT), _columns(columns, path, labelled, len(table), group), path)
     _check_group(path, chosen, group)
@@ -283,8 +282,24 @@ def _values(column: Any) -> Sequence[Any]:
     import pyarrow as pa
 
     plain = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-    found: Sequence[Any] = column.to_numpy() if plain and not column.null_count else column.to_pylist()
+    found: Sequence[Any] = column.to_numpy() if plain and not column.null_count else _cells(column)
     return found
+
+
+def _cells(column: Any) -> list[Any]:
+    """Nothing where a cell holds what Python has no value for: names that are no UTF-8, a time after its last one."""
+    try:
+        whole: list[Any] = column.to_pylist()
+    except Exception:
+        return [_cell(held) for held in column]
+    return whole
+
+
+def _cell(held: Any) -> Any:
+    try:
+        return held.as_py()
+    except Exception:
+        return None
 
 
 def _text_column(column: Any, beside: Mapping[str, Any], path: Path) -> Source:
@@ -345,10 +360,6 @@ def _list_column(column: Any, path: Path) -> Any:
 def _from_arrays(arrays: Mapping[str, Any], path: Path, labelled: bool, group: str | None) -> Source:
     """Rows of `features`, or pixels of `images`, with the columns beside them."""
     columns = {name: arrays[f"{name}s"][()].tolist() for name in COLUMNS if f"{name}s" in arrays}
-    if "labels" in arrays and arrays["labels"].ndim == 2 and arrays["labels"].dtype.kind == "b":
-        columns["label"] = [
-            [place for place, holds in enumerate(row) if holds] for row in columns["label"]
-        ]  # a column for each class
     if group is not None and group in arrays:
         columns[group] = arrays[group][()].tolist()
     if not {"features", "images"} & set(arrays) or (labelled and "labels" not in arrays):
@@ -403,9 +414,12 @@ def _need(columns: Mapping[str, Any], name: str, path: Path) -> Any:
 
 
 def several(label: object) -> list[object]:
-    """The labels of a record that may have several: those of a list, or between bars. Rows of an array are of one length, so
-    they are filled up with numbers below 0, or with nothing."""
-    each = label if isinstance(label, list | tuple) else text(label).split("|") if label is not None else []
+    """The labels of a record that may have several: those of a list, or between bars, or of a truth value for each class. Rows
+    of an array are of one length, so they are filled up with numbers below 0, or with nothing."""
+    given = label.tolist() if hasattr(label, "tolist") else label
+    each = given if isinstance(given, list | tuple) else text(given).split("|") if given is not None else []
+    if all(isinstance(one, bool) for one in each):
+        return [place for place, holds in enumerate(each) if holds]
     return [one for one in each if not _filling(one)]
 
 
@@ -415,7 +429,10 @@ def _filling(label: object) -> bool:
 
 def text(value: object) -> str:
     """A name as its owner sees it: bytes as text, and accents however they were typed."""
-    name = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    try:
+        name = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    except RecursionError:  # a list in a list in a list, and so on
+        name = "[...]"
     return unicodedata.normalize("NFC", name).strip()
 
 
@@ -423,7 +440,7 @@ def bytes_of(file: Path) -> bytes:
     """A file's bytes; none if it cannot be read, which makes it one bad record rather than the end of the run."""
     try:
         return file.read_bytes()
-    except OSError:
+    except (OSError, ValueError):  # no path at all, where NUL is in it
         return b""
 
 

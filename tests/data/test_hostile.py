@@ -1,0 +1,128 @@
+"""One record, whatever stands in it, costs itself alone: it ends no run and moves no other record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpladder.config.label_sets import number_of
+from dpladder.config.model import Dataset, Split
+from dpladder.config.shift import Matching
+from dpladder.data.census import census, report
+from dpladder.data.prepare import Keys, survey
+from dpladder.data.shift import matched
+from dpladder.data.sources import several, text
+
+KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
+NAMES = ("cat", "dog", "bird")
+NO_UTF8 = [b"cat", b"dog", b"\xff"]
+X = np.arange(1.0, 4.0).reshape(-1, 1)
+
+
+def classes_in(source: str, labels: int) -> list[int]:
+    """Of each row that is kept, its class, as a run and its census find it."""
+    columns = ("x",) if source.startswith("parquet") else ()
+    split = Split(test=0.0, validation=0.0)
+    more: dict[str, Any] = {"classes": NAMES, "labels": labels, "columns": columns, "split": split}
+    found = survey(Dataset(lineage="pets", source=source, nominal_size=3, **more), KEYS)
+    report(census(found)).encode()
+    return [row.label for row in sorted(found.kept, key=lambda row: row.index)]
+
+
+def strings(held: list[bytes]) -> Any:
+    """As a file may hold them: nothing makes sure that they are UTF-8."""
+    binary = pa.array(held, pa.binary())
+    return pa.Array.from_buffers(pa.string(), len(held), binary.buffers())
+
+
+def parquet(path: Path, **columns: Any) -> str:
+    table = {"x": X[:, 0], "label": pa.array(["cat", "dog", "bird"])} | columns
+    pq.write_table(pa.table(table), path / "t.parquet")
+    return f"parquet:{path / 't.parquet'}"
+
+
+def csv(path: Path, table: bytes) -> str:
+    for name in ("a.png", "b.png"):
+        (path / name).write_bytes(name.encode())
+    (path / "t.csv").write_bytes(table)
+    return f"csv:{path / 't.csv'}"
+
+
+def paths(path: Path, last: bytes) -> str:
+    return csv(path, b"path,label\na.png,cat\nb.png,dog\n" + last + b",bird\n")
+
+
+def csv_ids(path: Path) -> str:
+    return csv(path, b"path,label,id\na.png,cat,1\nb.png,dog,2\nb.png,bird,\xff\n")
+
+
+def npz_ids(path: Path) -> str:
+    np.savez(path / "t.npz", features=X, labels=["cat", "dog", "bird"], ids=["1", "2", "\ud800"])
+    return f"npz:{path / 't.npz'}"
+
+
+def folder(path: Path) -> str:
+    for label, file in (("cat", "a.png"), ("dog", "b.png"), ("dog", "\udcff.png")):
+        (path / label).mkdir(exist_ok=True)
+        (path / label / file).write_bytes(b"" if file == "\udcff.png" else file.encode())
+    return f"folder:{path}"
+
+
+TIMES = pa.array([1, 2, 2**62], pa.timestamp("us"))
+SOURCES: dict[str, Callable[[Path], str]] = {
+    "parquet, a label that is no UTF-8": lambda path: parquet(path, label=strings(NO_UTF8)),
+    "parquet, an id that is no UTF-8": lambda path: parquet(path, id=strings(NO_UTF8)),
+    "parquet, an id that is no time": lambda path: parquet(path, id=TIMES),
+    "csv, a path with NUL": lambda path: paths(path, b"c\0.png"),
+    "csv, a path that is no UTF-8": lambda path: paths(path, b"c\xff.png"),
+    "csv, a very long path": lambda path: paths(path, b"c" * 200_000),
+    "csv, an id that is no UTF-8": csv_ids,
+    "npz, an id that is half a pair": npz_ids,
+    "folder, an empty file whose name is no UTF-8": folder,
+}
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+@pytest.mark.parametrize("kind", SOURCES)
+def test_one_record_costs_itself_alone(kind: str, labels: int, tmp_path: Path) -> None:
+    source = SOURCES[kind](tmp_path)
+    assert sorted(classes_in(source, labels)) in ([-1, 0, 1], [0, 1, 2])
+
+
+def test_a_name_in_a_list_that_is_no_utf8_costs_its_record_alone(tmp_path: Path) -> None:
+    held = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), strings(NO_UTF8))
+    assert classes_in(parquet(tmp_path, label=held), 3) == [0, 1, -1]
+
+
+def test_a_label_that_is_nested_deeper_than_python_follows_is_none() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert text(deep) == "[...]"
+    assert several([deep, "cat"]) == [deep, "cat"]
+
+
+def test_a_label_of_very_many_digits_numbers_no_class_of_another_source() -> None:
+    class_of, _ = matched(Matching(NAMES, 3, "csv:t.csv", NAMES, (), None))
+    assert (class_of("1"), class_of("9" * 5000)) == (1, -1)
+
+
+def test_a_list_of_truth_values_has_a_place_for_each_class(tmp_path: Path) -> None:
+    held = pa.array([[True, False, True], [False, True, False], [False, False, False]])
+    assert classes_in(parquet(tmp_path, label=held), 3) == [number_of({0, 2}, 3), 1, -1]
+
+
+def test_hdf5_has_lists_of_any_length(tmp_path: Path) -> None:
+    held = np.empty(3, object)
+    held[:] = [np.array([0, 2]), np.array([1]), np.array([], np.int64)]
+    with h5py.File(tmp_path / "t.hdf5", "w") as file:
+        file["features"] = X
+        file.create_dataset("labels", data=held, dtype=h5py.vlen_dtype(np.int64))
+    assert classes_in(f"hdf5:{tmp_path / 't.hdf5'}", 3) == [number_of({0, 2}, 3), 1, -1]
