@@ -193,7 +193,20 @@ def test_no_training_beats_the_ceiling_of_its_mu(mu, n0, classes):
     assert right.mean() >= 1 / classes - error
 
 
+@pytest.mark.parametrize("mu", [0.0, 0.004, 0.02])
+def test_no_training_beats_the_ceiling_of_its_mu_where_records_are_of_two_classes(mu):
+    """As above, with votes of all units of both classes, of which either is right."""
+    random, runs, n0, classes = np.random.default_rng(1), 4000, 300, 5
+    votes = np.zeros((runs, classes))
+    votes[:, :2] = 2 * n0 / classes * mu
+    right = (votes + random.normal(size=votes.shape)).argmax(axis=1) < 2
+    most = ceiling(mu, n0, classes, 2)
+    assert right.mean() <= most + 4 * (most * (1 - most) / runs) ** 0.5
+
+
 def test_a_ceiling_tells_luck_from_learning():
+    assert ceiling(0.0, 4000, 10, 3) == pytest.approx(0.3)
+    assert ceiling(0.25, 4000, 10, 3) == 1.0
     assert ceiling(0.0, 4000, 10) == pytest.approx(0.1)
     assert ceiling(0.001, 4000, 10) == pytest.approx(0.189, abs=1e-3)
     assert ceiling(0.25, 4000, 10) == pytest.approx(1.0)

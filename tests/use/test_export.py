@@ -210,6 +210,21 @@ def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:
     assert "Balanced" not in told
 
 
+def test_the_card_tells_what_is_right_where_a_record_is_of_several_classes(tmp_path: Path) -> None:
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    (tmp_path / "metrics.json").write_text(
+        json.dumps(asdict(metrics(("cat", "dog"), np.array([9.0, 1.0]), 0.0)))
+    )
+    model = dpladder.load(file)
+    one, several = (
+        replace(model, facts={**model.facts, "config": CONFIG | {"dataset.labels": most}}) for most in (1, 2)
+    )
+    told = "A record may be of 2 classes at most, and a prediction is right that names one of them."
+    assert told in card(several, with_header=False)
+    assert "right that names" not in card(one, with_header=False)
+
+
 def test_the_card_tells_of_each_group_and_whether_it_was_trained_on(tmp_path: Path) -> None:
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])

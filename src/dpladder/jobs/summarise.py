@@ -84,13 +84,14 @@ def distance(learner: Learner, found: Weights) -> float | None:
 def _suspect(test: Tested, stated: StatedModel, reads: Summarise, classes: int) -> str | None:
     """What to ask where a score is better than its mu allows."""
     mu = stated.mu or gdp.mu(stated.epsilon, reads.privacy.delta)
-    most = ceiling(mu, reads.nominal_size, classes)
+    most = ceiling(mu, reads.nominal_size, classes, reads.labels)
     if test.perplexity is not None:  # of no classes
         return None
     if test.accuracy - SURE * test.accuracy_sd <= most:
         return None
+    told = f"{classes}" if reads.labels == 1 else f"up to {reads.labels} of {classes}"
     return (
-        f"Test accuracy is above {most:.1%}, the most that mu = {mu:.3g} allows on unseen records of {classes} balanced "
+        f"Test accuracy is above {most:.1%}, the most that mu = {mu:.3g} allows on unseen records of {told} balanced "
         "classes. Are there copies of training records in the test, is one class most of it, or did something else leak?"
     )
 

@@ -47,7 +47,7 @@ def _totals(config: Config) -> Iterator[str]:
 def _scores(config: Config) -> Iterator[str]:
     """A score is a count with noise, and never more than all or less than luck. What it can show at all is how far a training of
     its mu can get above luck."""
-    classes, select = classes_of(config), config.sweep.select
+    classes, labels, select = classes_of(config), config.dataset.labels, config.sweep.select
     if select.by == "public" or classes in (None, 1):  # of a language model luck says nothing
         return
     size = stages.nominal_size(config, select.part)
@@ -56,7 +56,8 @@ def _scores(config: Config) -> Iterator[str]:
         if cost.score is None:
             continue
         sd = gdp.sigma(cost.score, 1) * config.dataset.unit.cap / size
-        most = 1.0 if cost.weights is None else ceiling(cost.weights, config.dataset.nominal_size, classes)
+        n0 = config.dataset.nominal_size
+        most = 1.0 if cost.weights is None else ceiling(cost.weights, n0, classes, labels)
         if sd * ROOM > most - 1.0 / classes:
             yield (
                 f"rung {number + 1} at epsilon = {rung.epsilon:g} tells little: its scores have a noise of {sd:.0%} of the {size} units "

@@ -308,6 +308,7 @@ class TrainOpen(TrainingReads):
 class Summarise(Reads):
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
+    labels: Annotated[int, key("dataset.labels")]
     nominal_size: Annotated[int, key("dataset.nominal_size")]
     privacy: Annotated[sections.Privacy, key("privacy")]
     search: Annotated[sections.Search, key("sweep.search")]

@@ -75,13 +75,16 @@ def written(rungs: tuple[Look, ...]) -> str:
     return " + ".join(f"{rung.trials} x {rung.part:g}" for rung in rungs)
 
 
-def ceiling(mu: float, n0: int, classes: int) -> float:
-    """The largest accuracy that a training of this mu can reach, on average, on unseen records of balanced classes.
+def ceiling(mu: float, n0: int, classes: int, labels: int = 1) -> float:
+    """The largest accuracy that a training of this mu can reach, on average, on unseen records of balanced classes, of which a
+    record is of `labels` at most.
 
     Take the name of a class that no other record tells: without its n0 / classes units a prediction for one of them is
     right with probability 1 / classes on average over names. With them it is the output of a training on a data set that
     many neighbours away, so by group privacy (Dong, Roth & Su 2019, Theorem 2.14) right with probability at most
-    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part: they are among those.
+    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part: they are among those. Where
+    a record may be of several classes, each of them has as many times more units, and a prediction may be any of them.
     """
     normal = NormalDist()
-    return normal.cdf(normal.inv_cdf(1.0 / classes) + mu * n0 / classes)
+    each = normal.cdf(normal.inv_cdf(1.0 / classes) + mu * labels * n0 / classes)
+    return min(labels * each, 1.0)

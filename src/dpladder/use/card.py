@@ -170,6 +170,9 @@ def _measured(model: Model) -> Iterator[str]:
         yield f"Perplexity on held-out data: {one['value']:.2f}, between {one['low']:.2f} and {one['high']:.2f} by its noise."
         return
     yield f"Accuracy on held-out data: {found['accuracy']:.1%} ({how})."
+    most = model.facts["config"].get("dataset.labels", 1)
+    if most > 1:
+        yield f"A record may be of {most} classes at most, and a prediction is right that names one of them."
     for name, words in (("balanced", "Balanced accuracy"), ("auc", "AUC")):
         if found.get(name) is not None:
             value, sd = found[name]["value"], found[name]["sd"]
