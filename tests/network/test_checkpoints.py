@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,17 @@ def test_names_that_timm_translates_are_understood(tmp_path: Path) -> None:
     assert set(theirs) != set(own)
     torch.save({"model": theirs}, tmp_path / "w.pth")
     assert same(found(tmp_path / "w.pth", "convnext_atto"), own)
+
+
+def test_names_that_mean_other_tensors_there_are_translated(tmp_path: Path) -> None:
+    """Swin's authors number what timm calls stage 1's downsampling by stage 0."""
+    own = timm.create_model("swin_tiny_patch4_window7_224", num_classes=0).state_dict()
+    theirs = {
+        re.sub(r"layers\.(\d)\.downsample", lambda at: f"layers.{int(at[1]) - 1}.downsample", key): tensor
+        for key, tensor in own.items()
+    }
+    torch.save({"model": theirs}, tmp_path / "w.pth")
+    assert same(found(tmp_path / "w.pth", "swin_tiny_patch4_window7_224"), own)
 
 
 def test_torchvisions_network_is_the_same_function_here(tmp_path: Path) -> None:

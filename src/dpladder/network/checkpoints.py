@@ -21,6 +21,9 @@ SUFFIXES = (".safetensors", ".pth", ".pt", ".bin")
 HEADS = re.compile(r"(head|fc|classifier|projector|predictor|mask_token|decoder\w*)(\.|$)")
 """What a network was trained with and features leave out. More blocks than the network has are another network."""
 
+SIZED = ("patch_embed.proj.weight", "pos_embed", "relative_position_bias_table")
+"""What timm's filters scale to another size of patches, images or windows."""
+
 
 def loaded(name: str, state: Mapping[str, Any], origin: str) -> Any:
     """timm's network without its head, with the tensors of a checkpoint that are its own."""
@@ -130,6 +133,12 @@ def _translated(state: Mapping[str, Any], model: Any) -> Mapping[str, Any] | Non
         found: Mapping[str, Any] | None = None if translate is None else translate(dict(state), model)
     except Exception:  # names that it does not know
         return None
-    if found is None or any(found[key].numel() != state[key].numel() for key in found if key in state):
+    if found is None or any(
+        found[key].numel() != state[key].numel() for key in _sized(found) if key in state
+    ):
         return None
     return found
+
+
+def _sized(state: Mapping[str, Any]) -> list[str]:
+    return [key for key in state if key.endswith(SIZED)]
