@@ -625,6 +625,12 @@ BETWEEN = {
         more="features: {model: none}\nlearner: {name: dp_ls}",
         dataset=a_dataset("classes: [a|b, c], labels: 2", f"npz:{__file__}"),
     ),
+    "a class whose name fills rows up": bad(
+        "dataset.labels",
+        "begins with a minus",
+        more="features: {model: none}\nlearner: {name: dp_ls}",
+        dataset=a_dataset("classes: ['-1', '1'], labels: 2", f"npz:{__file__}"),
+    ),
     "several labels counted by class": bad(
         "evaluate.measures",
         "given 'classes'",

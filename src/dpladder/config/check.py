@@ -214,6 +214,7 @@ def _labels(config: Config) -> Iterator[Problem]:
         (config.learner.name != "dp_ls", f"{given}; {config.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or leave it out"),
         (most > room, f"{given}; of {classes if isinstance(classes, int) else len(names)} classes at most {room} can be told together"),
         (any("|" in name for name in names), f"{given}; a name in dataset.classes holds a bar, which stands between names: call it otherwise"),
+        (any(name.strip().startswith("-") for name in names), f"{given}; a name in dataset.classes begins with a minus, and rows of labels are filled up with numbers below 0: call it otherwise"),
     )  # fmt: skip
     yield from ((("dataset", "labels"), what) for holds, what in wrong if holds)
     if measures in ("classes", "auc"):
