@@ -144,6 +144,16 @@ def test_half_precision_is_read_and_whole_numbers_are_not(tmp_path: Path, vit: S
         found(tmp_path / "w.pth")
 
 
+@pytest.mark.parametrize("shrunk", [lambda held: held.to_sparse(), lambda held: held.to("meta")])
+def test_tensors_without_their_values_are_no_network(shrunk: Any, tmp_path: Path) -> None:
+    own = timm.create_model("resnet10t", num_classes=0).state_dict()
+    torch.save(
+        {key: shrunk(tensor) if tensor.ndim else tensor for key, tensor in own.items()}, tmp_path / "w.pth"
+    )
+    with pytest.raises(BadInput, match="does not fit"):
+        found(tmp_path / "w.pth", "resnet10t")
+
+
 def test_weights_that_are_not_finite_are_told(tmp_path: Path, vit: State) -> None:
     torch.save(dict(vit) | {"norm.bias": torch.full((192,), torch.nan)}, tmp_path / "w.pth")
     with pytest.raises(BadInput, match="not finite"):

@@ -103,7 +103,9 @@ def _holds(state: Mapping[str, Any], key: str, wanted: Any) -> bool:
     if key not in state:
         return key.endswith("num_batches_tracked")
     found = state[key]
-    return bool(found.shape == wanted.shape and (found.is_floating_point() or not wanted.is_floating_point()))
+    dense = found.layout == wanted.layout and not found.is_meta
+    number = found.is_floating_point() or not wanted.is_floating_point()
+    return bool(dense and number and found.shape == wanted.shape)
 
 
 def _body(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
