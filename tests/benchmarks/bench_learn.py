@@ -99,7 +99,7 @@ def contenders(count: int, resources: Resources) -> dict[str, tuple[Callable[[],
 
 def opacus_hooks(x: torch.Tensor, y: torch.Tensor, size: int = 2500) -> None:
     """Per-record gradients, in batches that fit into memory."""
-    model = GradSampleModule(nn.Linear(DIMENSION, CLASSES, bias=False).to(x.device), loss_reduction="sum")
+    model = GradSampleModule(nn.Linear(x.shape[1], CLASSES, bias=False).to(x.device), loss_reduction="sum")
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     optimizer = DPOptimizer(
         sgd, noise_multiplier=10.0, max_grad_norm=1.0, expected_batch_size=len(x), loss_reduction="sum"
@@ -113,7 +113,7 @@ def opacus_hooks(x: torch.Tensor, y: torch.Tensor, size: int = 2500) -> None:
 
 
 def opacus_ghost(x: torch.Tensor, y: torch.Tensor) -> None:
-    layer = nn.Linear(DIMENSION, CLASSES, bias=False).to(x.device)
+    layer = nn.Linear(x.shape[1], CLASSES, bias=False).to(x.device)
     model = GradSampleModuleFastGradientClipping(layer, max_grad_norm=1.0, loss_reduction="sum")
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     optimizer = DPOptimizerFastGradientClipping(
