@@ -69,6 +69,7 @@ def judge(row: Standing, floor: float, top: float, delta: float) -> Document:
 def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
     """Ladders that look whatever it costs, and with one part changed at a time."""
     two, best = ((0.1, 3), (0.2, 3)), Fit(using="best")
+    three = ((0.05, 3), *two)
     ladders = {
         "two rungs of three": LadderSearcher(two),
         "one rung of three": LadderSearcher(two[:1]),
@@ -77,6 +78,10 @@ def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
         "a fifth of each trial for its score": LadderSearcher(two, share=0.2),
         "each rung's best alone": LadderSearcher(two, best),
         "line in epsilon through each rung's best": LadderSearcher(two, Fit(using="best", against="epsilon")),
+        "line in epsilon, three rungs": LadderSearcher(three, Fit(using="best", against="epsilon")),
+        "parabola in epsilon, three rungs": LadderSearcher(
+            three, Fit(using="best", against="epsilon", degree=2)
+        ),
         "r grows with epsilon": LadderSearcher(two, Fit(against="epsilon")),
         "r grows with mu": LadderSearcher(two, Fit(against="mu")),
     }
@@ -84,6 +89,7 @@ def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
         "no prior": {"prior": "none"},
         "prior half as wide": {"expected": _scaled(setting, 1.0, 0.5)},
         "prior three times too high": {"expected": _scaled(setting, 3.0, 1.0)},
+        "uniform draws": {"draw": "uniform"},
         "steps first": {"decompose": "steps_first", "steps": (30, 100)},
     }
     return [
