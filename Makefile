@@ -7,7 +7,7 @@ SLOW := statistical crash slurm mutation benchmarks
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-slow test-mutants test-slurm lint docs site lock bench compare-learners compare-hpo report clean
+.PHONY: help env demo test test-all test-slow test-mutants test-slurm lint docs site lock bench compare-learners compare-hpo papers report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ compare-learners: env ## set the learners against each other, at the same totals
 
 compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
 	@$(PY) tests/benchmarks/compare_hpo.py
+
+papers: env ## make what docs/reproductions.md calls "not run", as far as a GPU and the data are here (hours)
+	@$(RUN) $(PY) tests/benchmarks/papers.py
 
 report: env ## write Snakemake's own report.html of the demo, or of CONFIG=... (with run times: keep it to yourself)
 	@$(RUN) dpladder run $(CONFIG) --report report.html

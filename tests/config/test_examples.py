@@ -26,7 +26,8 @@ def _schema():
 @pytest.fixture(name="sources")
 def _sources(tmp_path, monkeypatch):
     """A working directory that holds what the examples say they need."""
-    (tmp_path / "data" / "photos").mkdir(parents=True)
+    for folder in ("photos", "hospitals", "reviews"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
     (tmp_path / "data" / "features.npz").touch()
     (tmp_path / "data" / "patients.csv").touch()
     (tmp_path / "data" / "speeches.jsonl").touch()

@@ -1,0 +1,123 @@
+"""docs/reproductions.md tells what the papers ask; tests/benchmarks/papers.py has a command for each, and runs them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from dpladder import cli
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "reproductions.md").read_text("utf-8")
+
+
+def opened() -> ModuleType:
+    path = ROOT / "tests" / "benchmarks" / "papers.py"
+    spec = importlib.util.spec_from_file_location("papers", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["papers"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+papers = opened()
+BY_KEY = {row.key: row for row in papers.ROWS}
+
+
+# Tests hold its figures.
+WITHOUT = {"the privacy cost of their test against the number of candidates"}
+
+
+def asked() -> Iterator[tuple[str, str]]:
+    """Of each row of the papers' tables, what it asks and what the page says was measured."""
+    for line in PAGE.partition("## Networks")[0].splitlines():
+        cells = [cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")]
+        if len(cells) == 4 and not cells[0].startswith(("---", "it asks")):
+            yield cells[0], cells[3]
+
+
+def test_every_row_of_the_page_has_a_command_and_no_command_asks_for_another() -> None:
+    listed = {ask for row in papers.ROWS for ask in row.asks}
+    assert listed == {ask for ask, _ in asked()} - WITHOUT
+    assert len(BY_KEY) == len(papers.ROWS)
+
+
+@pytest.mark.parametrize(("ask", "measured"), asked(), ids=lambda text: text[:40])
+def test_what_the_page_calls_not_run_is_what_the_list_makes_by_default(ask: str, measured: str) -> None:
+    never = [row.key for row in papers.ROWS if ask in row.asks and not row.shown]
+    assert bool(never) == ("not run" in measured), never
+
+
+@pytest.mark.parametrize("key", [row.key for row in papers.ROWS if row.configs])
+def test_every_config_can_be_planned_before_its_data_is_there(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("hospitals", "imagenet", "reviews"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    assert cli.main(["plan", "--configfile", *map(str, BY_KEY[key].configs)]) == 0
+
+
+@pytest.mark.parametrize("row", [row for row in papers.ROWS if not row.configs], ids=lambda row: row.key)
+def test_every_script_is_there_and_knows_its_options(row: Any) -> None:
+    _, script, *options = row.command
+    text = (ROOT / script).read_text("utf-8")
+    for option in options:
+        assert not option.startswith("--") or f'"--{option[2:].removeprefix("no-")}"' in text
+
+
+@pytest.mark.parametrize("row", papers.ROWS, ids=lambda row: row.key)
+def test_a_gpu_is_named_where_a_config_asks_for_one(row: Any) -> None:
+    texts = [path.read_text("utf-8") for path in row.configs]
+    assert (papers.GPU in row.needs) == any(re.search(r"gpu: [1-9]", text) for text in texts)
+
+
+def test_rows_are_made_in_turn_and_what_fails_or_lacks_something_stops_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def script(name: str, text: str) -> tuple[str, str]:
+        (tmp_path / name).write_text(text, "utf-8")
+        return "python", str(tmp_path / name)
+
+    write = "import os; print('told'); open('result', 'w').write(os.environ['DPLADDER_HOME'])"
+    rows = [
+        papers.Row("broken", ("one",), script("broken.py", "raise SystemExit(3)")),
+        papers.Row("lacking", ("two",), script("never.py", write), (papers.by_hand("pictures"),)),
+        papers.Row("whole", ("three",), script("whole.py", write)),
+    ]
+    found = papers.made(rows, tmp_path / "out", tmp_path / "data", 1)
+    assert [outcome.state for outcome in found] == ["failed", "left out", "made"]
+    assert not (tmp_path / "out" / "lacking").exists()
+    assert (tmp_path / "out" / "whole" / "result").read_text() == str(tmp_path / "out" / "whole" / "home")
+    assert (tmp_path / "out" / "whole" / "log.txt").read_text() == "told\n"
+    page = (tmp_path / "out" / "papers.md").read_text("utf-8")
+    said = capsys.readouterr().out
+    for told in ("exit code 3", "not here: data/pictures", str(tmp_path / "out" / "whole")):
+        assert told in page
+        assert told in said
+
+
+def test_data_that_lies_here_is_met_and_seen_from_a_row_s_folder(tmp_path: Path) -> None:
+    (tmp_path / "data" / "pictures").mkdir(parents=True)
+    (tmp_path / "look.py").write_text("import os; print(os.listdir('data'))", "utf-8")
+    row = papers.Row("seen", ("one",), ("python", str(tmp_path / "look.py")), (papers.by_hand("pictures"),))
+    [outcome] = papers.made([row], tmp_path / "out", tmp_path / "data", 1)
+    assert outcome.state == "made"
+    assert (tmp_path / "out" / "seen" / "log.txt").read_text() == "['pictures']\n"
+
+
+def test_a_config_runs_in_the_row_s_folder_with_the_cores_that_were_asked_for() -> None:
+    command = papers.command_of(BY_KEY["searches-cifar10"], 3)
+    example, overlay = BY_KEY["searches-cifar10"].configs
+    assert command[1:] == [
+        *("-m", "dpladder.cli", "run", str(example), str(overlay), "compare_hpo", "--cores", "3")
+    ]
