@@ -28,8 +28,8 @@ from dpladder.search.prior import belief, expecting
 from dpladder.search.space import Space
 
 COMPARED: dict[str, Learner] = {
-    "dp_ls, alpha 0.1": LeastSquares(),
-    "dp_ls, alpha 1": LeastSquares(alpha=1.0),
+    "dp_ls, alpha 0.1": LeastSquares(alpha=0.1),
+    "dp_ls, alpha 1": LeastSquares(),
     "dp_gd": Descent(),
 }
 

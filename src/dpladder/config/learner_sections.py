@@ -176,7 +176,7 @@ class LeastSquares(Section):
     steps: ClassVar[int] = 1
     name: Literal["dp_ls"] = "dp_ls"
     radius: Radius = 1.0
-    alpha: Alpha = Field(0.1, description="weight of all records beside a class's own, free post-processing")
+    alpha: Alpha = Field(1.0, description="weight of all records beside a class's own, free post-processing")
     covariance: Covariance | None = Field(None, description=Covariance.__doc__)
     statistics: Statistics | None = Field(None, description=Statistics.__doc__)
 
