@@ -5,6 +5,8 @@ PY := .venv/bin/python
 # What `make test` leaves to `make test-all`: minutes of statistics, crashes, a cluster, planted bugs, and measurements.
 SLOW := statistical crash slurm mutation benchmarks
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
+# Set on some machines; a run of the workflow starts Python twenty times, and compiling PyTorch's sources anew takes as long as its work.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help env demo test test-all test-slow test-mutants test-slurm lint docs site lock bench compare-learners compare-hpo papers report clean
