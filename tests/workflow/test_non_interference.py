@@ -129,6 +129,10 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+# One job at a time, and always the same next: the other scheduler solves a program against the clock, and a busy machine would show.
+IN_ORDER = ("--cores", "1", "--scheduler", "greedy")
+
+
 def run_both(
     clone: Path, folder: Path, config: dict[str, Any], sources: tuple[Write, Write], *args: str
 ) -> list[Run]:
@@ -150,7 +154,7 @@ def run_both(
         }
         with (own / "stdout").open("wb") as out, (own / "stderr").open("wb") as err:
             ended = subprocess.run(
-                [sys.executable, "-m", "snakemake", *workflow, "--cores", "1", *args],
+                [sys.executable, "-m", "snakemake", *workflow, *IN_ORDER, *args],
                 cwd=own,
                 env=os.environ | settings,
                 stdout=out,
