@@ -22,10 +22,12 @@ from dpladder.privacy.ledger.home import open_home
 
 pytestmark = pytest.mark.timeout(600)
 
-# The shipped profile, made impatient: jobs take seconds here, and squeue may be asked as often as one likes.
+# The shipped profile, made impatient: jobs take seconds here, and squeue may be asked as often as one likes. While no job
+# ends, the plugin asks ten seconds later each time than Snakemake's own pause between two looks.
 ON_SLURM = (
     *("--workflow-profile", str(ROOT / "profiles/slurm")),
-    *("--slurm-init-seconds-before-status-checks", "9", "--latency-wait", "10"),
+    *("--slurm-init-seconds-before-status-checks", "9", "--seconds-between-status-checks", "1"),
+    *("--latency-wait", "10"),
 )
 PATIENCE = 560  # seconds for a run, on a machine that is busy with other things
 TWO_SHARDS = {
