@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import Descending, Descent, FineTune
@@ -21,7 +23,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Relation
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.attack import Mechanism, Run
 from dpladder.privacy.audit.built_in import neighbours
 from dpladder.privacy.release.meter import Meter
 
@@ -78,11 +80,17 @@ def training(
         event=Composed(declared.events),
         draws=declared.draws,
         scale=noise * math.hypot(*reach(steps, noise)),
-        run=partial(train, learner, hyper, constants),
+        run=_run(learner, hyper, constants),
         neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
         relation=relation,
         tight=tight,
     )
+
+
+def _run(learner: Any, hyper: Hyper, constants: Constants) -> Run:
+    if method(learner.name).train_many is None:
+        return partial(train, learner, hyper, constants)
+    return Trainings(learner, hyper, constants)
 
 
 def _named(learner: Any, steps: int, relation: Relation) -> str:
@@ -211,6 +219,25 @@ def clipped_losses(relation: Relation, mu: float = 2.0) -> Mechanism:
         neighbours=neighbours(((0.5, 0.5),), units, relation),
         relation=relation,
     )
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """A training of a learner that makes many over one pass, as a rung's job does: that one pass is attacked too."""
+
+    learner: Any
+    hyper: Hyper
+    constants: Constants
+
+    def __call__(self, data: Sequence[Record], meter: Meter) -> Floats:
+        return train(self.learner, self.hyper, self.constants, data, meter)
+
+    def many(self, data: Sequence[Record], meters: Sequence[Meter]) -> NDArray[np.float32]:
+        train_many = method(self.learner.name).train_many
+        assert train_many is not None
+        records = data_of(data, getattr(self.learner, "augment", 1), self.constants.dimension)
+        alike = [self.hyper] * len(meters)
+        return train_many(records, alike, self.learner, self.constants, meters, Resources(threads=1))
 
 
 def train(learner: Any, hyper: Hyper, constants: Constants, data: Sequence[Record], meter: Meter) -> Floats:

@@ -84,6 +84,31 @@ def test_an_honest_mechanism_passes_every_check():
     assert bound.claimed / 2 < bound.measured < bound.claimed
 
 
+class Together:
+    """A count whose runs come in passes. A careless pass gives all of them the first one's noise."""
+
+    def __init__(self, careless: bool) -> None:
+        self.careless, self.alone, self.passes = careless, noised_count().run, 0
+
+    def __call__(self, data, meter):
+        return self.alone(data, meter)
+
+    def many(self, data, meters):
+        self.passes += 1
+        found = [self.alone(data, meter) for meter in meters]
+        return [found[0]] * len(found) if self.careless else found
+
+
+@pytest.mark.parametrize("careless", [False, True])
+def test_what_runs_in_one_pass_is_attacked_in_one_pass(careless):
+    together = Together(careless)
+    report = attack.run_audit([replace(noised_count(), run=together)], KEY)
+    assert together.passes > 4 * 60 / attack.TOGETHER
+    assert measured(report, "largest correlation of noise").ok != careless
+    if not careless:
+        assert report == attack.run_audit([noised_count()], KEY)
+
+
 def test_the_same_key_repeats_an_audit_and_another_does_not():
     first, again, other = (attack.run_audit([noised_count()], key) for key in (KEY, KEY, b"1" * 32))
     assert first == again

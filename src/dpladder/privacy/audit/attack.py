@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking, events, gdp
@@ -46,10 +46,12 @@ ROUNDS = 400  # rounds of runs whose noise is compared
 RUNS = 4000  # runs on either side of the bound on epsilon, where it must come near the claim
 FEW_RUNS = 1000  # and where it only must not exceed it
 MOST = 1000  # released numbers: their correlation matrix must fit in memory
+TOGETHER = 100  # runs that share a pass, of a mechanism that can make many
 SLACK = 1e-5  # what float32 arithmetic inside a chunk may add
 INSIDE = 0.01  # how far inside its bound a tight mechanism may clip, to pay for such arithmetic
 
 SourceOfJob = Callable[[Job, str, str], Streams]
+Run = Callable[[Any, Meter], Floats]
 
 
 @dataclass(frozen=True)
@@ -63,14 +65,15 @@ class Mechanism:
 
     Of a search, which puts one of many trainings out, `winner` is that training's event: what is published carries its
     noise, and may move by no more; the bound on epsilon is held against the whole search. `effort`: of the usual number of
-    runs, for what is slow.
+    runs, for what is slow. A `run` may have a method `many`, which takes meters instead of one: what the workflow makes in
+    one pass is attacked so.
     """
 
     name: str
     event: Event
     draws: tuple[Draw, ...]
     scale: float | Floats
-    run: Callable[[Any, Meter], Floats]
+    run: Run
     neighbours: tuple[tuple[Any, Any], ...]
     relation: Relation = "add_remove"
     tight: bool = False
@@ -218,7 +221,21 @@ def _audit(mechanism: Mechanism, streams: SourceOfJob, delta: float, chance: flo
 
 def _release(mechanism: Mechanism, data: Any, meter: Meter) -> Floats:
     """What one run publishes, in units of the claimed noise."""
-    released = np.ravel(np.asarray(mechanism.run(data, meter), dtype=np.float64) / mechanism.scale)
+    return _in_units(mechanism, mechanism.run(data, meter), meter)
+
+
+def _releases(mechanism: Mechanism, data: Any, meters: Sequence[Meter]) -> list[Floats]:
+    """The same of many runs, each with a meter of its own."""
+    many = getattr(mechanism.run, "many", None)
+    if many is None:
+        return [_release(mechanism, data, meter) for meter in meters]
+    parts = [meters[start : start + TOGETHER] for start in range(0, len(meters), TOGETHER)]
+    made = (pair for part in parts for pair in zip(many(data, part), part, strict=True))
+    return [_in_units(mechanism, released, meter) for released, meter in made]
+
+
+def _in_units(mechanism: Mechanism, published: ArrayLike, meter: Meter) -> Floats:
+    released = np.ravel(np.asarray(published, dtype=np.float64) / mechanism.scale)
     meter.close()
     if released.size > MOST:
         raise BadInput(
@@ -245,17 +262,16 @@ def _noise(mechanism: Mechanism, streams: SourceOfJob) -> tuple[Floats, list[Use
         (Job("another", mechanism.name, trial), "query"),
         (Job("audit", mechanism.name, trial), "another"),
     )
-    data = mechanism.neighbours[0][0]
-    rows, used = [], []
-    for nonce in map(str, range(round(ROUNDS * mechanism.effort))):
-        row = []
-        for job, query in identities:
-            stream = streams(job, query, nonce)
-            meter = Meter(mechanism.draws, stream, audit=True)
-            row.append(_release(mechanism, data, meter) - _without_noise(mechanism, data, stream))
-            used += meter.used
-        rows.append(np.concatenate(row))
-    return _normal_scores(mechanism, np.array(rows)), used
+    data, rounds = mechanism.neighbours[0][0], round(ROUNDS * mechanism.effort)
+    sources = [streams(job, query, str(nonce)) for nonce in range(rounds) for job, query in identities]
+    meters = [Meter(mechanism.draws, source, audit=True) for source in sources]
+    noised = _releases(mechanism, data, meters)
+    # A bare meter keeps noise and masks to itself: where nothing else is drawn, one run without noise is all of them.
+    told = any(draw.distribution in ("uniform", "within") for draw in mechanism.draws)
+    bare = [_Bare(mechanism.draws, source) for source in (sources if told else sources[:1])]
+    still = np.array(_releases(mechanism, data, bare))
+    used = [use for meter in meters for use in meter.used]
+    return _normal_scores(mechanism, (np.array(noised) - still).reshape(rounds, -1)), used
 
 
 def _normal_scores(mechanism: Mechanism, noise: Floats) -> Floats:
@@ -388,8 +404,8 @@ def _epsilon(
 
     def guessed_second(data: Any, which: str) -> int:
         job = Job("audit", mechanism.name, (("trial", which),))
-        meters = (Meter(mechanism.draws, streams(job, "bound", str(run))) for run in range(runs))
-        return sum(bool(_release(mechanism, data, meter) @ direction > middle) for meter in meters)
+        meters = [Meter(mechanism.draws, streams(job, "bound", str(run))) for run in range(runs)]
+        return sum(bool(released @ direction > middle) for released in _releases(mechanism, data, meters))
 
     right = at_least(guessed_second(pair[1], "second"), runs, chance / 2)
     wrong = at_most(guessed_second(pair[0], "first"), runs, chance / 2)
