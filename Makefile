@@ -2,8 +2,10 @@
 
 PYTHON3 ?= python3
 PY := .venv/bin/python
-# What `make test` leaves to `make test-all`: minutes of statistics, crashes, a cluster, planted bugs, and measurements.
-SLOW := statistical crash slurm mutation benchmarks
+# Neighbours in a file share what was made for them, so each worker takes a run of tests, and what the other has left at the end.
+PARALLEL := -n auto --dist worksteal
+# Neither fast tests nor slow ones: a cluster, planted bugs, and measurements.
+ELSEWHERE := $(foreach room,slurm mutation benchmarks,--ignore=tests/$(room))
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 # Set on some machines; a run of the workflow starts Python twenty times, and compiling PyTorch's sources anew takes as long as its work.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,17 +23,16 @@ demo: env ## tune and train on 5,000 real images at a total of epsilon = 1
 	@$(RUN) snakemake
 
 test: env ## fast tests: units, and real workflow runs on tiny data
-	@$(PY) -m pytest -n auto -m "not long" tests $(SLOW:%=--ignore=tests/%)
+	@$(PY) -m pytest $(PARALLEL) -m "not long and not weaker" tests $(ELSEWHERE)
 
 test-all: env ## everything: also crash tests, statistical tests and planted bugs
-	@$(PY) -m pytest -n auto tests --ignore=tests/slurm --ignore=tests/benchmarks
+	@$(PY) -m pytest $(PARALLEL) tests --ignore=tests/slurm --ignore=tests/benchmarks
 
 test-slow: env ## crash tests, statistical tests and the longer workflow runs
-	@$(PY) -m pytest -n auto tests/crash tests/statistical
-	@$(PY) -m pytest -n auto -m long tests $(SLOW:%=--ignore=tests/%)
+	@$(PY) -m pytest $(PARALLEL) -m long tests $(ELSEWHERE)
 
 test-mutants: env ## bugs planted in the privacy core, one at a time: each must be caught
-	@$(PY) -m pytest -n auto tests/mutation
+	@$(PY) -m pytest $(PARALLEL) tests/mutation
 
 test-slurm: env ## the workflow on a real SLURM cluster of three nodes: needs root, slurm-wlm and munge
 	@$(PY) -m pytest -rs tests/slurm

@@ -20,7 +20,7 @@ KEY = b"a public key for audits in tests"
 GROUPS = (*rules.ATTACKED, *searches.ATTACKED)
 
 
-@pytest.mark.long
+@pytest.mark.weaker
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_rule_and_every_search_passes(group: str, made: SceneFolder, short: None) -> None:
     report = run_audit(every.mechanisms(group, made), KEY, among=50)

@@ -43,6 +43,8 @@ from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import release
 
+pytestmark = pytest.mark.long
+
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 DRAWS = (gaussian("noise", 20.0, 1.0, (4,)),)
 DURABLE = ("link", "replace", "rename", "fsync", "unlink", "mkdir", "rmdir", "open")

@@ -17,6 +17,8 @@ from dpladder import Ledger
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
 
+pytestmark = pytest.mark.long
+
 EVENT = dp_event.GaussianDpEvent(20.0)
 
 

@@ -31,6 +31,8 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.privacy.release.publish import Noise
 
+pytestmark = pytest.mark.long
+
 KEY = bytes(range(32))
 
 REFUSED = "runs that the meter refused"

@@ -13,6 +13,8 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.privacy.release.publish import Noise
 
+pytestmark = pytest.mark.long
+
 
 class HalfTheNoise(Meter):
     def noise(self, name: str, shape: Any) -> Noise:

@@ -1,4 +1,4 @@
-"""The audit of the learners that ask for losses: it passes what is shipped, and fails each that was broken on purpose."""
+"""The audit of the learners that ask for losses: it fails each that was broken on purpose."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 import torch
 
 from dpladder.config.learner_sections import HyperparameterFree, ZerothOrder
-from dpladder.learn.audits import mechanisms
 from dpladder.learn.dp_zo import train as zeroth_order
 from dpladder.learn.dp_zo.audit import differences
 from dpladder.learn.hyfree_dp import cost, train
 from dpladder.learn.hyfree_dp.audit import first_look
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
+
+pytestmark = pytest.mark.long
 
 KEY = b"a public key for audits in tests"
 
@@ -29,11 +30,6 @@ def three_differences() -> Mechanism:
 
 def failed(report: Report) -> set[str]:
     return {finding.check for finding in report.findings if not finding.ok}
-
-
-@pytest.mark.parametrize("name", ["dp_adam", "dp_adam_wosm", "dp_prodigy", "one_step", "hyfree_dp", "dp_zo"])
-def test_every_learner_passes(name: str) -> None:
-    assert not failed(run_audit(mechanisms(name), KEY))
 
 
 def test_one_noise_for_all_three_losses_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

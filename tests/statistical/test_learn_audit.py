@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from learn.test_attacks import BRIEF
 
 from dpladder.config.learner_sections import Descent
 from dpladder.learn import descent, linear
 from dpladder.learn.attacks import along_momentum, training
 from dpladder.learn.audits import mechanisms
+from dpladder.learn.registry import LEARNERS
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
+
+pytestmark = pytest.mark.long
 
 KEY = b"a public key for audits in tests"
 
@@ -30,7 +34,7 @@ def failed(report: Report) -> set[str]:
     return {finding.check for finding in report.findings if not finding.ok}
 
 
-@pytest.mark.parametrize("name", ["dp_gd", "dp_mlp"])
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in BRIEF])
 def test_every_learner_passes(name: str) -> None:
     assert not failed(run_audit(mechanisms(name), KEY))
 

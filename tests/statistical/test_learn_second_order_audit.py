@@ -1,4 +1,4 @@
-"""The audit of the second-order learners: it passes what is shipped, and fails each that was broken on purpose."""
+"""The audit of the second-order learners: it fails each that was broken on purpose."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ import pytest
 from dpladder.config.learner_sections import FeatureCovariance, LeastSquares, Newton
 from dpladder.learn import attacks, moments
 from dpladder.learn.attacks import shared_covariance, sums
-from dpladder.learn.audits import mechanisms
 from dpladder.learn.dp_ls import audit as shared
 from dpladder.learn.dp_ls.audit import shared_statistics
 from dpladder.learn.dp_newton import cost as dp_newton
 from dpladder.learn.interface import Constants
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
 
+pytestmark = pytest.mark.long
+
 KEY = b"a public key for audits in tests"
 
 
 def failed(report: Report) -> set[str]:
     return {finding.check for finding in report.findings if not finding.ok}
-
-
-@pytest.mark.parametrize("name", ["dp_ls", "dp_newton", "dp_fc"])
-def test_every_learner_passes(name: str) -> None:
-    assert not failed(run_audit(mechanisms(name), KEY))
 
 
 def test_a_shared_covariance_passes() -> None:

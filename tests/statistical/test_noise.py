@@ -20,6 +20,8 @@ from dpladder.privacy.release import noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 
+pytestmark = pytest.mark.long
+
 CHECKS = 40  # at least as many as this file makes
 ALPHA = 1e-6 / CHECKS
 Z = float(stats.norm.isf(ALPHA / 2))

@@ -40,6 +40,8 @@ from dpladder.search.prices import price
 from dpladder.search.propose_test.run import Searcher as DoublingTests
 from dpladder.search.space import bounds
 
+pytestmark = pytest.mark.long
+
 SEARCHES = 8_000
 EPSILON, DELTA = 2.0, 1e-3
 SETTING = Setting(EPSILON, Search(unit="r"), Constants(n0=50, classes=2, dimension=1, delta=DELTA))

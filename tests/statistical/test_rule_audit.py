@@ -8,6 +8,8 @@ from dpladder.audits import every, rules, searches
 from dpladder.audits.scene import stage
 from dpladder.privacy.audit.attack import run_audit, table
 
+pytestmark = pytest.mark.long
+
 KEY = b"a public key for audits in tests"
 
 

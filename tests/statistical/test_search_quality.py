@@ -21,6 +21,8 @@ from dpladder.config.model import Search
 from dpladder.learn.interface import Declaration
 from dpladder.search.asking import Ask, Found, Setting
 
+pytestmark = pytest.mark.long
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 REPEATS = 16
 
