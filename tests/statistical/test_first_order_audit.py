@@ -32,6 +32,7 @@ def failed(report: Report) -> set[str]:
     return {finding.check for finding in report.findings if not finding.ok}
 
 
+@pytest.mark.usefixtures("few")
 def test_one_noise_for_all_three_losses_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = train.noised_losses
 
@@ -42,6 +43,7 @@ def test_one_noise_for_all_three_losses_is_caught(monkeypatch: pytest.MonkeyPatc
     assert "largest correlation of noise" in failed(run_audit([look()], KEY))
 
 
+@pytest.mark.usefixtures("few")
 def test_half_the_noise_on_losses_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Declared and drawn alike, so that the meter sees nothing wrong."""
     honest = cost._losses
@@ -51,16 +53,19 @@ def test_half_the_noise_on_losses_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
     assert "sensitivity over scale of noise" in failed(run_audit([look()], KEY))
 
 
+@pytest.mark.usefixtures("few")
 def test_gradients_that_are_not_normalised_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "normalise", lambda norms, bound: torch.full_like(norms, bound))
     assert "sensitivity over scale of noise" in failed(run_audit([look()], KEY))
 
 
+@pytest.mark.usefixtures("few")
 def test_differences_that_are_not_clipped_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zeroth_order, "SLACK", -1e6)
     assert "sensitivity over scale of noise" in failed(run_audit([three_differences()], KEY))
 
 
+@pytest.mark.usefixtures("few")
 def test_one_noise_for_all_steps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest, first = zeroth_order.published, {}
 

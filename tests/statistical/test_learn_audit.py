@@ -69,6 +69,7 @@ def test_noise_on_the_mean_instead_of_the_sum_is_caught(monkeypatch: pytest.Monk
     assert "scale of noise over its claim" in failed(run_audit([one_step()], KEY))
 
 
+@pytest.mark.usefixtures("few")
 def test_a_forgotten_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = linear.clipped_sum
     monkeypatch.setattr(

@@ -40,6 +40,7 @@ def stuck(name: str) -> Callable[..., Any]:
     return repeated
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     ("make", "name"),
     [
@@ -58,6 +59,7 @@ def test_shared_noise_is_caught(
     assert "largest correlation of noise" in failed(run_audit([make()], KEY))
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("link", ["softmax", "sigmoid"])
 def test_a_hessian_bound_off_by_the_root_of_the_classes_is_caught(
     link: Any, monkeypatch: pytest.MonkeyPatch
@@ -71,12 +73,14 @@ def test_a_hessian_bound_off_by_the_root_of_the_classes_is_caught(
     assert "sensitivity over scale of noise" in failed(run_audit([sums(Newton(link=link), 1)], KEY))
 
 
+@pytest.mark.usefixtures("few")
 def test_records_outside_the_ball_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = moments.in_ball
     monkeypatch.setattr(moments, "in_ball", lambda records, rows, radius: honest(records, rows, 2 * radius))
     assert "sensitivity over scale of noise" in failed(run_audit([shared_covariance()], KEY))
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("name", ["moves_apart", "moves"])
 def test_shared_statistics_with_too_small_a_sensitivity_are_caught(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -86,6 +90,7 @@ def test_shared_statistics_with_too_small_a_sensitivity_are_caught(
     assert "sensitivity over scale of noise" in failed(run_audit([shared_statistics()], KEY))
 
 
+@pytest.mark.usefixtures("few")
 def test_entries_off_the_diagonal_counted_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if noise for a triangle's own norm had been scaled for the whole matrix."""
     honest = moments.to_coordinates
