@@ -130,14 +130,18 @@ def test_an_unknown_learner_is_refused_by_name():
         method("adam")
 
 
-def test_declaring_needs_no_torch():
+def test_declaring_and_measuring_need_no_torch():
+    """But for a learner that has a network to put its weights into."""
     code = (
         "import sys\n"
         "from dpladder.config.learner_sections import learner_of\n"
         "from dpladder.learn.interface import Constants, Hyper\n"
         "from dpladder.learn.registry import LEARNERS, method\n"
         "for name in LEARNERS:\n"
-        "    method(name).declare(learner_of({'name': name}), Hyper(1.0, 5, 1.0), Constants(9, 2, 3))\n"
+        "    learner, constants = learner_of({'name': name}), Constants(9, 2, 3)\n"
+        "    method(name).declare(learner, Hyper(1.0, 5, 1.0), constants)\n"
+        "    if name != 'dp_finetune':\n"
+        "        assert method(name).logits(learner, constants) is method(name).losses(learner, constants) is None\n"
         "print(*sorted({'torch', 'opacus', 'scipy', 'dp_accounting'} & set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -150,6 +154,8 @@ def test_a_learner_has_a_whole_room(name: str) -> None:
     learner = method(name)
     assert callable(learner.room("cost").declare)
     assert callable(learner.room("train").train)
+    told = {of for of in ("logits", "losses", "seen_by_head") if hasattr(learner.room("train"), of)}
+    assert told == {*getattr(learner.room("cost"), "OWN", ())}
     assert learner.mechanisms()
     assert f"`{name}`" in LEARNERS_PAGE.read_text("utf-8")
 

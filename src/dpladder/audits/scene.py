@@ -199,7 +199,9 @@ class Rule:
         with within(self.scene.folder, self.scene.home):
             self._releases[units].produce([Work(0, meter, published)])
             found = self.read(published)
-        for path in published.iterdir():  # thousands of runs: a folder of each one's own takes longer than its work
+        for (
+            path
+        ) in published.iterdir():  # thousands of runs: a folder of each one's own takes longer than its work
             path.unlink()
         return found
 

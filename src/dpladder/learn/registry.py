@@ -70,17 +70,16 @@ class Method:
 
     def logits(self, learner: Any, constants: Constants) -> Logits | None:
         """Where weights are no layers of a perceptron, what they make of features (learn/score.py)."""
-        own = getattr(self.room("train"), "logits", None)
+        own = self._own("logits")
         return None if own is None else partial(own, learner, constants)
 
     def seen_by_head(self, learner: Any, constants: Constants) -> SeenByHead:
         """What the weights of its last layer are multiplied with, its constant feature included."""
-        own = getattr(self.room("train"), "seen_by_head", public_head.seen)
-        return partial(own, learner, constants)
+        return partial(self._own("seen_by_head") or public_head.seen, learner, constants)
 
     def losses(self, learner: Any, constants: Constants) -> Losses | None:
         """Where weights name no class, how wrong they are about each record."""
-        own = getattr(self.room("train"), "losses", None)
+        own = self._own("losses")
         found: Losses | None = None if own is None else own(learner, constants)
         return found
 
@@ -93,6 +92,10 @@ class Method:
         """How it is attacked."""
         found: tuple[Mechanism, ...] = self.room("audit").mechanisms()
         return found
+
+    def _own(self, name: str) -> Any:
+        """What only its own train.py knows about its weights. Its cost.py says so: whoever asks the others loads no torch."""
+        return getattr(self.room("train"), name) if name in getattr(self.room("cost"), "OWN", ()) else None
 
     def room(self, name: str) -> Any:
         """One of its modules."""
