@@ -199,9 +199,8 @@ class Rule:
         with within(self.scene.folder, self.scene.home):
             self._releases[units].produce([Work(0, meter, published)])
             found = self.read(published)
-        for (
-            path
-        ) in published.iterdir():  # thousands of runs: a folder of each one's own takes longer than its work
+        # Emptied, and used again: a folder for each of thousands of runs takes longer than its work.
+        for path in published.iterdir():
             path.unlink()
         return found
 

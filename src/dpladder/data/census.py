@@ -66,8 +66,9 @@ def count_units(ids: NDArray[np.uint8]) -> int:
 
 @dataclass(frozen=True)
 class Census:
-    """`counting`: the records of each part that count; `parts`: the same by class, of which a record may have several. `problems`: the records that count as nothing, or twice, by
-    what is wrong with them. `sizes`: how long feature vectors are, how large images."""
+    """`counting`: the records of each part that count; `parts`: the same by class, of which a record may have several.
+    `problems`: the records that count as nothing, or twice, by what is wrong with them. `sizes`: how long feature vectors are, how
+    large images."""
 
     source: str
     rows: int
