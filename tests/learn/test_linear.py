@@ -319,6 +319,9 @@ WEIGHTS = st.floats(-1e6, 1e6)
 )
 # A gradient as small as the constant beside its norm.
 @example([0.012, 0.0, 0.0, 0.0, 0.0, 0.0], 0, [0.0] * 9, False, 1, 1.0, "automatic")
+# And long ones, which random values need not find.
+@example([1e3, 0.0, 0.0, 0.0, 0.0, 0.0], 0, [0.0] * 9, False, 1, 1.0, "automatic")
+@example([1e3, 0.0, 0.0, 0.0, 0.0, 0.0], 0, [0.0] * 9, False, 1, 1.0, "flat")
 def test_no_record_contributes_more_than_the_bound(values, label, weights, bias, views, clip, clipping):
     """The contribution as it really leaves the engine, float32 rounding included."""
     width = 6 // views
