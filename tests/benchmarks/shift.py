@@ -17,7 +17,7 @@ import numpy as np
 from arena import DELTA, encoded
 
 from dpladder.compare.contest import GRID, Arena, _bench
-from dpladder.config.learner_sections import Descent
+from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.model import Features, Resources, Search
 from dpladder.config.shift import Corruption
 from dpladder.data.backbones import encoder
@@ -25,7 +25,7 @@ from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.shift import corrupted
 from dpladder.jobs.train_open import HELD_OUT, OPEN
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.interface import Constants, Data, Weights
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.book import Terms
 from dpladder.search.asking import Ask
@@ -90,14 +90,18 @@ def data_of(name: str, features: Features, seen: Map, records: int, how: Corrupt
 
 def tested(arena: Arena, others: Sequence[Data], epsilon: float, repeats: int) -> list[float]:
     """Mean accuracy over repeats, on the arena's own test and on the others."""
-    learner = Descent()
-    search = expecting(Search(), learner, True)
+    found = heads(arena, Descent(), epsilon, repeats)
+    return [float(correct(found, data).mean()) / len(data.labels) for data in (arena.test, *others)]
+
+
+def heads(arena: Arena, learner: Learner, epsilon: float, repeats: int, known: bool = True) -> list[Weights]:
+    """The whole total in one training each, at the prior's kappa; without noise at the best r. `known`: the records are centred."""
+    search = expecting(Search(), learner, known)
     space = Space(search, learner, arena.constants)
     mu = OPEN if epsilon == inf else gdp.mu(epsilon, DELTA)
     r = best(arena, space) if epsilon == inf else space.r(belief(learner.name, search).median, mu)
     asks = [NamedAsk(f"{epsilon} {repeat}", Ask(r, mu), learner, search) for repeat in range(repeats)]
-    heads = [one.weights for one in answers(_bench(arena), asks)[0]]
-    return [float(correct(heads, data).mean()) / len(data.labels) for data in (arena.test, *others)]
+    return [one.weights for one in answers(_bench(arena), asks)[0]]
 
 
 def best(arena: Arena, space: Space) -> float:

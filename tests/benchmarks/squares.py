@@ -14,18 +14,12 @@ from math import inf
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, DELTA, centred, load
-from shift import best
+from arena import DATA, centred, load
+from shift import heads
 
-from dpladder.compare.contest import Arena, _bench
+from dpladder.compare.contest import Arena
 from dpladder.config.learner_sections import Descent, Learner, LeastSquares
-from dpladder.config.model import Search
-from dpladder.jobs.train_open import OPEN
-from dpladder.privacy.accounting import gdp
-from dpladder.search.asking import Ask
-from dpladder.search.bench import NamedAsk, answers, correct
-from dpladder.search.prior import belief, expecting
-from dpladder.search.space import Space
+from dpladder.search.bench import correct
 
 COMPARED: dict[str, Learner] = {
     "dp_ls, alpha 0.1": LeastSquares(alpha=0.1),
@@ -56,16 +50,8 @@ def main() -> None:
 
 
 def cell(arena: Arena, learner: Learner, epsilon: float, known: bool, repeats: int) -> str:
-    search = expecting(Search(), learner, known)
-    space = Space(search, learner, arena.constants)
-    if epsilon == inf:
-        asks = [Ask(best(arena, space), OPEN)]
-    else:
-        mu = gdp.mu(epsilon, DELTA)
-        asks = [Ask(space.r(belief(learner.name, search).median, mu), mu)] * repeats
-    named = [NamedAsk(f"{epsilon} {again}", ask, learner, search) for again, ask in enumerate(asks)]
-    heads = [one.weights for one in answers(_bench(arena), named)[0]]
-    return f"{np.mean(correct(heads, arena.test)) / len(arena.test.labels):.3f}"
+    found = heads(arena, learner, epsilon, 1 if epsilon == inf else repeats, known)
+    return f"{np.mean(correct(found, arena.test)) / len(arena.test.labels):.3f}"
 
 
 def plain(arena: Arena) -> float:

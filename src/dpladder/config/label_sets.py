@@ -44,11 +44,3 @@ def are_of(numbers: Any, label: Any, count: int) -> Any:
     for own in each_label(numbers, count):
         found = found | (own == label)
     return found
-
-
-def sizes(numbers: Any, count: int) -> Any:
-    """How many classes each record is of."""
-    found = numbers * 0
-    for own in each_label(numbers, count):
-        found = found + (own >= 0)
-    return found

@@ -48,7 +48,8 @@ SEVERAL: tuple[Record, ...] = (
         for pull in (1e6, -1e6)
         for classes in ((1,), (0, 2), (0, 1, 2))
     ),
-)  # of as many classes out of 3
+)
+"""Records of one, two and three classes out of 3."""
 DELTA0 = 1e-7  # what trainings on samples are booked at
 STEADY = 1e6  # under a step's denominator, this makes an adaptive step as good as linear in the noise
 

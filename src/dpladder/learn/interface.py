@@ -96,9 +96,7 @@ class Data:
     """One part of the private data. A record with label -1, or with features all zero, contributes exactly zero."""
 
     features: Any  # an array (records, dimension) or (records, views, dimension), often a memory map, or mapped when read
-    labels: NDArray[
-        np.int64
-    ]  # a class each, or, of dataset.labels, several in one number (config/label_sets.py)
+    labels: NDArray[np.int64]  # a class each, or the number of several (config/label_sets.py)
     units: NDArray[np.uint8] | None = None  # (records, 16): whose record it is; Poisson sampling needs it
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
     statistics: Path | None = None  # DP-LS's sums as released before (learn/statistics.py)

@@ -100,7 +100,8 @@ def load(
     resident = torch.zeros(count + more, views, width, device=device) if fits else None
     for rows in _slices(count, chunk):
         x = _read(features, rows, device)
-        gram[rows] = x.double() @ x.double().mT
+        exact = x.double()
+        gram[rows] = exact @ exact.mT
         if resident is not None:
             resident[rows, :, : constants.dimension] = x
     known = (labels >= 0) & (labels < end_of_numbers(constants.classes, constants.labels))

@@ -6,6 +6,7 @@ the bound: from 0, where the loss is the bound or more, to 1. A unit moves a sum
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,13 @@ FULL = (
 def predict(weights: Weights, features: NDArray[Any], own: Logits | None = None) -> NDArray[np.int64]:
     """The class with the largest logit of each record as it is, without the other views that trainings may see. `own`: of a
     learner whose weights are no layers of a perceptron."""
-    starts = range(0, len(features), CHUNK)
-    parts = (plain(features, slice(start, start + CHUNK)) for start in starts)
-    chosen = [(own or logits)(weights, part).argmax(axis=1) for part in parts]
+    chosen = [told.argmax(axis=1) for told in _by_chunk(own or logits, weights, features)]
     return np.concatenate([np.empty(0, np.int64), *chosen])
+
+
+def _by_chunk(of: Logits, weights: Weights, features: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+    for start in range(0, len(features), CHUNK):
+        yield of(weights, plain(features, slice(start, start + CHUNK)))
 
 
 def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
@@ -53,16 +57,12 @@ def correct_count(
     """How many predictions are right, each a class that its record is of, or what records count by their losses. Private: add
     noise before anybody sees it."""
     if isinstance(own, Losses):
-        starts = range(0, len(features), CHUNK)
-        parts = (plain(features, slice(start, start + CHUNK)) for start in starts)
-        found = np.concatenate([np.empty(0), *(own.of(weights, part) for part in parts)])
+        found = np.concatenate([np.empty(0), *_by_chunk(own.of, weights, features)])
         return float(shares(found, own.most)[labels >= 0].sum())
-    right = 0.0
-    for start in range(0, len(features), CHUNK):
-        rows = slice(start, start + CHUNK)
-        told = (own or logits)(weights, plain(features, rows))
-        right += float(np.count_nonzero(are_of(labels[rows], told.argmax(axis=1), told.shape[1])))
-    return right
+    classes = (labels[start : start + CHUNK] for start in range(0, len(labels), CHUNK))
+    chunks = zip(_by_chunk(own or logits, weights, features), classes, strict=True)
+    right = (are_of(own_classes, told.argmax(axis=1), told.shape[1]) for told, own_classes in chunks)
+    return float(sum(map(np.count_nonzero, right)))
 
 
 def right_and_wrong(

@@ -36,18 +36,19 @@ def loaded(name: str, state: Mapping[str, Any], origin: str) -> Any:
             f"features.weights: {origin} holds {len(found)} networks that fit {name}, below {', '.join(where for where, _ in found)}. "
             "Save the one that is meant by itself."
         )
-    for _, tensors in found:
-        model.load_state_dict(tensors, strict=True)
-        if not all(weight.isfinite().all() for weight in model.parameters()):
-            raise BadInput(
-                f"features.weights: {origin} holds weights that are not finite. Save the checkpoint again, from before its training went "
-                "wrong."
-            )
-        return model
-    raise BadInput(
-        f"features.weights: {origin} does not fit {name} tensor by tensor. Check that the checkpoint is of this model; names of its "
-        "own are understood where timm has a filter for the architecture, or else save it under timm's names."
-    )
+    if not found:
+        raise BadInput(
+            f"features.weights: {origin} does not fit {name} tensor by tensor. Check that the checkpoint is of this model; names of its "
+            "own are understood where timm has a filter for the architecture, or else save it under timm's names."
+        )
+    [(_, tensors)] = found
+    model.load_state_dict(tensors, strict=True)
+    if not all(weight.isfinite().all() for weight in model.parameters()):
+        raise BadInput(
+            f"features.weights: {origin} holds weights that are not finite. Save the checkpoint again, from before its training went "
+            "wrong."
+        )
+    return model
 
 
 def read_state(path: Path) -> Mapping[str, Any]:
@@ -135,12 +136,5 @@ def _translated(state: Mapping[str, Any], model: Any) -> Mapping[str, Any] | Non
         found: Mapping[str, Any] | None = None if translate is None else translate(dict(state), model)
     except Exception:  # names that it does not know
         return None
-    if found is None or any(
-        found[key].numel() != state[key].numel() for key in _sized(found) if key in state
-    ):
-        return None
-    return found
-
-
-def _sized(state: Mapping[str, Any]) -> list[str]:
-    return [key for key in state if key.endswith(SIZED)]
+    sized = [key for key in found or () if key.endswith(SIZED) and key in state]
+    return found if found and all(found[key].numel() == state[key].numel() for key in sized) else None

@@ -8,11 +8,8 @@ from dpladder.config.learner_sections import FineTune
 from dpladder.learn import interface
 from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, declaration
 
-OWN = (
-    "logits",
-    "losses",
-    "seen_by_head",
-)  # what train.py tells of weights that are no layers of a perceptron
+OWN = ("logits", "losses", "seen_by_head")
+"""What train.py tells of weights that are no layers of a perceptron."""
 
 
 def declare(learner: FineTune, hyper: Hyper, constants: Constants) -> Declaration:

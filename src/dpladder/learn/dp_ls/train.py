@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dpladder.config.label_sets import are_of, sizes
+from dpladder.config.label_sets import each_label
 from dpladder.config.learner_sections import LeastSquares
 from dpladder.config.model import Resources
 from dpladder.learn.dp_ls import statistics
@@ -38,7 +38,7 @@ def fit(
 ) -> Weights:
     """From sums of its own, from shared ones, or from both together."""
     records = load_records(data, constants, resources)
-    observe = partial(_sums, records, _weights(records, constants), learner.radius, constants.classes)
+    observe = partial(_sums, records, _labels(records, constants), learner.radius) if hyper.mu else _nothing
     known = partial(_known, data.statistics, hyper.mu, records.device)
     if data.covariance is not None:
         together = torch.from_numpy(data.covariance).to(records.device)
@@ -56,8 +56,7 @@ def fit(
         return solve(system / constants.n0, hyper.ridge, target / constants.n0)
 
     threads = threads_of(records, resources)
-    seen = observe if hyper.mu else _nothing
-    return as_weights(torch.stack(class_by_class(constants.classes, threads, seen, release, head)))
+    return as_weights(torch.stack(class_by_class(constants.classes, threads, observe, release, head)))
 
 
 @torch.inference_mode()
@@ -78,7 +77,7 @@ def release_sums(
         for name, total in sums.items():
             keep(name, label, total.cpu().numpy())
 
-    observe = partial(_sums, records, _weights(records, constants), radius, constants.classes)
+    observe = partial(_sums, records, _labels(records, constants), radius)
     class_by_class(constants.classes, threads_of(records, resources), observe, release, conclude)
 
 
@@ -101,15 +100,16 @@ def _nothing(_: int) -> dict[str, Tensor]:
     return {}
 
 
-def _weights(records: Records, constants: Constants) -> Tensor:
-    """A record of k classes weighs 1/sqrt(k) in each of them, so that it moves the sums of all classes together no further than
-    a record of one class moves its own."""
-    return sizes(records.labels, constants.classes).double().rsqrt().float()
+def _labels(records: Records, constants: Constants) -> Tensor:
+    """The classes of each record, as (classes of one, records), filled up with -1."""
+    return torch.stack([*each_label(records.labels, constants.classes)])
 
 
-def _sums(records: Records, weights: Tensor, radius: float, classes: int, label: int) -> dict[str, Tensor]:
-    """Of x x^T, as coordinates, and of x, over the records of one class."""
-    rows = records.chosen((records.counted & are_of(records.labels, label, classes)).cpu().numpy())
+def _sums(records: Records, labels: Tensor, radius: float, label: int) -> dict[str, Tensor]:
+    """Of x x^T, as coordinates, and of x, over the records of one class. A record of k classes weighs 1/sqrt(k) in each of them,
+    so that it moves the sums of all classes together no further than a record of one class moves its own."""
+    rows = records.chosen((records.counted & (labels == label).any(0)).cpu().numpy())
+    weights = (labels >= 0).sum(0).double().rsqrt().float()
     target = torch.zeros(records.features.shape[-1], dtype=torch.float64, device=records.device)
     for chunk in rows:
         target += (in_ball(records, chunk, radius) * weights[chunk, None]).sum(0)
