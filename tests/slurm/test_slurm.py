@@ -53,6 +53,13 @@ def submitted(project: Workspace) -> dict[str, str]:
     return {log.stem: str(log.parent.relative_to(logs)) for log in logs.rglob("*.log")}
 
 
+def jobs(project: Workspace, cluster, about: str = "") -> list:
+    """The jobs of a project that are over, oldest first. SLURM may log an end after Snakemake has seen it."""
+    wait_until(cluster.is_idle)
+    mine = {number for number, ran in submitted(project).items() if ran.startswith(about)}
+    return [job for job in cluster.ended() if job.number in mine]
+
+
 def assert_sound(project: Workspace, capsys) -> None:
     """The whole ledger is as it was written, and the statement follows from it and from the records."""
     assert main(["ledger", "verify", "results"]) == 0
@@ -67,10 +74,8 @@ def test_the_tiny_dag_runs_on_the_cluster(cluster, tmp_path, monkeypatch, capsys
     project = Workspace(tmp_path / "project", tmp_path / "home", TWO_SHARDS, ON_SLURM, PATIENCE)
     project.create()
     enter(project, monkeypatch)
-    before = len(cluster.ended())
     project.finish()
-    ended = cluster.ended()[before:]
-    ran = submitted(project)
+    ended, ran = jobs(project, cluster), submitted(project)
     assert {job.state for job in ended} == {"COMPLETED"}
     about = {job.number: ran[job.number].partition("/")[0] for job in ended}
     assert Counter(about.values()) == {
@@ -132,12 +137,14 @@ def numbers(cluster, trial: int) -> list[str]:
     return cluster.numbers(f"rule_run_trial_wildcards_main_0_{trial}")
 
 
+def attempts(project: Workspace, cluster, trial: int) -> list:
+    """The jobs of a trial. On a busy machine there may be more of them than a test asks for."""
+    return jobs(project, cluster, f"rule_run_trial/main_0_{trial}")
+
+
 def fates(project: Workspace, cluster, trial: int) -> list[str]:
-    """How the attempts at a trial ended. On a busy machine there may be more of them than a test asks for."""
-    mine = {
-        number for number, about in submitted(project).items() if about == f"rule_run_trial/main_0_{trial}"
-    }
-    return [job.state for job in cluster.ended() if job.number in mine]
+    """How the attempts at a trial ended."""
+    return [job.state for job in attempts(project, cluster, trial)]
 
 
 def assert_once(project: Workspace, trial: int, charge: Held) -> None:
@@ -199,12 +206,11 @@ def test_a_job_that_goes_back_to_the_queue_is_resumed(project, cluster, charges)
 
 def test_a_job_out_of_memory_runs_again_with_more(project, cluster):
     project.configure({"resources": {"mem_mb": 400, "threads": 4}})
-    before = len(cluster.ended())
     project.finish(score(4))
-    first, last = cluster.ended()[before:]
+    first, *_, last = tried = attempts(project, cluster, 4)
     assert (first.state, last.state) == ("FAILED", "COMPLETED")
-    assert first.resources.startswith("cpu=4,mem=400M,")
-    assert last.resources.startswith("cpu=4,mem=800M,")
+    for place, job in enumerate(tried, 1):
+        assert job.resources.startswith(f"cpu=4,mem={place * 400}M,")
     assert [each.status for each in held(project, 4)] == ["DONE"]
 
 
@@ -268,10 +274,9 @@ def test_trials_that_run_on_several_nodes_are_charged_once_each_on_one_ledger(cl
     project.create()
     enter(project, monkeypatch)
     replace(project, options=LOCALLY).finish(*FEATURES)
-    before = len(cluster.ended())
     project.finish(*map(score, range(3)))
-    jobs = cluster.ended()[before:]
-    assert {(job.node, job.state) for job in jobs} == {(node, "COMPLETED") for node in ("n1", "n2", "n3")}
+    ran = jobs(project, cluster)
+    assert {(job.node, job.state) for job in ran} == {(node, "COMPLETED") for node in ("n1", "n2", "n3")}
     scored = [each for each in project.held() if each.job.rule == "run_trial"]
     assert [each.status for each in scored] == ["DONE"] * 3
     assert len({each.nonce for each in scored}) == 3
