@@ -15,7 +15,7 @@ from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document
-from dpladder.privacy.ledger.book import finish, head, load, open_ledger, reserve
+from dpladder.privacy.ledger.book import Ledger, finish, head, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.build import build, seal
 from dpladder.privacy.statement.documents import Origin
@@ -32,20 +32,26 @@ class Finished:
         self.home = open_home(folder / "home")
         self.plan = make_plan(resolve(overlay(DEMO, changes)), {})
         self.document = plan_document(self.plan, {}, resolve(overlay(DEMO, changes)))
-        self.ledger = open_ledger(self.home, self.plan.terms["mnist5k"])
+        self.ledgers = {name: open_ledger(self.home, terms) for name, terms in self.plan.terms.items()}
         self.finish()
         self.write(
             "results/free/privacy.json", {"rule": "fit_radius", "wildcards": {}, "free": "post-processing"}
         )
 
+    @property
+    def ledger(self) -> Ledger:
+        return self.ledgers["mnist5k"]
+
     def finish(self) -> None:
         """Reserve what the plan spends, and release it."""
-        held = [item for item in reserve(self.ledger, self.plan.items.values()) if item.status == "RESERVED"]
-        for place, item in enumerate(held, len(list(self.results.glob("*")))):
-            commit(self.ledger, item.token, f"{place:064x}", item.spends)
-            finish(self.ledger, item.token, "0" * 64)
-            record = record_of(item.job.rule, dict(item.job.wildcards), item.spends)
-            self.write(f"results/{place}/privacy.json", record)
+        for lineage, ledger in self.ledgers.items():
+            items = [item for item in self.plan.items.values() if item.spends[0].lineage == lineage]
+            held = [item for item in reserve(ledger, items) if item.status == "RESERVED"]
+            for place, item in enumerate(held, len(list(self.results.glob("*")))):
+                commit(ledger, item.token, f"{place:064x}", item.spends)
+                finish(ledger, item.token, "0" * 64)
+                record = record_of(item.job.rule, dict(item.job.wildcards), item.spends)
+                self.write(f"results/{place}/privacy.json", record)
 
     def run_again(self, changes: dict[str, Any]) -> None:
         """A config edited when results are out."""
@@ -69,8 +75,8 @@ class Finished:
             self.document,
             self.records,
             {path: file_digest(self.folder / path) for path in self.records},
-            {"mnist5k": load(self.ledger)},
-            [head(self.ledger)],
+            {lineage: load(ledger) for lineage, ledger in self.ledgers.items()},
+            [head(ledger) for ledger in self.ledgers.values()],
             Origin("2026-11-22", "0" * 40, {"dpladder": "0.1.0"}),
         )
         sealed = seal(asdict(statement), subkey(self.home, "ledger"))

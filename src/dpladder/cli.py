@@ -304,7 +304,7 @@ def _verify(given: argparse.Namespace) -> int:
 
 def _totals(statement: Mapping[str, Any]) -> list[str]:
     return [
-        f"{lineage} epsilon = {up(dataset['epsilon'])} at delta = {statement['delta']:g}"
+        f"{lineage} epsilon = {up(dataset['epsilon'])} at delta = {dataset['delta']:g}"
         for lineage, dataset in statement["datasets"].items()
     ]
 

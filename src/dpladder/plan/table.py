@@ -123,7 +123,7 @@ def plan_table(document: PlanDocument) -> str:
                 if limit is not None
                 else "no lifetime limit declared, so no lifetime guarantee"
             )
-            + f" (delta = {document.delta:g}, {document.relation})"
+            + f" (delta = {figures.delta:g}, {figures.relation})"
         )
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
@@ -133,7 +133,7 @@ def plan_table(document: PlanDocument) -> str:
 def _lineage(plan: Plan, lineage: str) -> PlannedLineage:
     terms = plan.terms[lineage]
     dag = compose(plan.of_lineage(lineage), terms.delta)
-    return PlannedLineage(dag.epsilon, dag.mu, terms.lifetime_epsilon)
+    return PlannedLineage(dag.epsilon, dag.mu, terms.relation, terms.delta, terms.lifetime_epsilon)
 
 
 def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:

@@ -77,11 +77,12 @@ def plot_budget(statement: Statement, path: Path) -> None:
 
 
 def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
-    dataset, delta = statement.datasets[lineage], statement.delta
+    dataset = statement.datasets[lineage]
+    delta = dataset.delta
     for artifact in dataset.artifacts.values():
         lines = borne_by(artifact, dataset.spends)
         budget = gdp.mu(artifact.target_epsilon, delta) ** 2
-        for parts in _borne_together(lines, statement.relation):
+        for parts in _borne_together(lines, dataset.relation):
             shares: dict[str, float] = defaultdict(float)
             for line in lines:
                 if {EVERY_PART, *parts} & set(line.partition.split(",")):

@@ -278,7 +278,7 @@ def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping
                 told = {
                     "lineage": lineage,
                     "mode": statement.mode,
-                    "delta": statement.delta,
+                    "delta": dataset.delta,
                     "statement": first_line(statement, lineage),
                     "joint_epsilon": dataset.epsilon,
                 }

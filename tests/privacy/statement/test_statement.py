@@ -18,7 +18,7 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.section import restored
 from dpladder.errors import Refused
 from dpladder.plan.plan import make_plan
-from dpladder.plan.table import plan_document
+from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import Item, confirm, load, open_ledger, reserve
@@ -48,6 +48,29 @@ def test_a_finished_run_is_stated_and_verified(run: Finished, monkeypatch: pytes
     assert dataset["outside_this_dag"]["jobs"] == 0
     assert check(statement, run.results) == []
     assert run.verify(monkeypatch) == 0
+
+
+OTHER_TERMS = {
+    "experiments": {
+        "other": {
+            "dataset": {"lineage": "other"},
+            "privacy": {"delta": 2e-4, "relation": "replace_one", "lifetime": {"epsilon": 3.0}},
+        }
+    }
+}
+
+
+def test_each_lineage_is_stated_under_its_own_terms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A figure at another delta, or for other neighbours, than those that it was composed at would be a false promise."""
+    run = Finished(tmp_path, OTHER_TERMS)
+    text = page_of(run)
+    assert "Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-" in text
+    assert "Lineage other: all that was or will ever be released about it is (3, 0.0002)-" in text
+    assert "Lineage other: relation replace_one, neighbouring datasets differ by one unit replaced" in text
+    assert "Delta, 1e-05 or 0.0002 here" in text
+    assert run.verify(monkeypatch) == 0
+    table = plan_table(run.document)
+    assert re.search(r"lineage other: .*\(delta = 0.0002, replace_one\)", table)
 
 
 def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
@@ -322,5 +345,5 @@ def test_without_a_lifetime_no_lifetime_is_promised(tmp_path: Path) -> None:
     run.home = open_home(tmp_path / "home")
     run.plan = make_plan(resolve(demo), {})
     run.document = plan_document(run.plan, {})
-    run.ledger = open_ledger(run.home, run.plan.terms["mnist5k"])
+    run.ledgers = {"mnist5k": open_ledger(run.home, run.plan.terms["mnist5k"])}
     assert "nothing is promised about later runs" in page_of(run)

@@ -47,8 +47,6 @@ def build(
     recorded = {job_of(record): spends_of(record) for record in records.values() if "spends" in record}
     return Statement(
         mode=plan.mode,
-        relation=plan.relation,
-        delta=plan.delta,
         target_epsilon=plan.target_epsilon,
         datasets={
             anchor.lineage: _stated(
@@ -75,8 +73,6 @@ def build_own(
     assert terms is not None, "a lineage is opened before it is stated"
     return Statement(
         mode=terms.mode,
-        relation=terms.relation,
-        delta=terms.delta,
         target_epsilon=terms.lifetime_epsilon or 0.0,
         datasets={anchor.lineage: _stated((), {OWN}, anchor, state, recorded)},
         records=dict(sorted(digests.items())),
@@ -135,6 +131,8 @@ def _stated(
     promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
     return Stated(
         **vars(figures_of(lines, terms.delta)),
+        relation=terms.relation,
+        delta=terms.delta,
         unit=terms.unit,
         cap=terms.cap,
         confirmed=state.confirmed,

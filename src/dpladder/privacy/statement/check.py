@@ -50,7 +50,7 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
         return [*problems, f"privacy.json: cannot be recomputed ({error})"]
     for lineage, dataset in stated.datasets.items():
         try:
-            problems += _check_dataset(stated.delta, lineage, dataset, recorded)
+            problems += _check_dataset(lineage, dataset, recorded)
         except _UNREADABLE as error:
             problems.append(f"privacy.json: dataset {lineage} cannot be recomputed ({error})")
     return problems
@@ -93,7 +93,8 @@ def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend],
     return spends, problems
 
 
-def _check_dataset(delta: float, lineage: str, dataset: Stated, recorded: Sequence[Spend]) -> list[str]:
+def _check_dataset(lineage: str, dataset: Stated, recorded: Sequence[Spend]) -> list[str]:
+    delta = dataset.delta
     where, lines, outside = f"privacy.json: dataset {lineage}", dataset.spends, dataset.outside_this_dag
     own = [spend for spend in recorded if spend.lineage == lineage]
     counted = [from_json(line.spend) for line in lines if not line.superseded]
@@ -163,10 +164,7 @@ def read_statement(results: Path) -> Document:
         raise BadInput(
             f"{path}: cannot be read as JSON; restore it, or delete it and run the workflow again"
         ) from None
-    if (
-        not isinstance(statement, dict)
-        or not {"datasets", "records", "delta", "id", "seal"} <= statement.keys()
-    ):
+    if not isinstance(statement, dict) or not {"datasets", "records", "id", "seal"} <= statement.keys():
         raise BadInput(f"{path}: not a privacy statement; give the results folder of a finished run")
     return statement
 

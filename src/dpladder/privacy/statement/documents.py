@@ -52,6 +52,8 @@ class PlannedModel(Promise, Cost):
 
 @dataclass(frozen=True)
 class PlannedLineage(Cost):
+    relation: Relation
+    delta: float
     lifetime_epsilon: float | None
 
 
@@ -150,10 +152,12 @@ class Costs(Cost):
 
 @dataclass(frozen=True)
 class Stated(Costs):
-    """One lineage. `lifetime_mu`: the limit as a Gaussian's, null where other events may be charged beside it.
+    """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a Gaussian's, null where other events may be charged beside it.
     `planned`: whether all of it was planned before its first release. `confirmed`: whether the operator said that it is about
     other people than the lineages before it."""
 
+    relation: Relation
+    delta: float
     unit: str
     cap: int
     confirmed: bool
@@ -182,8 +186,6 @@ class Statement:
     `records`: each rule's privacy record by its digest."""
 
     mode: Mode
-    relation: Relation
-    delta: float
     target_epsilon: float
     datasets: dict[str, Stated]
     records: dict[str, str]

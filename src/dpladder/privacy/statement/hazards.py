@@ -68,7 +68,7 @@ def _cell(text: str) -> str:
 
 
 def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Deployment) -> Iterator[Hazard]:
-    delta, unit = statement.delta, dataset.unit
+    delta, unit = dataset.delta, dataset.unit
     figure = f"epsilon = {up(bound.epsilon)} at delta = {delta:g}"
     yield Hazard(
         "2.2",
@@ -212,10 +212,10 @@ def _group(bound: Cost, delta: float, size: int) -> str:
 
 def _reported(statement: SealedStatement, dataset: Stated, bound: Cost) -> Iterator[tuple[str, str]]:
     yield "setting", "Central: the guarantee is about all that the curator publishes."
-    yield "what is protected", f"{unit_of(dataset)}; neighbours: {statement.relation}."
+    yield "what is protected", f"{unit_of(dataset)}; neighbours: {dataset.relation}."
     yield (
         "guarantee",
-        f"epsilon = {up(bound.epsilon)}, delta = {statement.delta:g}, and mu = {'none says it' if bound.mu is None else up(bound.mu, 6)}.",
+        f"epsilon = {up(bound.epsilon)}, delta = {dataset.delta:g}, and mu = {'none says it' if bound.mu is None else up(bound.mu, 6)}.",
     )
     yield (
         "accounting",
@@ -242,7 +242,7 @@ def _traded(
     renewed = "It is for life: no period renews it, and it is never reset."
     yield (
         "privacy",
-        f"epsilon = {up(bound.epsilon)} at delta = {statement.delta:g} for {unit_of(dataset)}. "
+        f"epsilon = {up(bound.epsilon)} at delta = {dataset.delta:g} for {unit_of(dataset)}. "
         + (
             renewed
             if dataset.lifetime_epsilon is not None

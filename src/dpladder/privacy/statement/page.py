@@ -21,6 +21,10 @@ from dpladder.privacy.statement.documents import (
 
 MANY = 1_000_000
 FALSE_ALARMS = 0.05
+NEIGHBOURS = {
+    "add_remove": "neighbouring datasets differ by one unit more or less",
+    "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may lie in two parts",
+}
 
 AFTER = (
     "\\* Planned after earlier releases of the lineage were out. The first figure counts those too; the second holds only if "
@@ -42,7 +46,7 @@ def page(statement: SealedStatement) -> str:
     if statement.mode == "release":
         lines += ["## In plain words", "", *(f"- {line}" for line in plain_words(statement)), ""]
     for lineage, dataset in statement.datasets.items():
-        lines += [f"## Figures: lineage {lineage}", "", *_page_of(statement, dataset)]
+        lines += [f"## Figures: lineage {lineage}", "", *_page_of(dataset)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
     lines += ["Signed: ______________________   Date: ______________", ""]
     return "\n".join(lines)
@@ -86,7 +90,7 @@ def plain_words(statement: Statement) -> Iterator[str]:
         yield (
             f"Who is protected: {unit_of(dataset)} of {lineage}. Somebody who sees everything that is published, knows all the "
             f"other {dataset.unit}s and wants to tell whether one more is among them may accuse wrongly in {FALSE_ALARMS:.0%} "
-            f"of the cases: they then find at most {found_at_most(bound, statement.delta)} of those who are. Guessing finds "
+            f"of the cases: they then find at most {found_at_most(bound, dataset.delta)} of those who are. Guessing finds "
             f"{FALSE_ALARMS:.0%}."
             + ("" if dataset.lifetime_epsilon is not None else " That is said of what is published so far.")
         )
@@ -102,7 +106,7 @@ def plain_words(statement: Statement) -> Iterator[str]:
     )
     yield (
         f"Epsilon bounds how much one {_units(statement)}'s being in the data can change what is published: the odds of anything "
-        f"change by at most e to the epsilon. Delta, {statement.delta:g} here, is the probability that is left out of account. Mu "
+        f"change by at most e to the epsilon. Delta, {_deltas(statement)} here, is the probability that is left out of account. Mu "
         "says both at once: telling the data with one more from the data without is as hard as telling a normal variable of "
         "mean mu from one of mean 0."
     )
@@ -134,7 +138,8 @@ def found_at_most(bound: Cost, delta: float) -> str:
 
 def first_line(statement: Statement, lineage: str) -> str:
     """The lineage's lifetime comes first (docs/design.md, line 17)."""
-    dataset, delta = statement.datasets[lineage], statement.delta
+    dataset = statement.datasets[lineage]
+    delta = dataset.delta
     spent, limit = up(dataset.lifetime_spent), dataset.lifetime_epsilon
     if statement.mode == "research":
         return (
@@ -180,8 +185,8 @@ def _limited(lineage: str, limit: Cost, delta: float, unit: str, spent: str) -> 
     )
 
 
-def _page_of(statement: Statement, dataset: Stated) -> list[str]:
-    delta, beside = statement.delta, dataset.outside_this_dag
+def _page_of(dataset: Stated) -> list[str]:
+    delta, beside = dataset.delta, dataset.outside_this_dag
     lines = [
         f"This DAG's releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. Outside this DAG: "
         + (
@@ -262,11 +267,12 @@ def _where(line: StatedSpend) -> str:
     return " ".join(f"{key} {value}" for key, value in line.wildcards.items())
 
 
+def _deltas(statement: Statement) -> str:
+    found = dict.fromkeys(f"{dataset.delta:g}" for dataset in statement.datasets.values())
+    return " or ".join(found)
+
+
 def _assumptions(statement: Statement) -> list[str]:
-    relation = {
-        "add_remove": "neighbouring datasets differ by one unit more or less",
-        "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may lie in two parts",
-    }[statement.relation]
     selected = {
         line.label
         for dataset in statement.datasets.values()
@@ -282,7 +288,11 @@ def _assumptions(statement: Statement) -> list[str]:
         )
     )
     return [
-        f"Relation {statement.relation}: {relation}. Delta = {statement.delta:g}, one for the life of the lineage.",
+        *(
+            f"Lineage {lineage}: relation {dataset.relation}, {NEIGHBOURS[dataset.relation]}. Delta = {dataset.delta:g}, one for the "
+            "life of the lineage."
+            for lineage, dataset in statement.datasets.items()
+        ),
         "Public by declaration: class list, nominal sizes, clip bounds, grids, split rule, caps, and every other key of the "
         "config; sources named public_test or public_validation.",
         "The secret key and the operator are trusted. Noise comes from a keyed generator, so the guarantee is "

@@ -129,10 +129,10 @@ def _loss(statement: SealedStatement, dataset: Stated) -> dict[str, Any]:
     return {
         "privacy_unit": _level(dataset),
         "privacy_unit_details": (
-            f"Protected: {unit_of(dataset)}. Two data sets are adjacent where {RELATIONS[statement.relation].format(unit=dataset.unit)} "
-            f"(relation {statement.relation})."
+            f"Protected: {unit_of(dataset)}. Two data sets are adjacent where {RELATIONS[dataset.relation].format(unit=dataset.unit)} "
+            f"(relation {dataset.relation})."
         ),
-        "privacy_parameters": {"epsilon": _rounded_up(bound.epsilon), "delta": statement.delta},
+        "privacy_parameters": {"epsilon": _rounded_up(bound.epsilon), "delta": dataset.delta},
         "privacy_parameters_details": (
             f"{meant}{gaussian}. Spent so far: epsilon = {up(dataset.lifetime_spent)}."
         ),
