@@ -106,7 +106,7 @@ def test_a_label_that_is_nested_deeper_than_python_follows_is_none() -> None:
     for _ in range(100_000):
         deep = [deep]
     assert text(deep) == "[...]"
-    assert several([deep, "cat"]) == [deep, "cat"]
+    assert several([deep, "cat"], 3) == [deep, "cat"]
 
 
 def test_a_label_of_very_many_digits_numbers_no_class_of_another_source() -> None:

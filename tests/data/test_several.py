@@ -68,12 +68,20 @@ def test_a_record_is_of_each_class_that_its_label_names(kind: str, tmp_path: Pat
     }
 
 
-def test_an_array_of_truth_values_has_a_column_for_each_class(tmp_path: Path) -> None:
-    held = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], bool)
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.int64, np.float32])
+def test_an_array_of_truth_values_has_a_column_for_each_class(kind: type, tmp_path: Path) -> None:
+    held = np.array([[1, 0, 1], [0, 0, 0], [0, 1, 0]], kind)
     np.savez(tmp_path / "t.npz", features=np.arange(3.0).reshape(-1, 1), labels=held)
     found = looked(f"npz:{tmp_path / 't.npz'}")
     labels = [row.label for row in sorted(found.kept, key=lambda row: row.index)]
     assert labels == [number_of({0, 2}, 3), -1, 1]
+
+
+def test_of_two_classes_whole_numbers_are_their_numbers(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", features=np.arange(2.0).reshape(-1, 1), labels=np.array([[0, 1], [1, -1]]))
+    found = looked(f"npz:{tmp_path / 't.npz'}", classes=NAMES[:2])
+    labels = [row.label for row in sorted(found.kept, key=lambda row: row.index)]
+    assert labels == [number_of({0, 1}, 2), 1]
 
 
 def test_the_order_of_labels_decides_nothing(tmp_path: Path) -> None:

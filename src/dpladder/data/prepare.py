@@ -208,7 +208,7 @@ def _label_of(class_of: ClassOf, count: int, most: int) -> ClassOf:
         return class_of
 
     def number(given: object) -> int:
-        found = {class_of(one) for one in several(given)}
+        found = {class_of(one) for one in several(given, count)}
         return number_of(found, count) if -1 not in found and len(found) <= most else -1
 
     return number

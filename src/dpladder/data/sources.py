@@ -413,14 +413,19 @@ def _need(columns: Mapping[str, Any], name: str, path: Path) -> Any:
     return columns[name]
 
 
-def several(label: object) -> list[object]:
+def several(label: object, classes: int) -> list[object]:
     """The labels of a record that may have several: those of a list, or between bars, or of a truth value for each class. Rows
     of an array are of one length, so they are filled up with numbers below 0, or with nothing."""
     given = label.tolist() if hasattr(label, "tolist") else label
     each = given if isinstance(given, list | tuple) else text(given).split("|") if given is not None else []
-    if all(isinstance(one, bool) for one in each):
+    if all(isinstance(one, bool) for one in each) or _truths(each, classes):
         return [place for place, holds in enumerate(each) if holds]
     return [one for one in each if not _filling(one)]
+
+
+def _truths(each: Sequence[object], classes: int) -> bool:
+    """Whether these are 0 or 1 for each class. Of two classes they might be their numbers; of more, one would stand there twice."""
+    return len(each) == classes > 2 and all(isinstance(one, int | float) and one in (0, 1) for one in each)
 
 
 def _filling(label: object) -> bool:
