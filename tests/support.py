@@ -118,9 +118,11 @@ class Workspace:
         return (self.folder / "logs" / name).read_text("utf-8")
 
     def held(self) -> list[Held]:
-        """Everything that was ever charged, oldest first."""
-        state = known_states(opened([self.folder / "config.yaml"]))["tiny"]
-        return [held for held in state.items.values() if held.status != "REFUNDED"]
+        """Everything that was ever charged, oldest first, lineage by lineage."""
+        states = known_states(opened([self.folder / "config.yaml"]))
+        return [
+            held for state in states.values() for held in state.items.values() if held.status != "REFUNDED"
+        ]
 
     def public_bytes(self) -> dict[str, bytes]:
         """The released files by their place."""
@@ -131,7 +133,8 @@ class Workspace:
 def enter(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workspace.folder)
     monkeypatch.setenv("DPLADDER_HOME", str(workspace.home))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))  # a parse sets it: put it back afterwards
+    # A parse sets it: put it back afterwards. Bugs are planted in a copy that it names.
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", str(ROOT / "src")))
 
 
 def wait_until(holds: Callable[[], object], seconds: float = 240) -> None:

@@ -158,6 +158,7 @@ ROWS: Sequence[Row] = (
     Row("batches", ("batch size at equal ε",), script("batch_size.py", "mnist5k")),
     Row("parts", (PARTS,), script("parts.py", "mnist5k", "digits")),
     Row("shift", (SHIFT,), config("shift.yaml")),
+    Row("shift-private", (SHIFT,), config("other_people.yaml")),
     Row("shift-cifar", (SHIFT,), config("cifar_shift.yaml"), (GPU, CIFAR10, STL10, VIT_LARGE), shown=False),
     Row("domains", (GROUPS,), script("domains.py")),
     Row("hospitals", (GROUPS,), config("hospitals.yaml"), (GPU, by_hand("hospitals"), VIT_LARGE), shown=False),

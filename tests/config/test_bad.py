@@ -522,9 +522,8 @@ BETWEEN = {
     ),
     "further test that is private": also(
         "evaluate.also[0].declared_public",
-        "a private test of another lineage needs a ledger",
+        "give them an experiment with evaluate.of",
         "dataset.group",
-        "examples/private_shift.py",
         test="name: x, source: mnist5k",
     ),
     "further test of the private data": also(
@@ -825,6 +824,69 @@ EXPERIMENTS = {
     ),
 }
 
+OTHER = "dataset: {lineage: other, source: mnist5k}"
+TESTERS = {
+    "measures itself": bad(
+        "experiments.a.evaluate.of",
+        "given 'a'",
+        "allowed: main",
+        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: a}}}}}}",
+    ),
+    "measures nobody": bad(
+        "experiments.a.evaluate.of",
+        "given 'mian'",
+        "allowed: main",
+        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: mian}}}}}}",
+    ),
+    "measures one that trains nothing": bad(
+        "experiments.b.evaluate.of",
+        "given 'a'",
+        "allowed: main",
+        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: main}}}}, b: {{{OTHER}, evaluate: {{of: a}}}}}}",
+    ),
+    "measures another at the top": bad(
+        "evaluate.of (", "given 'main'", "experiments beside this one", more="evaluate: {of: main}"
+    ),
+    "measures with a learner of its own": bad(
+        "experiments.a.learner",
+        "trains nothing: set it in main",
+        more=f"experiments: {{a: {{{OTHER}, learner: {{momentum: 0.5}}, evaluate: {{of: main}}}}}}",
+    ),
+    "measures on the same lineage": bad(
+        "experiments.a.dataset.lineage",
+        "given 'digits', the lineage of main itself",
+        more="experiments: {a: {evaluate: {of: main}}}",
+    ),
+    "measures on a public test": bad(
+        "experiments.a.dataset.public_test",
+        "goes into evaluate.also of main",
+        more="experiments: {a: {dataset: {lineage: other, public_test: mnist5k}, evaluate: {of: main}}}",
+    ),
+    "measures with further tests": bad(
+        "experiments.a.evaluate.also",
+        "further tests are those of main",
+        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: main, also: [{{name: x, source: digits, declared_public: true}}]}}}}}}",
+    ),
+    "measures other classes": bad(
+        "experiments.a.dataset.classes",
+        "given nothing with source 'torchvision:CIFAR10'",
+        "not the classes of main",
+        more="experiments: {a: {dataset: {lineage: other, source: 'torchvision:CIFAR10'}, evaluate: {of: main}}}",
+    ),
+    "measures classes in another order": bad(
+        "experiments.a.dataset.classes",
+        "not the classes of main by their names and order",
+        more="experiments: {a: {dataset: {lineage: other, classes: ['1', '0', '2', '3', '4', '5', '6', '7', '8', '9']}, evaluate: {of: main}}}",
+    ),
+    "measures under the name of a further test": bad(
+        "evaluate.also[0].name",
+        "given 'a'",
+        "an experiment that measures main is called so",
+        more="evaluate: {also: [{name: a, source: mnist5k, declared_public: true}]}\n"
+        f"experiments: {{a: {{{OTHER}, evaluate: {{of: main}}}}}}",
+    ),
+}
+
 # what is no config at all; nothing is counted, because nothing could be read
 FILES = {
     "empty": Bad("", ("empty", "start from config/config.yaml"), 0),
@@ -857,7 +919,7 @@ FILES = {
     ),
 }  # fmt: skip
 
-TABLE = KEYS | BETWEEN | EXPERIMENTS | FILES
+TABLE = KEYS | BETWEEN | EXPERIMENTS | TESTERS | FILES
 
 
 @pytest.fixture(name="here", autouse=True)

@@ -90,6 +90,35 @@ def test_experiments_on_two_lineages_may_differ_in_their_terms(small):
     assert load([small], {"experiments": {"other": other}}).experiments["other"].privacy.delta == 1e-6
 
 
+OTHERS = {
+    "evaluate": {"of": "line", "epsilon": 0.5},
+    "dataset": {"lineage": "others", "source": "mnist5k"},
+    "privacy": {"epsilon": 0.5},
+}
+
+
+def test_an_experiment_that_measures_anothers_models_is_laid_over_that_one(small):
+    shown = {"dataset": {"public_test": "mnist5k"}, "evaluate": {"measures": "classes"}}
+    line = {"learner": {"momentum": 0.5}, **shown}
+    project = load([small], {"experiments": {"line": line, "others": OTHERS}})
+    others, there = project.experiments["others"], project.experiments["line"]
+    assert (others.learner, others.fit, others.privacy.delta) == (
+        there.learner,
+        there.fit,
+        there.privacy.delta,
+    )
+    assert (others.dataset.lineage, others.dataset.public_test) == ("others", None)
+    assert (others.evaluate.of, others.evaluate.measures) == ("line", "accuracy")
+
+
+def test_the_repeats_of_an_experiment_are_measured_one_by_one(small):
+    over = {"mode": "research", "dataset": {"declared_public": True}, "research": {"repeats": 2}}
+    others = overlay(OTHERS, {"dataset": {"declared_public": True}})
+    project = load([small], overlay(over, {"experiments": {"others": others}}))
+    measured = {name: config.evaluate.of for name, config in project.experiments.items()}
+    assert {name: of for name, of in measured.items() if of} == {"others": "line", "others-2": "line-2"}
+
+
 @pytest.mark.parametrize("text", ["1e-5", "1.0e-5", "1E-05", "0.00001"])
 def test_every_usual_spelling_of_a_small_number_is_a_number(small, text, tmp_path):
     over = write(tmp_path / "over.yaml", f"privacy: {{delta: {text}}}\n")

@@ -899,4 +899,19 @@ MUTANTS = (
         "return 1.0",
         ("embed/test_mechanisms.py::test_a_charge_is_never_below_the_peers_figure_and_not_far_above",),
     ),
+    # Models that are measured on another lineage.
+    Mutant(
+        "other people are protected as those are that a model is of",
+        "plan/settle.py",
+        '"sweep": sweep, "final": final}',
+        '"sweep": sweep, "final": final, "privacy": tested.privacy}',
+        ("plan/test_plan.py::test_a_test_on_another_lineage_is_paid_by_that_lineage_alone",),
+    ),
+    Mutant(
+        "a model that nobody released is paid for by other people",
+        "jobs/private.py",
+        "if isinstance(path, str) and not is_kept(",
+        "if isinstance(path, str) and not another and not is_kept(",
+        ("workflow/test_shift.py::test_what_nobody_released_is_counted_for_nobody",),
+    ),
 )

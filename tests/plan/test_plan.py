@@ -182,6 +182,46 @@ def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_
     assert alone.event == beside.event
 
 
+OTHERS: dict[str, Any] = {
+    "evaluate": {"of": "main"},
+    "dataset": {"lineage": "others", "source": "digits", "nominal_size": 300},
+    "privacy": {"epsilon": 0.4, "delta": 1e-4, "relation": "replace_one"},
+}
+
+
+def test_a_test_on_another_lineage_is_paid_by_that_lineage_alone() -> None:
+    totals: dict[str, Any] = {"targets": [0.5, 1.0]}
+    made = plan(final=totals, experiments={"others": OTHERS})
+    assert made.of_lineage("mnist5k") == plan(final=totals).of_lineage("mnist5k")
+    spends = made.of_lineage("others")
+    asked = [(spend.job.rule, spend.partition.parts, spend.relation) for spend in spends]
+    assert asked == [("evaluate_of", ("test",), "replace_one")] * 2
+    for artifact in made.artifacts:
+        if artifact.lineage == "others":
+            assert artifact.target == 0.4
+            assert 0.39999 < artifact_cost(made, artifact).epsilon <= 0.4
+    table = plan_table(plan_document(made, NOTHING))
+    assert "others: counts of another lineage's final model at epsilon = 0.4000 of 0.4\n" in table
+
+
+def test_a_test_on_another_lineage_may_cost_less_than_its_total() -> None:
+    made = plan(experiments={"others": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})})
+    (spend,) = made.of_lineage("others")
+    assert mu(spend.event) == pytest.approx(gdp.mu(0.1, 1e-4), rel=1e-9)
+
+
+def test_counts_of_different_models_are_different_jobs_and_of_the_same_models_one() -> None:
+    made = plan(
+        experiments={
+            "slow": {"learner": {"momentum": 0.5}},
+            "others": OTHERS,
+            "again": OTHERS,
+            "slowly": overlay(OTHERS, {"evaluate": {"of": "slow"}}),
+        }
+    )
+    assert {spend.job.experiment for spend in made.of_lineage("others")} == {"others", "slowly"}
+
+
 def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
     """No ledger knows whether a record, or one of a user's, was in the other group before it was edited."""
     (tmp_path / "x.npz").touch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,9 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "dataset": {"declared_public": True},
         "final": {"without_noise": True},
     },
+    "a test on another lineage": {
+        "experiments": {"others": {"dataset": {"lineage": "others"}, "evaluate": {"of": "main"}}},
+    },
     "a network": {
         "dataset": {"source": "digits", "classes": None},
         "features": {"model": "efficientnet_lite0"},
@@ -72,19 +76,21 @@ BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startu
 def given(change: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every rule of a project, and what Snakemake is told for one of its jobs."""
     project = settled(resolve(overlay(TINY, change)))
-    every = {"experiment": "main", "rung": "1", "trial": "0", "target": "1"}
-    for part in ("test", "also-shifted", "also-dim-3"):
+    every = {"rung": "1", "trial": "0", "target": "1"}
+    for (experiment, config), part in product(project.experiments.items(), PARTS):
         for rule, stage in stages.STAGES.items():
-            values = every | {"part": part, "test": part.removeprefix("also-")}
+            values = every | {"experiment": experiment, "part": part, "test": part.removeprefix("also-")}
             wildcards = {name: values[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
-            if issubclass(stage.reads, reads.Reads) and stages.has(project.main, rule, wildcards):
+            if issubclass(stage.reads, reads.Reads) and stages.has(config, rule, wildcards):
                 yield rule, dag.params(project, rule, wildcards)
 
 
+PARTS = ("test", "also-shifted", "also-dim-3")
 WILDCARDS = {
     **dict.fromkeys(("prepare_public", "extract_features", "merge_features"), ("part",)),
     **dict.fromkeys(("run_trial", "select_rung"), ("rung", "trial")),
     **dict.fromkeys(("fit_radius", "train_final", "private_search", "evaluate"), ("target",)),
+    "evaluate_of": ("target",),
     "evaluate_also": ("target", "test"),
 }
 

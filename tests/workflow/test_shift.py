@@ -104,3 +104,88 @@ def test_research_tells_the_gap_to_a_training_without_noise(project: Workspace) 
         for line in json.loads(Path("results/privacy.json").read_text())["datasets"]["tiny"]["spends"]
     }
     assert rules == {"train_final", "evaluate"}
+
+
+OTHERS: dict[str, Any] = {
+    "features": {"mean": {"epsilon": 0.2}},
+    "final": {"targets": [1.0, 2.0]},
+    "sweep": {"rungs": []},
+    "experiments": {
+        "others": {
+            "evaluate": {"of": "main"},
+            "dataset": {
+                "lineage": "others",
+                "source": "npz:others.npz",
+                "nominal_size": 40,
+                "unit": {"by": "user", "cap": 2},
+                "split": {"test": 0.8},
+            },
+            "privacy": {
+                "epsilon": 3.0,
+                "delta": 1e-4,
+                "relation": "replace_one",
+                "lifetime": {"epsilon": 9.0},
+            },
+        }
+    },
+}
+WEIGHTS = Path("results/main/final/1/weights.safetensors")
+
+
+def test_other_peoples_records_are_counted_on_a_lineage_of_their_own(project: Workspace) -> None:
+    others = mixture(400, seed=1)
+    users = np.arange(400) // 2
+    np.savez("others.npz", features=others["features"] + 0.5, labels=others["labels"], users=users)
+    project.configure(OTHERS)
+    project.finish()
+    assert main(["verify", "results"]) == 0
+    assert main(["ledger", "verify", "results"]) == 0
+
+    stated = json.loads(Path("results/privacy.json").read_text())["datasets"]
+    assert {line["experiment"] for line in stated["tiny"]["spends"]} == {"main"}
+    paid = [(line["rule"], line["wildcards"], line["partition"]) for line in stated["others"]["spends"]]
+    assert paid == [("evaluate_of", {"target": total}, "test") for total in ("1", "2")]
+    terms = [stated["others"][key] for key in ("relation", "delta", "unit", "cap", "lifetime_epsilon")]
+    assert terms == ["replace_one", 1e-4, "user", 2, 9.0]
+    assert list(stated["others"]["artifacts"]) == [
+        f"results/others/tests/{total}/metrics.json" for total in (1, 2)
+    ]
+
+    [one, two] = json.loads(Path("results/main/summary.json").read_text())["targets"]
+    for target in (one, two):
+        [test] = target["also"]
+        assert (test["name"], test["lineage"], test["test"]["noised"]) == ("others", "others", True)
+    assert two["also"][0]["test"]["accuracy"] > 0.6
+    assert "others" in Path("results/main/tables/shift.md").read_text()
+    assert "others" in Path("results/main/figures/shift.svg").read_text()
+    assert not Path("results/others/summary.json").exists()
+    again = project.finish()
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+    # Their records change, and theirs alone are paid for again.
+    others["features"][0] += 1.0
+    np.savez("others.npz", features=others["features"] + 0.5, labels=others["labels"], users=users)
+    refused = project.run()
+    assert refused.returncode != 0
+    assert "respend" in refused.stderr
+    project.configure(OTHERS, {"respend": True, "experiments": {"others": {"privacy": {"epsilon": 6.0}}}})
+    project.finish()
+    assert main(["verify", "results"]) == 0
+    stated = json.loads(Path("results/privacy.json").read_text())["datasets"]
+    assert len(stated["others"]["spends"]) == 4
+    assert len(stated["tiny"]["spends"]) == len({line["released"] for line in stated["tiny"]["spends"]}) == 5
+
+
+def test_what_nobody_released_is_counted_for_nobody(project: Workspace) -> None:
+    """A model that was edited would cost other people as much as the one that was meant."""
+    np.savez("others.npz", **mixture(400, seed=1), users=np.arange(400) // 2)
+    project.configure(OTHERS)
+    project.finish(str(WEIGHTS), "results/others/features/test/privacy.json")
+    edited = bytearray(WEIGHTS.read_bytes())
+    edited[-1] ^= 1
+    WEIGHTS.chmod(0o644)
+    WEIGHTS.write_bytes(edited)
+    refused = project.run("results/others/tests/1/metrics.json")
+    assert "is not what was released under another lineage" in refused.stderr
+    assert "Nothing was charged" in refused.stderr
+    assert all(held.status == "RESERVED" for held in project.held() if held.job.rule == "evaluate_of")

@@ -15,6 +15,7 @@ WRITTEN = {}  # what the logs held when the run began
 CODE = {rule: stages.rule_code(rule) for rule in stages.STAGES}
 SHARD_UNITS = 20_000
 CELLS = dag.cells(PROJECT)
+MODELLED = {name: config for name, config in PROJECT.experiments.items() if stages.has_models(config)}
 
 
 wildcard_constraints:
@@ -97,6 +98,8 @@ WEIGHTS = "results/{experiment}/final/{target}/weights.safetensors"
 FINAL_RECORD = "results/{experiment}/final/{target}/privacy.json"
 METRICS = "results/{experiment}/final/{target}/metrics.json"
 METRICS_RECORD = "results/{experiment}/final/{target}/metrics.privacy.json"
+MEASURED = "results/{experiment}/tests/{target}/metrics.json"
+MEASURED_RECORD = "results/{experiment}/tests/{target}/privacy.json"
 ALSO = "results/{experiment}/final/{target}/also/{test}/metrics.json"
 OPEN = "results/{experiment}/open/metrics.json"
 OPEN_RECORD = "results/{experiment}/open/privacy.json"
@@ -153,8 +156,14 @@ def mean_of(wildcards):
     return mean_behind(wildcards.experiment)
 
 
+def modelled(experiment):
+    """The experiment whose models are measured: another one, or itself."""
+    return PROJECT.experiments[experiment].evaluate.of or experiment
+
+
 def mean_behind(experiment):
     """The mean that centres the features: bought, found for nothing, or none."""
+    experiment = modelled(experiment)
     config = PROJECT.experiments[experiment]
     if config.features.centre == "noised":
         return path_of("estimate_mean", MEAN, experiment)
@@ -238,6 +247,16 @@ def further_of(wildcards):
     ]
 
 
+def measured_of(wildcards):
+    """What every other lineage found, total by total."""
+    names = dag.measured_by(PROJECT, wildcards.experiment)
+    return [
+        path_of("evaluate_of", MEASURED, name, target=target)
+        for target in map(stages.target_name, stages.targets(config_of(wildcards)))
+        for name in names
+    ]
+
+
 def open_tests(wildcards):
     """What a training without noise reads."""
     return features_of(*stages.stage_of("train_open").parts(config_of(wildcards), {}))(wildcards)
@@ -254,7 +273,8 @@ def final_of(path):
     """An input function: `path` of the rule that puts a final model out."""
 
     def final(wildcards):
-        return path_of(stages.final_rule(config_of(wildcards)), path, **dict(wildcards.items()))
+        name = modelled(wildcards.experiment)
+        return path_of(stages.final_rule(MODELLED[name]), path, name, target=wildcards.target)
 
     return final
 
@@ -270,7 +290,7 @@ def finals_of(path):
 
 def finals_by(rule):
     """The experiments whose final models a rule puts out, as a wildcard constraint."""
-    names = [name for name, config in PROJECT.experiments.items() if stages.final_rule(config) == rule]
+    names = [name for name, config in MODELLED.items() if stages.final_rule(config) == rule]
     return "|".join(names) or "(?!)"
 
 
@@ -405,7 +425,7 @@ def records_of(name):
             *shards_behind(owner, part),
             FEATURES.format(experiment=owner, part=part),
         ]
-    if config.features.centre == "noised":
+    if stages.has(config, "estimate_mean", {}):
         yield path_of("estimate_mean", MEAN_RECORD, name)
     if stages.has(config, "find_mean", {}):
         yield path_of("find_mean", CENTRE_RECORD, name)
@@ -422,6 +442,9 @@ def records_of(name):
             yield path_of("run_trial", TRIAL_RECORD, name, rung=rung, trial=trial)
         yield path_of("select_rung", RUNG_RECORD, name, rung=rung)
     for target in map(stages.target_name, stages.targets(config)):
+        if not stages.has_models(config):
+            yield path_of("evaluate_of", MEASURED_RECORD, name, target=target)
+            continue
         if config.sweep.ladder:
             yield path_of("fit_radius", FIT_RECORD, name, target=target)
         yield path_of(stages.final_rule(config), FINAL_RECORD, name, target=target)
@@ -431,12 +454,12 @@ def records_of(name):
 
 
 def summaries(wildcards):
-    return [f"results/{experiment}/summary.json" for experiment in PROJECT.experiments]
+    return [f"results/{experiment}/summary.json" for experiment in MODELLED]
 
 
 def pictures(wildcards):
     """Every figure and table of the report."""
-    own = [f"results/{name}/{picture}" for name in PROJECT.experiments for picture in pictures_of(name)]
+    own = [f"results/{name}/{picture}" for name in MODELLED for picture in pictures_of(name)]
     shared = ["results/figures/budget.svg", "results/tables/spends.html"]
     shared += ["results/tables/grid.html"] if CELLS else []
     told = {
@@ -454,7 +477,7 @@ def drawn(wildcards):
 
 def several_models():
     """Whether there is a frontier to draw: a point alone says nothing."""
-    return sum(len(stages.targets(config)) for config in PROJECT.experiments.values()) > 1
+    return sum(len(stages.targets(config)) for config in MODELLED.values()) > 1
 
 
 def pictures_of(name):
@@ -465,7 +488,7 @@ def pictures_of(name):
         "tables/finals.html",
         *(ladder if config.sweep.ladder else []),
         *(["figures/utility.svg"] if len(stages.targets(config)) > 1 or config.final.without_noise else []),
-        *(["figures/shift.svg"] if config.evaluate.also else []),
+        *(["figures/shift.svg"] if config.evaluate.also or dag.measured_by(PROJECT, name) else []),
         *(["figures/heatmap.svg", "figures/gap.svg"] if descends(name) else []),
     ]
 
@@ -488,7 +511,7 @@ def sampled():
     """The summaries that a figure of batch sizes is about: those of research, where experiments differ in it."""
     rates = {
         name: getattr(config.learner, "sampling_rate", 1.0)
-        for name, config in PROJECT.experiments.items()
+        for name, config in MODELLED.items()
         if config.mode == "research"
     }
     return [f"results/{name}/summary.json" for name in rates] if len(set(rates.values())) > 1 else []
@@ -499,7 +522,7 @@ def moved():
     knows."""
     names = [
         name
-        for name, config in PROJECT.experiments.items()
+        for name, config in MODELLED.items()
         if config.mode == "research" and starts_known(config.learner)
     ]
     models = sum(len(stages.targets(PROJECT.experiments[name])) for name in names)

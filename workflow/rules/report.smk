@@ -6,6 +6,7 @@ rule summarise:
         finals=finals_of(WEIGHTS),
         metrics=per_target("evaluate", METRICS),
         also=further_of,
+        measured=measured_of,
         open=open_of,
     output:
         summary="results/{experiment}/summary.json",

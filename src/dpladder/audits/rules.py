@@ -14,7 +14,19 @@ import h5py
 import numpy as np
 from safetensors.numpy import load_file
 
-from dpladder.audits.scene import CLASSES, ETA, N0, NOTHING, Rule, Scene, SceneFolder, Unit, Units, within
+from dpladder.audits.scene import (
+    CLASSES,
+    ETA,
+    LINEAGE,
+    N0,
+    NOTHING,
+    Rule,
+    Scene,
+    SceneFolder,
+    Unit,
+    Units,
+    within,
+)
 from dpladder.config.load import overlay
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
@@ -117,7 +129,7 @@ def further_evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
         "features": {"model": "efficientnet_lite0", "centre": "none"},
         "evaluate": {"epsilon": 1.0, "also": [dim]},
     }
-    return _evaluation(stage, kind, "accuracy", further)
+    return _evaluation(stage, kind, "accuracy", further, which="evaluate_also", of={"test": "dim-3"})
 
 
 def further_evaluation_of_a_group(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -125,7 +137,16 @@ def further_evaluation_of_a_group(stage: SceneFolder, kind: Kind) -> Mechanism:
     some = {"name": "dim-3", "of": "test", "groups": ["a"], "epsilon": 8.0}
     further = {"evaluate": {"epsilon": 1.0, "also": [some]}}
     grouped = {"column": "place", "names": ["a", "b"], "train": ["b"]}
-    return _evaluation(stage, kind, "accuracy", further, grouped)
+    return _evaluation(stage, kind, "accuracy", further, grouped, "evaluate_also", {"test": "dim-3"})
+
+
+def evaluation_of_another(stage: SceneFolder, kind: Kind) -> Mechanism:
+    """On records of a lineage of their own, under terms of their own: nobody there stands behind the model."""
+    people = {"dataset": {"lineage": f"{LINEAGE}-others"}, "privacy": {"epsilon": EPSILON}}
+    others = overlay(terms(kind), people | {"evaluate": {"of": "main", "epsilon": EPSILON}})
+    asked = {"experiments": {"others": others}}
+    of = {"experiment": "others"}
+    return _evaluation(stage, kind, "accuracy", asked, which="evaluate_of", of=of, trained_under="add_remove")
 
 
 def _evaluation(
@@ -134,13 +155,17 @@ def _evaluation(
     measures: str,
     further: Mapping[str, Any] | None = None,
     grouped: Mapping[str, Any] | None = None,
+    which: str = "evaluate",
+    of: Mapping[str, str] | None = None,
+    trained_under: Kind | None = None,
 ) -> Mechanism:
     """On a model that the final training's rule really released, through the ledger."""
     classes = 2 if measures == "auc" else CLASSES
     data: dict[str, Any] = {"classes": classes, "group": grouped}
     changes = {"dataset": data, "evaluate": {"measures": measures}}
-    trained = _final(stage, kind, overlay(changes, further or {}))
-    task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[kind]))
+    there = trained_under or kind
+    trained = _final(stage, there, overlay(changes, further or {}))
+    task = trained.scene.task("train_final", trained.wildcards, _base(CAPS[there]))
     with within(trained.scene.folder, trained.scene.home):
         train_final(task)
 
@@ -152,12 +177,11 @@ def _evaluation(
         counts = [one[count] for one in rows for count in ("correct", "wrong")]
         return np.concatenate([counts, *(found["scores"] or [])])
 
-    which = "evaluate_also" if further else "evaluate"
     rule = Rule(
         trained.scene,
         which,
         read,
-        {**trained.wildcards, **({"test": "dim-3"} if further else {})},
+        {**trained.wildcards, **(of or {})},
         {**NOTHING, "weights": str(task.output["weights"])},
     )
     # One of the labels is the model's, whatever it learnt. Turned round, a record scores on the other side, and is of another class:
@@ -193,6 +217,7 @@ ATTACKED: dict[str, tuple[tuple[Attack, ...], tuple[Kind, ...]]] = {
         (evaluation, evaluation_by_class, evaluation_of_scores, evaluation_by_group),
         KINDS,
     ),
+    "evaluate_of": ((evaluation_of_another,), KINDS),
     "evaluate_also": ((further_evaluation, further_evaluation_of_a_group), KINDS),
 }
 """Every rule that asks private data something, but for the searches, by all that its config may have it ask."""

@@ -34,7 +34,6 @@ from dpladder.privacy.accounting.events import Composed, Counted, Event
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import State
 from dpladder.privacy.ledger.home import VARIABLE, Home, open_home, subkey
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Work
@@ -137,9 +136,10 @@ class SceneFolder:
             found.home.path.mkdir(mode=0o700, parents=True)
             found.home.key.touch(mode=0o600)
             found.home.key.write_bytes(self.key)
-            plan = make_plan(found.project, {LINEAGE: State()})
-            ledger = ledgers.open_ledger(open_home(found.home.path), plan.terms[LINEAGE])
-            ledgers.reserve(ledger, plan.items.values())
+            plan = make_plan(found.project, {})
+            for lineage, known in plan.terms.items():
+                items = [item for item in plan.items.values() if item.spends[0].lineage == lineage]
+                ledgers.reserve(ledgers.open_ledger(open_home(found.home.path), known), items)
         return found
 
 
@@ -223,7 +223,7 @@ class Rule:
             scale=scale(asked),
             run=partial(self.run, as_asked=asked),
             neighbours=tuple(neighbours),
-            relation=self.scene.project.main.privacy.relation,
+            relation=asked.task.reads.relation,
             tight=tight,
             winner=winner,
             effort=effort,

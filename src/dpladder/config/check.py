@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dpladder.config.label_sets import most_labels
 from dpladder.config.learner_sections import Descending, FineTune, shares_releases, starts_public
-from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Group
+from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Dataset, Group
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import FORMS, SourceKind, Takes, kind_of, labels_of, names_of
 from dpladder.config.wording import KeyPath, did_you_mean, shown
@@ -89,6 +89,75 @@ def problems_of_project(experiments: Mapping[str, Config]) -> list[Problem]:
             if taken in experiments
         ]
     return problems
+
+
+TESTERS = (
+    "dataset",
+    "privacy",
+    "evaluate",
+    "resources",
+    "respend",
+)  # the sections that are about their own data
+
+
+def problems_of_testers(
+    experiments: Mapping[str, Config], given: Mapping[str, Mapping[str, object]]
+) -> Iterator[Problem]:
+    """An experiment that measures another's models trains nothing, and has data of its own. `given`: what each one says itself."""
+    trained = [name for name, config in experiments.items() if config.evaluate.of is None]
+    for name, config in experiments.items():
+        at: KeyPath = ("experiments", name) if name in given else ()
+        if config.evaluate.of is None:
+            yield from _called_alike(name, config, experiments)
+            continue
+        if not at or config.evaluate.of not in trained:
+            others = [other for other in trained if other != name]
+            allowed = (
+                f"allowed: {', '.join(others)}"
+                if at
+                else "it is for experiments beside this one: leave it out"
+            )
+            yield (*at, "evaluate", "of"), f"given {shown(config.evaluate.of)}; {allowed}"
+            continue
+        yield from (
+            ((*at, *key), what) for key, what in _tester(config, experiments[config.evaluate.of], given[name])
+        )
+
+
+def _called_alike(name: str, config: Config, experiments: Mapping[str, Config]) -> Iterator[Problem]:
+    """A test is told by its name, and an experiment that measures another's models is one."""
+    testers = {other for other, found in experiments.items() if found.evaluate.of == name}
+    for place, also in enumerate(config.evaluate.also):
+        if also.name in testers:
+            yield (
+                ("evaluate", "also", place, "name"),
+                f"given {shown(also.name)}; an experiment that measures {name} is called so: choose another name",
+            )
+
+
+def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iterator[Problem]:
+    of, dataset, there = config.evaluate.of, config.dataset, tested.dataset
+    measures = f"it measures {of}, and trains nothing"
+    yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in TESTERS)
+    same = ("labels", "columns", "spans")
+    wrong = (
+        (("dataset", "lineage"), dataset.lineage == there.lineage, f"given {shown(dataset.lineage)}, the lineage of {of} itself: name that of these records; what {of} holds out is measured there"),
+        (("dataset", "public_test"), dataset.public_test is not None, f"given {shown(dataset.public_test)}; {measures}, on private records: a public source goes into evaluate.also of {of}"),
+        (("dataset", "group"), dataset.group is not None, f"{measures}, so none of these groups is trained on: leave it out"),
+        (("evaluate", "also"), bool(config.evaluate.also), f"{measures}: further tests are those of {of}"),
+        *((("dataset", key), getattr(dataset, key) != getattr(there, key), f"given {shown(getattr(dataset, key))}, but {shown(getattr(there, key))} in {of}, whose models are measured: give both the same") for key in same),
+        (("dataset", "classes"), not _classes_agree(dataset, there), f"given {shown(dataset.classes)} with source {shown(dataset.source)}; they are not the classes of {of} by their names and order: list in both the same names"),
+    )  # fmt: skip
+    yield from ((key, what) for key, holds, what in wrong if holds)
+
+
+def _classes_agree(one: Dataset, other: Dataset) -> bool:
+    """Whether a class has the same number in both: by its name, where there are names."""
+    published = [labels_of(dataset.source) for dataset in (one, other)]
+    if None not in published and published[0] != published[1]:
+        return False
+    names = [names_of(dataset.source, dataset.classes) for dataset in (one, other)]
+    return names[0] == names[1] and (names[0] is not None or one.classes == other.classes)
 
 
 def repeat_names(name: str, config: Config) -> list[str]:
@@ -282,9 +351,9 @@ def _other_source(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
     if not also.declared_public:
         yield (
             (*at, "declared_public"),
-            "given False; a private test of another lineage needs a ledger, a limit and a statement of its own, which no experiment "
-            "has beside its own: set it to true if nobody in that source needs protection; or make the records a group of "
-            "dataset.source that is not trained on (dataset.group); or count them on a lineage of their own (examples/private_shift.py)",
+            "given False; private records of other people are a lineage of their own, with a limit and a statement: give them an "
+            "experiment with evaluate.of (docs/data.md); or set it to true if nobody in that source needs protection; or make them a "
+            "group of dataset.source that is not trained on (dataset.group)",
         )
     if source == dataset.source:
         yield (
@@ -555,7 +624,7 @@ def _ladder(config: Config) -> Iterator[Problem]:
 def _hpo(config: Config) -> Iterator[Problem]:
     """A private search is one job that spends the whole total, so nothing else may bear on the training part."""
     hpo, sweep, relation = config.hpo, config.sweep, config.privacy.relation
-    if isinstance(hpo, Ladder):
+    if isinstance(hpo, Ladder) or config.evaluate.of is not None:
         return
     shared = config.features.mean is not None or shares_releases(config.learner)
     parallel = config.dataset.split.rule == "hash" and relation == "add_remove"

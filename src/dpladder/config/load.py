@@ -20,6 +20,7 @@ from dpladder.config.check import (
     problems_of_experiment,
     problems_of_project,
     problems_of_task,
+    problems_of_testers,
     repeat_names,
 )
 from dpladder.config.learner_sections import DEFAULT
@@ -39,6 +40,8 @@ PROJECT_KEYS = (
     "experiments",
     "grid",
 )  # one for the whole project: no experiment overrides them
+# Of a data set, what says nothing of the other data that the same model is measured on.
+OWN_DATA = ("declared_public", "few_usable", "group", "new_lineage", "public_test")
 STAND_IN = {  # for required keys that are wrong, so that the others can be checked; never part of a config
     "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},
     "privacy": {"epsilon": 1.0, "delta": 0.5},
@@ -122,10 +125,10 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         problems.append((("experiments",), f"given {shown(named)}; map names to the keys that they override"))
     asked = [("grid", written, name, cells[name].override) for name in others]
     asked += [("experiments", base, name, override) for name, override in _mapping(named).items()]
+    whole = {BASE: base} | {str(name): overlay(below, _own(override)) for _, below, name, override in asked}
     for kind, below, name, override in asked:
-        at = (kind, str(name))
-        own = {key: value for key, value in _mapping(override).items() if key not in PROJECT_KEYS}
-        config, found = _validate(overlay(below, own))
+        at, own = (kind, str(name)), _own(override)
+        config, found = _validate(overlay(_tested(own, whole) or below, own))
         # what an experiment only inherits was said once, of the base
         found = [problem for problem in found if problem not in of_base or _gives(own, problem[0])]
         found += _problems_of_override(name, override)
@@ -133,12 +136,29 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         if config is not None:
             experiments[str(name)] = config
     problems += problems_of_project(experiments)
+    given = {str(name): _own(override) for name, override in _mapping(named).items()}
+    problems += problems_of_testers(experiments, given)
     if problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         located = [f"  - {_located(key, message, lines)}" for key, message in problems]
         raise BadInput("\n".join([f"config: {count}", *located]))
     grid = {BASE if name == first else name: cell.places for name, cell in cells.items()}
     return replace(_repeated(experiments), grid=grid)
+
+
+def _own(override: Any) -> dict[str, Any]:
+    """What an experiment overrides, of what it may."""
+    return {key: value for key, value in _mapping(override).items() if key not in PROJECT_KEYS}
+
+
+def _tested(own: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What an experiment is laid over that measures another's models: that one, but for what its own data alone may say."""
+    of = _mapping(own.get("evaluate")).get("of")
+    tested = whole.get(of) if isinstance(of, str) else None
+    if tested is None:
+        return None
+    dataset = {key: value for key, value in _mapping(tested.get("dataset")).items() if key not in OWN_DATA}
+    return {key: value for key, value in tested.items() if key != "evaluate"} | {"dataset": dataset}
 
 
 @dataclass(frozen=True)
@@ -198,9 +218,12 @@ def _repeated(experiments: Mapping[str, Config]) -> Project:
         for repeat, own_name in enumerate(repeat_names(name, config)):
             research = {"seed": config.research.seed + repeat, "repeats": 1}
             search = config.sweep.search.model_copy(update={"seed": config.sweep.search.seed + repeat})
+            of = config.evaluate.of
+            tested = None if of is None else repeat_names(of, config)[repeat]
             update = {
                 "research": config.research.model_copy(update=research),
                 "sweep": config.sweep.model_copy(update={"search": search}),
+                "evaluate": config.evaluate.model_copy(update={"of": tested}),
             }
             expanded[own_name] = config.model_copy(update=update)
     return Project(expanded, {name: repeat_names(name, config)[1:] for name, config in experiments.items()})

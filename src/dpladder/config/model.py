@@ -532,6 +532,10 @@ Measures = Literal["accuracy", "classes", "auc", "groups"]
 class Evaluate(Section):
     """How the final model is measured on the test part."""
 
+    of: Name | None = Field(
+        None,
+        description="only in experiments: another one, whose final models are measured on this one's private test part. Nothing is trained; other sections are as they are there, and this dataset.lineage alone pays, up to this privacy.epsilon for each model",
+    )
     epsilon: Positive | None = Field(
         None,
         description="epsilon of the noised test count on the private test part; empty: as much as the final training",

@@ -27,7 +27,7 @@ from dpladder.jobs.task import Task, write_json
 from dpladder.learn import measures, score, weights
 from dpladder.learn.interface import Constants, Data, Logits, Losses, Weights, plain
 from dpladder.learn.registry import method
-from dpladder.plan.reads import EvaluateAlso, EvaluateFinal, EvaluateTest
+from dpladder.plan.reads import EvaluateAlso, EvaluateFinal, EvaluateOf, EvaluateTest
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
@@ -142,6 +142,10 @@ class Test:
 
 
 def evaluate(task: Task[EvaluateFinal]) -> None:
+    _evaluate(task)
+
+
+def evaluate_of(task: Task[EvaluateOf]) -> None:
     _evaluate(task)
 
 

@@ -23,7 +23,7 @@ from dpladder.learn.interface import Constants, Data
 from dpladder.network.facts import Network
 from dpladder.plan import dag
 from dpladder.plan.outer import advice
-from dpladder.plan.reads import ReleaseReads, SeenReads, TrainingReads
+from dpladder.plan.reads import EvaluateOf, ReleaseReads, SeenReads, TrainingReads
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.accounting.events import Counted, Job, Spend
@@ -71,13 +71,17 @@ class Reserved:
 
 def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
     """A job that stood on an edited release would be paid for, and once more when the release is restored."""
+    another = isinstance(task.reads, EvaluateOf)
     for name in RELEASES:
         path = task.input.get(name)
         if name == "mean" and path and not _noised(task):
             continue  # found for nothing, and no release
-        if isinstance(path, str) and not is_kept(ledger, Path(path)):
+        if isinstance(path, str) and not is_kept(
+            ledger.home, Path(path), None if another else ledger.lineage
+        ):
+            under = "another lineage" if another else f"lineage {ledger.lineage}"
             raise Refused(
-                f"{path} is not what was released under lineage {ledger.lineage}: it was edited, or made under another home. "
+                f"{path} is not what was released under {under}: it was edited, or made under another home. "
                 "Nothing was charged for it. Delete it and run again: what the ledger holds as released is restored, free."
             )
 

@@ -114,10 +114,17 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     models = statement.datasets[task.reads.lineage].artifacts.values()
     own = [model for model in models if model.experiment == task.experiment]
     fits = [read_json(path) for path in task.input["fits"]] or [None] * len(own)
-    each = len(task.reads.further)
-    also = [tuple(task.input["also"][place * each : (place + 1) * each]) for place in range(len(own))]
-    files = zip(own, fits, task.input["finals"], task.input["metrics"], also, strict=True)
+    also = [_each(task.input["also"], len(task.reads.further), place) for place in range(len(own))]
+    measured = [
+        _each(task.input["measured"], len(task.reads.measured_by), place) for place in range(len(own))
+    ]
+    files = zip(own, fits, task.input["finals"], task.input["metrics"], also, measured, strict=True)
     return tuple(_target(task.reads, *found) for found in files)
+
+
+def _each(paths: Sequence[str], tests: int, place: int) -> Sequence[str]:
+    """Those of one total, of files that are sorted by it."""
+    return paths[place * tests : (place + 1) * tests]
 
 
 def _further(test: FurtherTest, metrics: str) -> AlsoTested:
@@ -133,6 +140,11 @@ def _further(test: FurtherTest, metrics: str) -> AlsoTested:
     )
 
 
+def _measured(by: tuple[str, str], metrics: str) -> AlsoTested:
+    name, lineage = by
+    return AlsoTested(name, None, None, None, restored(Tested, read_json(metrics)), lineage=lineage)
+
+
 def _target(
     reads: Summarise,
     stated: StatedModel,
@@ -140,6 +152,7 @@ def _target(
     final: str,
     metrics: str,
     also: Sequence[str],
+    measured: Sequence[str],
 ) -> FinalFound:
     found, facts = weights.load(Path(final))
     test = restored(Tested, read_json(metrics))
@@ -159,5 +172,8 @@ def _target(
         suspect=_suspect(test, stated, reads, len(found[-1])),
         search_share=stated.search_share,
         distance=distance(reads.learner, found) if reads.mode == "research" else None,
-        also=tuple(_further(test, path) for test, path in zip(reads.further, also, strict=True)),
+        also=(
+            *(_further(test, path) for test, path in zip(reads.further, also, strict=True)),
+            *(_measured(*found) for found in zip(reads.measured_by.items(), measured, strict=True)),
+        ),
     )

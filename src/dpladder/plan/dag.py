@@ -32,6 +32,7 @@ from dpladder.plan.stages import (
     further,
     further_test,
     has,
+    has_models,
     is_public,
     looks_back,
     nominal_size,
@@ -89,7 +90,8 @@ class JobAsked:
 def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     """What Snakemake compares for a job: the keys it reads, and the facts that are known without a plan."""
     config, kind = project.experiments[wildcards.get("experiment", BASE)], stage_of(rule).reads
-    of_project = {name: find(project) for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
+    told = {name: find for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
+    of_project = {name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()}
     return _keys(config, kind) | _facts(JobAsked(config, rule, wildcards), kind) | of_project
 
 
@@ -265,7 +267,7 @@ def fingerprint(source: str) -> str:
     return digest(path.stat().st_mtime_ns)[:16] if path.is_file() else ""
 
 
-def contestants(project: Project) -> list[Keys]:
+def contestants(project: Project, experiment: str) -> list[Keys]:
     """What compare_learners is told of each experiment, which it repeats itself: how it learns and searches, and whether
     it is comparable."""
 
@@ -288,14 +290,21 @@ def contestants(project: Project) -> list[Keys]:
         }
         for name in project.repeats
         for config in [project.experiments[name]]
+        if has_models(config)
     ]
 
 
-def repeats(project: Project) -> int:
+def repeats(project: Project, experiment: str) -> int:
     return 1 + len(project.repeats[BASE])
 
 
-def cells(project: Project) -> dict[str, dict[str, str]]:
+def measured_by(project: Project, experiment: str) -> dict[str, str]:
+    """The experiments that measure this one's final models, and on which lineage."""
+    found = {name: config for name, config in project.experiments.items() if config.evaluate.of == experiment}
+    return {name: config.dataset.lineage for name, config in found.items()}
+
+
+def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
     """The cells of the grid, their repeats included."""
     found: dict[str, dict[str, str]] = {}
     for name, cell in project.grid.items():
@@ -303,8 +312,9 @@ def cells(project: Project) -> dict[str, dict[str, str]]:
     return found
 
 
-OF_PROJECT: dict[str, Callable[[Project], Any]] = {
+OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
     "contestants": contestants,
+    "measured_by": measured_by,
     "repeats": repeats,
     "cells": cells,
 }

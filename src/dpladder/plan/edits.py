@@ -21,10 +21,10 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
     if project.main.mode == "research":
         return {}
     return {
-        name: dag.identity(
-            config, "evaluate", {"experiment": name, "target": stages.target_name(stages.targets(config)[0])}
-        )
+        name: dag.identity(config, rule, {"experiment": name, "target": stages.target_name(target)})
         for name, config in project.experiments.items()
+        for rule in ["evaluate" if stages.has_models(config) else "evaluate_of"]
+        for target in stages.targets(config)[:1]
     }
 
 

@@ -36,7 +36,7 @@ def _open(config: Config) -> Iterator[str]:
 
 
 def _totals(config: Config) -> Iterator[str]:
-    most = max(stages.targets(config))
+    most = max(stages.promised(config, target) for target in stages.targets(config))
     if most > config.privacy.epsilon:
         yield (
             f"final.targets goes up to {most:g}, above privacy.epsilon: {config.privacy.epsilon:g}, which it replaces; "

@@ -56,8 +56,10 @@ class TrialBudget:
 
 @dataclass(frozen=True)
 class Artifact:
-    """One published final model, the total it promises, and every job its guarantee composes."""
+    """One published final model, or the measuring of another lineage's: its file, the total it promises, and every job its
+    guarantee composes."""
 
+    path: str
     experiment: str
     target: float
     delta: float
@@ -145,10 +147,13 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         for target in stages.targets(config):
             stands_on = (*ladder, *_final_jobs(project, name, config, target))
             earlier = _earlier(superseded, config.dataset.lineage, name, stands_on)
-            with _explained(name, config, target, earlier):
+            most, path = stages.promised(config, target), stages.artifact(name, config, target)
+            with _explained(name, config, most, earlier):
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
             items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
-            artifacts.append(Artifact(name, target, config.privacy.delta, config.dataset.lineage, stands_on))
+            artifacts.append(
+                Artifact(path, name, most, config.privacy.delta, config.dataset.lineage, stands_on)
+            )
     read = [
         (name_of(job), dag.identity(config, job.rule, dict(job.wildcards))) for job, config in asked.items()
     ]
@@ -173,7 +178,7 @@ def _explained(experiment: str, config: Config, target: float, superseded: Seque
 
 def _raised(config: Config, target: float, paid: Composition) -> str:
     """The total that buys the same again beside what was paid: mu squared adds."""
-    key = "final.targets" if config.final.targets else "privacy.epsilon"
+    key = "final.targets" if config.final.targets and stages.has_models(config) else "privacy.epsilon"
     if paid.mu is None:
         return f"raise the total ({key}) and set respend: true"
     delta, lifetime = config.privacy.delta, config.privacy.lifetime
@@ -216,6 +221,8 @@ def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str,
 
 def _needs_booking(config: Config) -> bool:
     """Whether what an experiment spends is Gaussian only up to a small probability."""
+    if not stages.has_models(config):
+        return False
     return _samples(config) or isinstance(config.hpo, KoskelaKulkarni | ProposeTest)
 
 
@@ -321,7 +328,7 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
     """The spends that every target of an experiment stands on: the noised mean, covariance and statistics, and the
     sweep."""
     jobs: Spends = {}
-    if config.features.mean is not None:
+    if config.features.mean is not None and stages.has_models(config):
         job = dag.owned_job(project, name, "estimate_mean")
         jobs[job] = (
             _spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),
@@ -363,11 +370,13 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
 def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
     """The final training, or the private search that puts its model out, and its evaluations on a private test part: the
     further ones first, for their prices are given."""
+    wildcards = {"target": stages.target_name(target)}
+    if not stages.has_models(config):
+        return (dag.owned_job(project, name, "evaluate_of", **wildcards),)
     asked: list[tuple[str, dict[str, str]]] = [(stages.final_rule(config), {})]
     if config.dataset.public_test is None:
         paid = [test for test in stages.further(config).values() if not stages.is_public(config, test.part)]
         asked += [*(("evaluate_also", {"test": test.name}) for test in paid), ("evaluate", {})]
-    wildcards = {"target": stages.target_name(target)}
     return tuple(dag.owned_job(project, name, rule, **wildcards, **more) for rule, more in asked)
 
 
@@ -381,6 +390,9 @@ def _final(
 ) -> Spends:
     final, *tests = _final_jobs(project, name, config, target)
     spends = _known(finished, (final, *tests))
+    if final.rule == "evaluate_of" and final not in spends:
+        mu = _test_mu(config, stages.promised(config, target), before, True)
+        spends[final] = (_spend(config, final, TEST, mu, "test score"),)
     if final.rule == "private_search" and final not in spends:
         spends[final] = _search(config, final, target, before)
     for test in tests:
@@ -445,7 +457,7 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
 
 
 def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: bool) -> float:
-    """What the noised test count may cost. Where the parts compose in parallel it may cost as much as the final training,
+    """What the noised test count may cost: all that is left, where nothing else is bought. Where the parts compose in parallel it may cost as much as the final training,
     and the test part still never bears more than the training part (docs/design.md, line 9); elsewhere it takes a share."""
     if config.evaluate.epsilon is not None:
         return gdp.mu(config.evaluate.epsilon, config.privacy.delta)

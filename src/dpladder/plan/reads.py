@@ -293,6 +293,11 @@ class EvaluateFinal(EvaluateTest):
 
 
 @dataclass(frozen=True)
+class EvaluateOf(EvaluateFinal):
+    of: Annotated[str, key("evaluate.of")]
+
+
+@dataclass(frozen=True)
 class EvaluateAlso(EvaluateTest):
     also: FurtherTest
 
@@ -306,6 +311,8 @@ class TrainOpen(TrainingReads):
 
 @dataclass(frozen=True)
 class Summarise(Reads):
+    """`measured_by`: the experiments that measure this one's final models, and on which lineage."""
+
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
     labels: Annotated[int, key("dataset.labels")]
@@ -314,6 +321,7 @@ class Summarise(Reads):
     search: Annotated[sections.Search, key("sweep.search")]
     learner: Annotated[Learner, key("learner")]
     further: tuple[FurtherTest, ...]
+    measured_by: dict[str, str]
 
 
 @dataclass(frozen=True)

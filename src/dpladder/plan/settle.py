@@ -27,17 +27,30 @@ def opened(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = No
 
 
 def settled(project: Project) -> Project:
-    experiments = {name: _expecting(_centred(config)) for name, config in project.experiments.items()}
+    asked = {name: config for name, config in project.experiments.items() if stages.has_models(config)}
+    experiments = {name: _expecting(_centred(config)) for name, config in asked.items()}
     looks = {name: _look(config) for name, config in experiments.items()}
+    found = {name: _swept(config, looks[name]) for name, config in experiments.items()}
     return replace(
         project,
-        experiments={name: _swept(config, looks[name]) for name, config in experiments.items()},
+        experiments={
+            name: found.get(name) or _as_there(config, found) for name, config in project.experiments.items()
+        },
         choices={
             name: "; ".join(words)
             for name, config in experiments.items()
             if (words := [*_said_of_mean(project.experiments[name], config), *_said(config, looks[name])])
         },
     )
+
+
+def _as_there(config: Config, found: Mapping[str, Config]) -> Config:
+    """What measures another experiment's models sees records as that one does, and has no search."""
+    assert config.evaluate.of is not None, "it has no models of its own"
+    tested = found[config.evaluate.of]
+    final = tested.final.model_copy(update={"targets": stages.targets(tested), "without_noise": False})
+    sweep = tested.sweep.model_copy(update={"rungs": ()})
+    return config.model_copy(update={"features": tested.features, "sweep": sweep, "final": final})
 
 
 def _centred(config: Config) -> Config:

@@ -91,6 +91,11 @@ def _public_sources(config: Config) -> dict[str, str | None]:
     }
 
 
+def has_models(config: Config) -> bool:
+    """Whether an experiment has models of its own, and does not measure another's."""
+    return config.evaluate.of is None
+
+
 def trial_parts(config: Config) -> tuple[str, ...]:
     """The parts whose features a trial reads: it trains on one, and is scored on the same or another."""
     select = config.sweep.select
@@ -110,6 +115,8 @@ def nominal_size(config: Config, part: str) -> int:
 
 def parts(config: Config) -> tuple[str, ...]:
     """The parts whose features the experiment needs."""
+    if not has_models(config):
+        return ("test",)
     sample = ("sample",) if reads_sample(config) else ()
     also = tuple(test.part for test in further(config).values())
     return (*(trial_parts(config) if config.sweep.ladder else ("train",)), "test", *sample, *also)
@@ -117,17 +124,17 @@ def parts(config: Config) -> tuple[str, ...]:
 
 def reads_sample(config: Config) -> bool:
     """Whether the public sample centres the features, or has a head to start from."""
-    return config.features.centre == "public" or starts_public(config.learner)
+    return has_models(config) and (config.features.centre == "public" or starts_public(config.learner))
 
 
 def covariance(config: Config) -> Covariance | None:
     """The covariance that all trainings share, where the learner uses one and does not pay for its own each time."""
-    return getattr(config.learner, "covariance", None)
+    return getattr(config.learner, "covariance", None) if has_models(config) else None
 
 
 def statistics(config: Config) -> Statistics | None:
     """The noised sums that all trainings share, where the learner solves them instead of paying for its own each time."""
-    return getattr(config.learner, "statistics", None)
+    return getattr(config.learner, "statistics", None) if has_models(config) else None
 
 
 def looks_back(config: Config) -> bool:
@@ -136,7 +143,21 @@ def looks_back(config: Config) -> bool:
 
 
 def targets(config: Config) -> tuple[float, ...]:
+    """The totals that an experiment's final models were trained at."""
     return config.final.targets or (config.privacy.epsilon,)
+
+
+def promised(config: Config, target: float) -> float:
+    """What a final model, or the measuring of another's, may cost its lineage in all."""
+    return target if has_models(config) else config.privacy.epsilon
+
+
+def artifact(experiment: str, config: Config, target: float) -> str:
+    """The file that a total's guarantee is about."""
+    total = target_name(target)
+    if has_models(config):
+        return f"results/{experiment}/final/{total}/weights.safetensors"
+    return f"results/{experiment}/tests/{total}/metrics.json"
 
 
 def target_name(target: float) -> str:
@@ -196,16 +217,20 @@ def _always(config: Config) -> bool:
     return True
 
 
+def _measures_another(config: Config) -> bool:
+    return not has_models(config)
+
+
 def _buys_mean(config: Config) -> bool:
-    return config.features.mean is not None
+    return has_models(config) and config.features.mean is not None
 
 
 def _finds_mean(config: Config) -> bool:
-    return config.features.centre in ("public", "network")
+    return has_models(config) and config.features.centre in ("public", "network")
 
 
 def _finds_start(config: Config) -> bool:
-    return starts_public(config.learner)
+    return has_models(config) and starts_public(config.learner)
 
 
 def _shares_covariance(config: Config) -> bool:
@@ -221,7 +246,7 @@ def _climbs(config: Config) -> bool:
 
 
 def _trains_last(config: Config) -> bool:
-    return isinstance(config.hpo, Ladder)
+    return has_models(config) and isinstance(config.hpo, Ladder)
 
 
 def _tests_further(config: Config) -> bool:
@@ -229,11 +254,11 @@ def _tests_further(config: Config) -> bool:
 
 
 def _trains_open(config: Config) -> bool:
-    return config.final.without_noise and config.mode == "research"
+    return has_models(config) and config.final.without_noise and config.mode == "research"
 
 
 def _searches(config: Config) -> bool:
-    return not isinstance(config.hpo, Ladder)
+    return has_models(config) and not isinstance(config.hpo, Ladder)
 
 
 # --- the table ---
@@ -296,8 +321,9 @@ STAGES: dict[str, Stage] = {
     "fit_radius": Stage(reads.FitRadius, ("select_rung",), when=_climbs),
     "train_final": Stage(reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last),
     "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches),
-    "evaluate": Stage(reads.EvaluateFinal, FINALS, _test),
+    "evaluate": Stage(reads.EvaluateFinal, FINALS, _test, has_models),
     "evaluate_also": Stage(reads.EvaluateAlso, FINALS, _further_test, _tests_further, module="evaluate"),
+    "evaluate_of": Stage(reads.EvaluateOf, CACHES, _test, _measures_another, module="evaluate"),
     "train_open": Stage(reads.TrainOpen, CACHES, _all_tests, _trains_open, code=ROOMS),
     "compare_learners": Stage(reads.CompareLearners, CACHES, _both, code=ROOMS),
     "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=ROOMS),

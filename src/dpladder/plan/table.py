@@ -11,7 +11,6 @@ from dpladder.config import Project
 from dpladder.plan.edits import keys_of
 from dpladder.plan.notes import notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
-from dpladder.plan.stages import target_name
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.shown import up
@@ -23,6 +22,7 @@ from dpladder.privacy.statement.documents import (
     PlannedLineage,
     PlannedModel,
     PlannedSpend,
+    measures_another,
 )
 
 
@@ -72,7 +72,7 @@ def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
     return PlannedModel(
         epsilon=cost.epsilon,
         mu=cost.mu,
-        path=f"results/{artifact.experiment}/final/{target_name(artifact.target)}/weights.safetensors",
+        path=artifact.path,
         experiment=artifact.experiment,
         lineage=artifact.lineage,
         target_epsilon=artifact.target,
@@ -110,7 +110,7 @@ def plan_table(document: PlanDocument) -> str:
     lines.append("")
     lines += [f"{name}: {words}" for name, words in document.choices.items()]
     lines += [
-        f"{a.experiment}: final model at epsilon = {up(a.epsilon)} of {a.target_epsilon:g}, search included"
+        f"{a.experiment}: {_published(a).format(f'at epsilon = {up(a.epsilon)} of {a.target_epsilon:g}')}"
         for a in document.artifacts
     ]
     for lineage, figures in document.datasets.items():
@@ -128,6 +128,12 @@ def plan_table(document: PlanDocument) -> str:
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
     return "\n".join(lines)
+
+
+def _published(model: PlannedModel) -> str:
+    if measures_another(model.jobs):
+        return "counts of another lineage's final model {}"
+    return "final model {}, search included"
 
 
 def _lineage(plan: Plan, lineage: str) -> PlannedLineage:

@@ -124,6 +124,7 @@ def _name(line: StatedSpend) -> str:
         "private_search": "private search",
         "evaluate": "test count",
         "evaluate_also": "further test counts",
+        "evaluate_of": "test count",
     }[line.rule]
 
 

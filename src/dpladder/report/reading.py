@@ -47,8 +47,7 @@ def open_target(summary: Document) -> list[Document]:
     if found is None:
         return []
     empty = dict.fromkeys(("kappa_star", "steps", "sigma", "search_share"))
-    also = [
-        one | {"test": found["also"][one["name"]]} for one in summary["targets"][0]["also"] if found["also"]
-    ]
+    tests = summary["targets"][0]["also"]  # other lineages measure none that has no noise
+    also = [one | {"test": found["also"][one["name"]]} for one in tests if one["name"] in found["also"]]
     infinite = {"target_epsilon": math.inf, "epsilon": math.inf}
     return [empty | infinite | {"r_star": found["r"], "test": found["test"], "also": also}]

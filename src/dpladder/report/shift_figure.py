@@ -41,6 +41,8 @@ def _over_epsilon(axes: Axes, targets: Sequence[Document], summary: Document) ->
         _line(axes, points, name, colour, MARKERS[number % len(MARKERS)])
         for found in open_target(summary):
             test = found["test"] if not number else _named(found, name)
+            if test is None:
+                continue
             look: dict[str, Any] = {"color": colour, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
             axes.axhline(test["accuracy"], label=None if number else "ε = ∞: no privacy", **look)
     epsilons = [target["epsilon"] for target in targets]
@@ -89,9 +91,8 @@ def _of(one: Mapping[str, Any]) -> tuple[str, str, str]:
     return one["name"].rpartition("-")[0], one["of"], one["corruption"]
 
 
-def _named(target: Document, name: str) -> Document:
-    found: Document = next(one["test"] for one in target["also"] if one["name"] == name)
-    return found
+def _named(target: Document, name: str) -> Document | None:
+    return next((one["test"] for one in target["also"] if one["name"] == name), None)
 
 
 def _noised(targets: Sequence[Document]) -> bool:

@@ -116,7 +116,8 @@ class Tested:
 @dataclass(frozen=True)
 class AlsoTested:
     """A further test. `of`: whose records it takes, where they are another's; `corruption`, `severity`: of corrupted images, how;
-    `groups`: those whose records it takes, where it names some; else null."""
+    `groups`: those whose records it takes, where it names some; `lineage`: of an experiment that measures this one's models, which
+    paid for it; else null."""
 
     name: str
     of: str | None
@@ -124,6 +125,7 @@ class AlsoTested:
     severity: int | None
     test: Tested
     groups: tuple[str, ...] | None = None
+    lineage: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

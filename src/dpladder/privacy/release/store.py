@@ -20,7 +20,7 @@ from dpladder.errors import TWICE, BadInput, Refused
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Held, Ledger
-from dpladder.privacy.ledger.home import replace, subkey, sync_folder
+from dpladder.privacy.ledger.home import Home, replace, subkey, sync_folder
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
@@ -172,9 +172,9 @@ def _concluded(ledger: Ledger, question: Question, finished: Held, restored: boo
     return Outcome(restored, question.query, str(finished.output), finished.spends)
 
 
-def is_kept(ledger: Ledger, path: Path) -> bool:
-    """Whether a file is, byte for byte, one that the lineage released under this name."""
-    kept = (ledger.home.releases / ledger.lineage).glob(f"*/*/{path.name}")
+def is_kept(home: Home, path: Path, lineage: str | None) -> bool:
+    """Whether a file is, byte for byte, one that the lineage, or any, released under this name."""
+    kept = home.releases.glob(f"{lineage or '*'}/*/*/{path.name}")
     size = path.stat().st_size
     return any(other.stat().st_size == size and filecmp.cmp(path, other, shallow=False) for other in kept)
 

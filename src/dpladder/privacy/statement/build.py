@@ -33,6 +33,7 @@ from dpladder.privacy.statement.documents import (
 from dpladder.privacy.statement.records import Document, job_of, spends_of
 
 Lines = Sequence[StatedSpend]
+FINAL = ("train_final", "evaluate", "evaluate_also", "evaluate_of")  # what all else is a search for
 
 
 def build(
@@ -228,7 +229,7 @@ def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float) -> St
             f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of {promise.target_epsilon:g}. "
             "The statement is not written; `dpladder ledger show` lists what was spent."
         )
-    search = [spend for spend in spends if spend.job.rule not in ("train_final", "evaluate", "evaluate_also")]
+    search = [spend for spend in spends if spend.job.rule not in FINAL]
     return StatedModel(
         epsilon=cost.epsilon,
         mu=cost.mu,

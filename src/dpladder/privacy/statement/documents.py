@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -33,13 +34,18 @@ class NamedJob:
 
 @dataclass(frozen=True)
 class Promise:
-    """A final model, the total it was promised at, and all jobs that its figure composes."""
+    """A final model, or counts of another lineage's, the total it was promised at, and all jobs that its figure composes."""
 
     path: str
     experiment: str
     lineage: str
     target_epsilon: float
     jobs: tuple[NamedJob, ...]
+
+
+def measures_another(jobs: Sequence[NamedJob]) -> bool:
+    """Whether what these jobs publish are counts of another lineage's model, and no model."""
+    return all(job.rule == "evaluate_of" for job in jobs)
 
 
 # --- the plan: dpladder plan --json, results/plan.json ---

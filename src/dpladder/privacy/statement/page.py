@@ -17,6 +17,7 @@ from dpladder.privacy.statement.documents import (
     StatedModel,
     StatedSpend,
     Statement,
+    measures_another,
 )
 
 MANY = 1_000_000
@@ -231,16 +232,24 @@ def _page_of(dataset: Stated) -> list[str]:
 def _models(dataset: Stated) -> list[str]:
     if not dataset.artifacts:
         return []
+    what, seen = "final model", "that model, its scores and its sweep"
+    if not trains(dataset):
+        what, seen = "counts of another lineage's final model", "those counts"
     return [
-        "| final model | its total | epsilon, search included | mu | share of the search in mu^2 |",
+        f"| {what} | its total | epsilon, search included | mu | share of the search in mu^2 |",
         "|---|---|---|---|---|",
         *(_row_of(path, artifact) for path, artifact in dataset.artifacts.items()),
         "",
-        "A final model's epsilon holds for someone who sees that model, its scores and its sweep, and nothing else; for "
-        "someone who sees everything published here, the joint figure above holds.",
+        f"The epsilon of a {what} holds for someone who sees {seen}, and nothing else; for someone who sees everything published "
+        "here, the joint figure above holds.",
         *(["", AFTER] if any(a.with_earlier for a in dataset.artifacts.values()) else []),
         "",
     ]
+
+
+def trains(dataset: Stated) -> bool:
+    """Whether some of what was published are models of this lineage's own."""
+    return not all(measures_another(artifact.jobs) for artifact in dataset.artifacts.values())
 
 
 def _row_of(path: str, artifact: StatedModel) -> str:
