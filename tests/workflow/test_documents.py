@@ -37,7 +37,7 @@ def check(name: str, document: dict[str, Any]) -> None:
     assert json.loads(json.dumps(asdict(restored(DOCUMENTS[name], document)))) == document
 
 
-@pytest.mark.parametrize("key", ["delta", "datasets", "seal"])
+@pytest.mark.parametrize("key", ["target_epsilon", "datasets", "seal"])
 def test_a_statement_that_lacks_something_does_not_fit(key: str, finished: Workspace) -> None:
     document = json.loads(Path("results/privacy.json").read_text("utf-8"))
     del document[key]
