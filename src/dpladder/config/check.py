@@ -91,13 +91,8 @@ def problems_of_project(experiments: Mapping[str, Config]) -> list[Problem]:
     return problems
 
 
-TESTERS = (
-    "dataset",
-    "privacy",
-    "evaluate",
-    "resources",
-    "respend",
-)  # the sections that are about their own data
+# What an experiment says itself that measures another's models: all that is about its own data.
+OF_TESTERS = ("dataset", "privacy", "evaluate", "resources", "respend")
 
 
 def problems_of_testers(
@@ -138,7 +133,7 @@ def _called_alike(name: str, config: Config, experiments: Mapping[str, Config]) 
 def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iterator[Problem]:
     of, dataset, there = config.evaluate.of, config.dataset, tested.dataset
     measures = f"it measures {of}, and trains nothing"
-    yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in TESTERS)
+    yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in OF_TESTERS)
     same = ("labels", "columns", "spans")
     wrong = (
         (("dataset", "lineage"), dataset.lineage == there.lineage, f"given {shown(dataset.lineage)}, the lineage of {of} itself: name that of these records; what {of} holds out is measured there"),

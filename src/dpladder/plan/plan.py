@@ -457,8 +457,9 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
 
 
 def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: bool) -> float:
-    """What the noised test count may cost: all that is left, where nothing else is bought. Where the parts compose in parallel it may cost as much as the final training,
-    and the test part still never bears more than the training part (docs/design.md, line 9); elsewhere it takes a share."""
+    """What the noised test count may cost. Where the parts compose in parallel it may cost as much as the final training,
+    and the test part still never bears more than the training part (docs/design.md, line 9); elsewhere it takes a share; and
+    where all else is priced, what is left."""
     if config.evaluate.epsilon is not None:
         return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
     if priced:  # done, or a search, which takes the whole total
