@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -824,7 +825,16 @@ EXPERIMENTS = {
     ),
 }
 
-OTHER = "dataset: {lineage: other, source: mnist5k}"
+OTHER = "dataset: {lineage: other, source: mnist5k, nominal_size: 900}, privacy: {epsilon: 0.5}"
+
+
+def measuring(*says: str, **dataset: object) -> Bad:
+    """An experiment that measures main, with one thing wrong."""
+    data = {"lineage": "other", "source": "mnist5k", "nominal_size": 900} | dataset
+    keys = f"dataset: {json.dumps(data)}, privacy: {{epsilon: 0.5}}, evaluate: {{of: main}}"
+    return bad(*says, more=f"experiments: {{a: {{{keys}}}}}")
+
+
 TESTERS = {
     "measures itself": bad(
         "experiments.a.evaluate.of",
@@ -852,31 +862,39 @@ TESTERS = {
         "trains nothing: set it in main",
         more=f"experiments: {{a: {{{OTHER}, learner: {{momentum: 0.5}}, evaluate: {{of: main}}}}}}",
     ),
-    "measures on the same lineage": bad(
-        "experiments.a.dataset.lineage",
-        "given 'digits', the lineage of main itself",
+    "measures nobody of its own": bad(
+        "experiments.a.dataset.lineage (",
+        "experiments.a.dataset.source (",
+        "experiments.a.dataset.nominal_size (",
+        "experiments.a.privacy.epsilon (",
+        "required, but missing: what main says is about other people",
         more="experiments: {a: {evaluate: {of: main}}}",
+        problems=4,
     ),
-    "measures on a public test": bad(
-        "experiments.a.dataset.public_test",
-        "goes into evaluate.also of main",
-        more="experiments: {a: {dataset: {lineage: other, public_test: mnist5k}, evaluate: {of: main}}}",
+    "measures on the same lineage": measuring(
+        "experiments.a.dataset.lineage", "given 'digits', the lineage of main itself", lineage="digits"
+    ),
+    "measures on the same source": measuring(
+        "experiments.a.dataset.source", "given 'digits', the source of main itself", source="digits"
+    ),
+    "measures on a public test": measuring(
+        "experiments.a.dataset.public_test", "goes into evaluate.also of main", public_test="digits"
     ),
     "measures with further tests": bad(
         "experiments.a.evaluate.also",
         "further tests are those of main",
         more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: main, also: [{{name: x, source: digits, declared_public: true}}]}}}}}}",
     ),
-    "measures other classes": bad(
+    "measures other classes": measuring(
         "experiments.a.dataset.classes",
         "given nothing with source 'torchvision:CIFAR10'",
         "not the classes of main",
-        more="experiments: {a: {dataset: {lineage: other, source: 'torchvision:CIFAR10'}, evaluate: {of: main}}}",
+        source="torchvision:CIFAR10",
     ),
-    "measures classes in another order": bad(
+    "measures classes in another order": measuring(
         "experiments.a.dataset.classes",
         "not the classes of main by their names and order",
-        more="experiments: {a: {dataset: {lineage: other, classes: ['1', '0', '2', '3', '4', '5', '6', '7', '8', '9']}, evaluate: {of: main}}}",
+        classes=list("1023456789"),
     ),
     "measures under the name of a further test": bad(
         "evaluate.also[0].name",

@@ -92,7 +92,7 @@ def test_experiments_on_two_lineages_may_differ_in_their_terms(small):
 
 OTHERS = {
     "evaluate": {"of": "line", "epsilon": 0.5},
-    "dataset": {"lineage": "others", "source": "mnist5k"},
+    "dataset": {"lineage": "others", "source": "mnist5k", "nominal_size": 900},
     "privacy": {"epsilon": 0.5},
 }
 

@@ -63,7 +63,13 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "final": {"without_noise": True},
     },
     "a test on another lineage": {
-        "experiments": {"others": {"dataset": {"lineage": "others"}, "evaluate": {"of": "main"}}},
+        "experiments": {
+            "others": {
+                "dataset": {"lineage": "others", "source": PUBLIC, "nominal_size": 90},
+                "privacy": {"epsilon": 0.5},
+                "evaluate": {"of": "main"},
+            }
+        },
     },
     "a network": {
         "dataset": {"source": "digits", "classes": None},

@@ -142,7 +142,8 @@ def further_evaluation_of_a_group(stage: SceneFolder, kind: Kind) -> Mechanism:
 
 def evaluation_of_another(stage: SceneFolder, kind: Kind) -> Mechanism:
     """On records of a lineage of their own, under terms of their own: nobody there stands behind the model."""
-    people = {"dataset": {"lineage": f"{LINEAGE}-others"}, "privacy": {"epsilon": EPSILON}}
+    data = {"lineage": f"{LINEAGE}-others", "source": f"npz:{stage.folder}/public.npz", "nominal_size": N0}
+    people = {"dataset": data, "privacy": {"epsilon": EPSILON}}
     others = overlay(terms(kind), people | {"evaluate": {"of": "main", "epsilon": EPSILON}})
     asked = {"experiments": {"others": others}}
     of = {"experiment": "others"}

@@ -92,6 +92,7 @@ def problems_of_project(experiments: Mapping[str, Config]) -> list[Problem]:
 
 
 # What an experiment says itself that measures another's models: all that is about its own data.
+THEIRS = (("dataset", "lineage"), ("dataset", "source"), ("dataset", "nominal_size"), ("privacy", "epsilon"))
 OF_TESTERS = ("dataset", "privacy", "evaluate", "resources", "respend")
 
 
@@ -135,8 +136,15 @@ def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iter
     measures = f"it measures {of}, and trains nothing"
     yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in OF_TESTERS)
     same = ("labels", "columns", "spans")
+    missing = [key for key in THEIRS if not _says(given, key)]
+    yield from (
+        (key, f"required, but missing: what {of} says is about other people; add it") for key in missing
+    )
+    if missing:
+        return
     wrong = (
         (("dataset", "lineage"), dataset.lineage == there.lineage, f"given {shown(dataset.lineage)}, the lineage of {of} itself: name that of these records; what {of} holds out is measured there"),
+        (("dataset", "source"), dataset.source == there.source, f"given {shown(dataset.source)}, the source of {of} itself: name that of other people's records"),
         (("dataset", "public_test"), dataset.public_test is not None, f"given {shown(dataset.public_test)}; {measures}, on private records: a public source goes into evaluate.also of {of}"),
         (("dataset", "group"), dataset.group is not None, f"{measures}, so none of these groups is trained on: leave it out"),
         (("evaluate", "also"), bool(config.evaluate.also), f"{measures}: further tests are those of {of}"),
@@ -144,6 +152,13 @@ def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iter
         (("dataset", "classes"), not _classes_agree(dataset, there), f"given {shown(dataset.classes)} with source {shown(dataset.source)}; they are not the classes of {of} by their names and order: list in both the same names"),
     )  # fmt: skip
     yield from ((key, what) for key, holds, what in wrong if holds)
+
+
+def _says(given: object, key: KeyPath) -> bool:
+    """Whether an experiment says this itself."""
+    for part in key:
+        given = given.get(part) if isinstance(given, Mapping) else None
+    return given is not None
 
 
 def _classes_agree(one: Dataset, other: Dataset) -> bool:
