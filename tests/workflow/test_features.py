@@ -35,7 +35,7 @@ def test_one_sweep_serves_several_targets_through_a_parabola(project):
     assert main(["verify", "results"]) == 0
 
     stated = statement()
-    assert {"mode", "relation", "delta", "target_epsilon", "datasets"} <= stated.keys()
+    assert {"mode", "target_epsilon", "datasets"} <= stated.keys()
     tiny = stated["datasets"]["tiny"]
     figures = {"epsilon", "mu", "lifetime_epsilon", "partitions", "artifacts", "outside_this_dag", "spends"}
     assert figures <= tiny.keys()
