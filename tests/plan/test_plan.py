@@ -222,6 +222,16 @@ def test_counts_of_different_models_are_different_jobs_and_of_the_same_models_on
     assert {spend.job.experiment for spend in made.of_lineage("others")} == {"others", "slowly"}
 
 
+def test_counts_that_may_cost_more_are_other_jobs_unless_their_price_is_given() -> None:
+    more = overlay(OTHERS, {"privacy": {"epsilon": 0.8}})
+    made = plan(experiments={"others": OTHERS, "more": more})
+    costs = {one.experiment: artifact_cost(made, one).epsilon for one in made.artifacts[1:]}
+    assert costs == pytest.approx({"others": 0.4, "more": 0.8}, rel=1e-4)
+    given = {"evaluate": {"epsilon": 0.1}}
+    priced = plan(experiments={"others": overlay(OTHERS, given), "more": overlay(more, given)})
+    assert len(priced.of_lineage("others")) == 1
+
+
 def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
     """No ledger knows whether a record, or one of a user's, was in the other group before it was edited."""
     (tmp_path / "x.npz").touch()

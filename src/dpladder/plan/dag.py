@@ -203,6 +203,11 @@ def _target(asked: JobAsked) -> float:
     return float(asked.wildcards["target"])
 
 
+def _total(asked: JobAsked) -> float | None:
+    """Its own, which another experiment's target does not say."""
+    return asked.config.privacy.epsilon if asked.config.evaluate.epsilon is None else None
+
+
 def _totals(asked: JobAsked) -> list[float]:
     return sorted({*targets(asked.config), asked.config.privacy.epsilon})
 
@@ -222,7 +227,13 @@ def _mirror(asked: JobAsked) -> bool:
 
 
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
-OF_LADDER = ("below", "epsilon", "rungs", "target")  # what tells apart the jobs of one rule and one config
+OF_LADDER = (
+    "below",
+    "epsilon",
+    "rungs",
+    "target",
+    "total",
+)  # what tells apart the jobs of one rule and one config
 FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "places": _places,
     "diagnostics": _diagnostics,
@@ -240,6 +251,7 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "epsilon": _epsilon,
     "rungs": _rungs,
     "target": _target,
+    "total": _total,
     "totals": _totals,
     "ablated": _ablated,
     "also": _also,

@@ -294,7 +294,10 @@ class EvaluateFinal(EvaluateTest):
 
 @dataclass(frozen=True)
 class EvaluateOf(EvaluateFinal):
+    """`total`: what its count may cost, where no epsilon says it; null where one does."""
+
     of: Annotated[str, key("evaluate.of")]
+    total: float | None
 
 
 @dataclass(frozen=True)
