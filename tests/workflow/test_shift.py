@@ -162,6 +162,10 @@ def test_other_peoples_records_are_counted_on_a_lineage_of_their_own(project: Wo
     again = project.finish()
     assert "Nothing to be done" in again.stdout + again.stderr
 
+    for path in ("others/summary.json", "others/final/1/metrics.json", "main/tests/1/metrics.json"):
+        asked = project.run(f"results/{path}")
+        assert "MissingRuleException" in asked.stderr  # neither has what the other has
+
     # Their records change, and theirs alone are paid for again.
     others["features"][0] += 1.0
     np.savez("others.npz", features=others["features"] + 0.5, labels=others["labels"], users=users)

@@ -288,9 +288,9 @@ def finals_of(path):
     return finals
 
 
-def finals_by(rule):
-    """The experiments whose final models a rule puts out, as a wildcard constraint."""
-    names = [name for name, config in MODELLED.items() if stages.final_rule(config) == rule]
+def those_with(rule):
+    """The experiments that have a rule, as a wildcard constraint."""
+    names = [name for name, config in PROJECT.experiments.items() if stages.has(config, rule, {})]
     return "|".join(names) or "(?!)"
 
 

@@ -8,6 +8,8 @@ rule evaluate:
         privacy="results/{experiment}/final/{target}/metrics.privacy.json",
     log:
         "logs/{experiment}/final/{target}/evaluate.log",
+    wildcard_constraints:
+        experiment=those_with("evaluate"),
     conda:
         "../../envs/dpladder.yaml"
     threads: threads_of
@@ -32,6 +34,8 @@ rule evaluate_of:
         privacy="results/{experiment}/tests/{target}/privacy.json",
     log:
         "logs/{experiment}/tests/{target}.log",
+    wildcard_constraints:
+        experiment=those_with("evaluate_of"),
     conda:
         "../../envs/dpladder.yaml"
     threads: threads_of

@@ -12,7 +12,7 @@ rule train_final:
     log:
         "logs/{experiment}/final/{target}/train.log",
     wildcard_constraints:
-        experiment=finals_by("train_final"),
+        experiment=those_with("train_final"),
     conda:
         "../../envs/dpladder.yaml"
     threads: threads_of
@@ -39,7 +39,7 @@ rule private_search:
     log:
         "logs/{experiment}/final/{target}/search.log",
     wildcard_constraints:
-        experiment=finals_by("private_search"),
+        experiment=those_with("private_search"),
     conda:
         "../../envs/dpladder.yaml"
     threads: threads_of

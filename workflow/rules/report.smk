@@ -16,6 +16,8 @@ rule summarise:
         "logs/{experiment}/summarise.log",
     benchmark:
         "benchmarks/{experiment}/summarise.tsv"
+    wildcard_constraints:
+        experiment=those_with("summarise"),
     conda:
         "../../envs/dpladder.yaml"
     params:

@@ -329,7 +329,7 @@ STAGES: dict[str, Stage] = {
     "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=ROOMS),
     "plan_spend": Stage(PlanDocument),
     "compose_privacy": Stage(PlanDocument, code=STATEMENT),
-    "summarise": Stage(reads.Summarise),
+    "summarise": Stage(reads.Summarise, when=has_models),
     "plot_ladder": Stage(Reads, module=PLOTS),
     "plot_scores": Stage(Reads, module=PLOTS),
     "plot_utility": Stage(Reads, module=PLOTS),
