@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
@@ -232,24 +232,35 @@ def _page_of(dataset: Stated) -> list[str]:
 def _models(dataset: Stated) -> list[str]:
     if not dataset.artifacts:
         return []
-    what, seen = "final model", "that model, its scores and its sweep"
-    if not trains(dataset):
-        what, seen = "counts of another lineage's final model", "those counts"
+    models, counts = _apart(dataset.artifacts)
+    others = "counts of another lineage's final model"
     return [
-        f"| {what} | its total | epsilon, search included | mu | share of the search in mu^2 |",
-        "|---|---|---|---|---|",
-        *(_row_of(path, artifact) for path, artifact in dataset.artifacts.items()),
-        "",
-        f"The epsilon of a {what} holds for someone who sees {seen}, and nothing else; for someone who sees everything published "
-        "here, the joint figure above holds.",
-        *(["", AFTER] if any(a.with_earlier for a in dataset.artifacts.values()) else []),
-        "",
+        *_published("final model", "a final model", "that model, its scores and its sweep", models),
+        *_published(others, "such counts", "those counts", counts),
+        *([AFTER, ""] if any(a.with_earlier for a in dataset.artifacts.values()) else []),
     ]
 
 
-def trains(dataset: Stated) -> bool:
-    """Whether some of what was published are models of this lineage's own."""
-    return not all(measures_another(artifact.jobs) for artifact in dataset.artifacts.values())
+def _apart(artifacts: Mapping[str, StatedModel]) -> list[dict[str, StatedModel]]:
+    """The models of the lineage's own, and counts of others'."""
+    return [
+        {path: one for path, one in artifacts.items() if measures_another(one.jobs) == counts}
+        for counts in (False, True)
+    ]
+
+
+def _published(heading: str, what: str, seen: str, artifacts: Mapping[str, StatedModel]) -> list[str]:
+    if not artifacts:
+        return []
+    return [
+        f"| {heading} | its total | epsilon, search included | mu | share of the search in mu^2 |",
+        "|---|---|---|---|---|",
+        *(_row_of(path, artifact) for path, artifact in artifacts.items()),
+        "",
+        f"The epsilon of {what} holds for someone who sees {seen}, and nothing else; for someone who sees everything published here, "
+        "the joint figure above holds.",
+        "",
+    ]
 
 
 def _row_of(path: str, artifact: StatedModel) -> str:

@@ -16,7 +16,7 @@ from dpladder.config.model import Deployment
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import SealedStatement, Stated
-from dpladder.privacy.statement.page import trains, unit_of
+from dpladder.privacy.statement.page import unit_of
 
 RELATIONS = {
     "add_remove": "one of them holds one {unit} more than the other",
@@ -99,10 +99,6 @@ def written(entry: dict[str, Any]) -> str:
 
 
 def _described(dataset: Stated) -> str:
-    if not trains(dataset):
-        return (
-            "Noised counts of how many of its records classifiers get right that were trained on other data."
-        )
     models = len(dataset.artifacts)
     made = "a classifier" if models == 1 else f"{models} classifiers"
     return f"The weights of {made}, trained with differential privacy, and noised counts of how many held-out records it gets right."
