@@ -111,6 +111,16 @@ def test_an_experiment_that_measures_anothers_models_is_laid_over_that_one(small
     assert (others.evaluate.of, others.evaluate.measures) == ("line", "accuracy")
 
 
+def test_other_peoples_limit_sets_nothing_aside_for_a_search_that_is_not_theirs(small):
+    """Their lineage would be opened so, for life, and its limit hold less counts."""
+    aside = {"share": 0.2, "lifetime": {"epsilon": 8.0, "loss": 0.5, "weight": 10.0}}
+    others = overlay(OTHERS, {"evaluate": {"of": "main"}, "privacy": {"lifetime": {"epsilon": 3.0}}})
+    privacy = (
+        load([small], {"privacy": aside, "experiments": {"others": others}}).experiments["others"].privacy
+    )
+    assert (privacy.share, privacy.lifetime.loss, privacy.lifetime.weight) == (None, 0.0, 1.0)
+
+
 def test_the_repeats_of_an_experiment_are_measured_one_by_one(small):
     over = {"mode": "research", "dataset": {"declared_public": True}, "research": {"repeats": 2}}
     others = overlay(OTHERS, {"dataset": {"declared_public": True}})

@@ -40,8 +40,14 @@ PROJECT_KEYS = (
     "experiments",
     "grid",
 )  # one for the whole project: no experiment overrides them
-# Of a data set, what says nothing of the other data that the same model is measured on.
-OWN_DATA = ("declared_public", "few_usable", "group", "new_lineage", "public_test")
+# What an experiment says of its own data and of what it buys there, and nothing of other data that its models are measured on.
+OWN: tuple[KeyPath, ...] = (
+    ("evaluate",),
+    *(("dataset", key) for key in ("declared_public", "few_usable", "group", "new_lineage", "public_test")),
+    ("privacy", "share"),
+    ("privacy", "lifetime", "loss"),
+    ("privacy", "lifetime", "weight"),
+)
 STAND_IN = {  # for required keys that are wrong, so that the others can be checked; never part of a config
     "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},
     "privacy": {"epsilon": 1.0, "delta": 0.5},
@@ -155,10 +161,7 @@ def _tested(own: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any] 
     """What an experiment is laid over that measures another's models: that one, but for what its own data alone may say."""
     of = _mapping(own.get("evaluate")).get("of")
     tested = whole.get(of) if isinstance(of, str) else None
-    if tested is None:
-        return None
-    dataset = {key: value for key, value in _mapping(tested.get("dataset")).items() if key not in OWN_DATA}
-    return {key: value for key, value in tested.items() if key != "evaluate"} | {"dataset": dataset}
+    return None if tested is None else _without(tested, OWN)
 
 
 @dataclass(frozen=True)
