@@ -880,6 +880,11 @@ TESTERS = {
     "measures on a public test": measuring(
         "experiments.a.dataset.public_test", "goes into evaluate.also of main", public_test="digits"
     ),
+    "measures with a public sample of its own": bad(
+        "experiments.a.dataset.public_sample",
+        "trains nothing: set it in main",
+        more="experiments: {a: {dataset: {lineage: other, public_sample: mnist5k}, evaluate: {of: main}}}",
+    ),
     "measures with further tests": bad(
         "experiments.a.evaluate.also",
         "further tests are those of main",
@@ -902,6 +907,19 @@ TESTERS = {
         "an experiment that measures main is called so",
         more="evaluate: {also: [{name: a, source: mnist5k, declared_public: true}]}\n"
         f"experiments: {{a: {{{OTHER}, evaluate: {{of: main}}}}}}",
+    ),
+    "measures under the name of a further test of another": bad(
+        "experiments.b.evaluate.also[0].name",
+        "given 'a'",
+        "an experiment that measures b is called so",
+        more="experiments:\n  b: {evaluate: {also: [{name: a, source: mnist5k, declared_public: true}]}}\n"
+        f"  a: {{{OTHER}, evaluate: {{of: b}}}}",
+    ),
+    "measures other columns": bad(
+        "experiments.a.dataset.columns",
+        "given ['x'], but [] in main",
+        problems=2,
+        more="experiments: {a: {dataset: {lineage: other, columns: [x]}, evaluate: {of: main}}}",
     ),
 }
 

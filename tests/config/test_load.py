@@ -111,6 +111,16 @@ def test_an_experiment_that_measures_anothers_models_is_laid_over_that_one(small
     assert (others.evaluate.of, others.evaluate.measures) == ("line", "accuracy")
 
 
+def test_jsonl_says_which_columns_it_has_and_no_features(small, tmp_path):
+    (tmp_path / "a.jsonl").touch()
+    own = {"source": f"jsonl:{tmp_path / 'a.jsonl'}", "classes": 2}
+    texts = {"dataset": own, "features": {"model": "minilm", "image_size": None}}
+    people = {"lineage": "others", "columns": ["user"], "unit": {"by": "user", "cap": 2}}
+    others = {"evaluate": {"of": "main"}, "dataset": people}
+    measured = load([small], texts | {"experiments": {"others": others}}).experiments["others"]
+    assert measured.dataset.columns == ("user",)
+
+
 def test_other_peoples_limit_sets_nothing_aside_for_a_search_that_is_not_theirs(small):
     """Their lineage would be opened so, for life, and its limit hold less counts."""
     aside = {"share": 0.2, "lifetime": {"epsilon": 8.0, "loss": 0.5, "weight": 10.0}}

@@ -104,7 +104,7 @@ def problems_of_testers(
     for name, config in experiments.items():
         at: KeyPath = ("experiments", name) if name in given else ()
         if config.evaluate.of is None:
-            yield from _called_alike(name, config, experiments)
+            yield from (((*at, *key), what) for key, what in _called_alike(name, config, experiments))
             continue
         if not at or config.evaluate.of not in trained:
             others = [other for other in trained if other != name]
@@ -135,20 +135,26 @@ def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iter
     of, dataset, there = config.evaluate.of, config.dataset, tested.dataset
     measures = f"it measures {of}, and trains nothing"
     yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in OF_TESTERS)
-    same = ("labels", "columns", "spans")
     missing = [key for key in THEIRS if not _says(given, key)]
     yield from (
         (key, f"required, but missing: what {of} says is about other people; add it") for key in missing
     )
     if missing:
         return
+    public = ("public_sample", "public_validation")
+    same = {
+        "labels": (dataset.labels, there.labels),
+        "columns": (_feature_columns(dataset), _feature_columns(there)),
+        "spans": (dataset.spans, there.spans),
+    }
     wrong = (
         (("dataset", "lineage"), dataset.lineage == there.lineage, f"given {shown(dataset.lineage)}, the lineage of {of} itself: name that of these records; what {of} holds out is measured there"),
         (("dataset", "source"), dataset.source == there.source, f"given {shown(dataset.source)}, the source of {of} itself: name that of other people's records"),
         (("dataset", "public_test"), dataset.public_test is not None, f"given {shown(dataset.public_test)}; {measures}, on private records: a public source goes into evaluate.also of {of}"),
         (("dataset", "group"), dataset.group is not None, f"{measures}, so none of these groups is trained on: leave it out"),
         (("evaluate", "also"), bool(config.evaluate.also), f"{measures}: further tests are those of {of}"),
-        *((("dataset", key), getattr(dataset, key) != getattr(there, key), f"given {shown(getattr(dataset, key))}, but {shown(getattr(there, key))} in {of}, whose models are measured: give both the same") for key in same),
+        *((("dataset", key), getattr(dataset, key) != getattr(there, key), f"{measures}: set it in {of}") for key in public),
+        *((("dataset", key), own != its, f"given {shown(own)}, but {shown(its)} in {of}, whose models are measured: give both the same") for key, (own, its) in same.items()),
         (("dataset", "classes"), not _classes_agree(dataset, there), f"given {shown(dataset.classes)} with source {shown(dataset.source)}; they are not the classes of {of} by their names and order: list in both the same names"),
     )  # fmt: skip
     yield from ((key, what) for key, holds, what in wrong if holds)
@@ -159,6 +165,11 @@ def _says(given: object, key: KeyPath) -> bool:
     for part in key:
         given = given.get(part) if isinstance(given, Mapping) else None
     return given is not None
+
+
+def _feature_columns(dataset: Dataset) -> list[object]:
+    """The columns that are features: those of jsonl are none."""
+    return [] if dataset.source.startswith("jsonl:") else list(dataset.columns)
 
 
 def _classes_agree(one: Dataset, other: Dataset) -> bool:
