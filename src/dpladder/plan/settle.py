@@ -45,12 +45,15 @@ def settled(project: Project) -> Project:
 
 
 def _as_there(config: Config, found: Mapping[str, Config]) -> Config:
-    """What measures another experiment's models sees records as that one does, and has no search."""
+    """What measures another experiment's models sees records as that one does, and has no search nor public sample."""
     assert config.evaluate.of is not None, "it has no models of its own"
     tested = found[config.evaluate.of]
     final = tested.final.model_copy(update={"targets": stages.targets(tested), "without_noise": False})
     sweep = tested.sweep.model_copy(update={"rungs": ()})
-    return config.model_copy(update={"features": tested.features, "sweep": sweep, "final": final})
+    dataset = config.dataset.model_copy(update={"public_sample": None, "public_validation": None})
+    return config.model_copy(
+        update={"dataset": dataset, "features": tested.features, "sweep": sweep, "final": final}
+    )
 
 
 def _centred(config: Config) -> Config:
