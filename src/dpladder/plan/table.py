@@ -23,6 +23,7 @@ from dpladder.privacy.statement.documents import (
     PlannedModel,
     PlannedSpend,
     measures_another,
+    of_total,
 )
 
 
@@ -132,7 +133,7 @@ def plan_table(document: PlanDocument) -> str:
 
 def _published(model: PlannedModel) -> str:
     if measures_another(model.jobs):
-        return "counts of another lineage's final model {}"
+        return f"counts of another lineage's final model{of_total(model.jobs)} {{}}"
     return "final model {}, search included"
 
 

@@ -15,7 +15,7 @@ from matplotlib.patches import Patch
 
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.build import borne_by
-from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement
+from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement, of_total
 from dpladder.report.reading import percent
 from dpladder.report.style import (
     BLUE,
@@ -87,7 +87,7 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
             for line in lines:
                 if {EVERY_PART, *parts} & set(line.partition.split(",")):
                     shares[_name(line)] += _mu(line, delta) ** 2 / budget
-            whose = f"{artifact.experiment}, ε = {artifact.target_epsilon:g}"
+            whose = f"{artifact.experiment}{of_total(artifact.jobs)}, ε = {artifact.target_epsilon:g}"
             yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
     if dataset.lifetime_epsilon is not None:
         limit = gdp.mu(dataset.lifetime_epsilon, delta) ** 2

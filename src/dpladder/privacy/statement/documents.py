@@ -48,6 +48,11 @@ def measures_another(jobs: Sequence[NamedJob]) -> bool:
     return all(job.rule == "evaluate_of" for job in jobs)
 
 
+def of_total(jobs: Sequence[NamedJob]) -> str:
+    """Of counts, whose total is their own, which model they are of; nothing of a model."""
+    return f" of total {jobs[0].wildcards['target']}" if measures_another(jobs) else ""
+
+
 # --- the plan: dpladder plan --json, results/plan.json ---
 
 
