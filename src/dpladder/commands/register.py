@@ -9,7 +9,7 @@ from dpladder.config.section import restored
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.check import checked
-from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.documents import SealedStatement, Stated, measures_another
 from dpladder.privacy.statement.hazards import checklist
 from dpladder.privacy.statement.registry import entry, file_name, typed, written
 
@@ -47,9 +47,15 @@ def _told(statement: SealedStatement) -> Deployment:
 
 def _lineage(statement: SealedStatement) -> str:
     if len(statement.datasets) != 1:
+        counted = [name for name, dataset in statement.datasets.items() if not _trains(dataset)]
+        remedy = (
+            f"Leave out what counts on lineage {', '.join(counted)}, whose counts have no entry, and run again in a folder of its own"
+            if counted
+            else "Run each in a project of its own"
+        )
         raise BadInput(
             f"these results are about {len(statement.datasets)} lineages, {', '.join(statement.datasets)}, and an entry is about one. "
-            "Run each in a project of its own: what was released is restored, free."
+            f"{remedy}: what was released is restored, free."
         )
     [(lineage, dataset)] = statement.datasets.items()
     if guarantee_of(dataset) is None:
@@ -58,3 +64,8 @@ def _lineage(statement: SealedStatement) -> str:
             "there is nothing to register."
         )
     return lineage
+
+
+def _trains(dataset: Stated) -> bool:
+    """Whether some of what was published are models of this lineage's own."""
+    return not all(measures_another(artifact.jobs) for artifact in dataset.artifacts.values())

@@ -102,6 +102,16 @@ def test_what_is_not_to_be_registered_is_said(
     assert not (tmp_path / "filed").exists()
 
 
+def test_a_lineage_that_has_counts_alone_is_not_sent_into_a_project_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = {"dataset": {"lineage": "other"}, "evaluate": {"of": "main"}}
+    run = Finished(tmp_path, FILED | {"sweep": {"rungs": []}, "experiments": {"counts": counts}})
+    run.state()
+    assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 2
+    assert "Leave out what counts on lineage other, whose counts have no entry" in capsys.readouterr().err
+
+
 def test_an_odometer_is_not_registered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = Finished(tmp_path, FILED | UNLIMITED)
     run.run_again(FILED | UNLIMITED | {"experiments": {"try": {"learner": {"momentum": 0.1}}}})
