@@ -130,7 +130,8 @@ def test_published_data_is_told_by_its_publisher_and_once(tmp_path: Path) -> Non
 def test_a_public_sample_is_that_of_those_who_train_on_it(tmp_path: Path) -> None:
     for name in ("public", "others"):
         np.savez(tmp_path / f"{name}.npz", **mixture(20, seed=1))
-    people = {"dataset": {"lineage": "others", "source": "npz:others.npz"}, "evaluate": {"of": "main"}}
+    data = {"lineage": "others", "source": "npz:others.npz", "nominal_size": 20}
+    people = {"dataset": data, "privacy": {"epsilon": 1.0}, "evaluate": {"of": "main"}}
     changes = {"dataset": {"public_sample": "npz:public.npz"}, "experiments": {"others": people}}
     (document,) = described(tmp_path, changes).values()
     assert "sample of experiment main." in document["description"]

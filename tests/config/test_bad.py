@@ -828,11 +828,11 @@ EXPERIMENTS = {
 OTHER = "dataset: {lineage: other, source: mnist5k, nominal_size: 900}, privacy: {epsilon: 0.5}"
 
 
-def measuring(*says: str, **dataset: object) -> Bad:
+def measuring(*says: str, problems: int = 1, **dataset: object) -> Bad:
     """An experiment that measures main, with one thing wrong."""
     data = {"lineage": "other", "source": "mnist5k", "nominal_size": 900} | dataset
     keys = f"dataset: {json.dumps(data)}, privacy: {{epsilon: 0.5}}, evaluate: {{of: main}}"
-    return bad(*says, more=f"experiments: {{a: {{{keys}}}}}")
+    return bad(*says, more=f"experiments: {{a: {{{keys}}}}}", problems=problems)
 
 
 TESTERS = {
@@ -880,10 +880,8 @@ TESTERS = {
     "measures on a public test": measuring(
         "experiments.a.dataset.public_test", "goes into evaluate.also of main", public_test="digits"
     ),
-    "measures with a public sample of its own": bad(
-        "experiments.a.dataset.public_sample",
-        "trains nothing: set it in main",
-        more="experiments: {a: {dataset: {lineage: other, public_sample: mnist5k}, evaluate: {of: main}}}",
+    "measures with a public sample of its own": measuring(
+        "experiments.a.dataset.public_sample", "trains nothing: set it in main", public_sample="digits"
     ),
     "measures with further tests": bad(
         "experiments.a.evaluate.also",
@@ -915,11 +913,8 @@ TESTERS = {
         more="experiments:\n  b: {evaluate: {also: [{name: a, source: mnist5k, declared_public: true}]}}\n"
         f"  a: {{{OTHER}, evaluate: {{of: b}}}}",
     ),
-    "measures other columns": bad(
-        "experiments.a.dataset.columns",
-        "given ['x'], but [] in main",
-        problems=2,
-        more="experiments: {a: {dataset: {lineage: other, columns: [x]}, evaluate: {of: main}}}",
+    "measures other columns": measuring(
+        "experiments.a.dataset.columns", "given ['x'], but [] in main", problems=2, columns=["x"]
     ),
 }
 

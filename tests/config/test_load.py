@@ -112,11 +112,12 @@ def test_an_experiment_that_measures_anothers_models_is_laid_over_that_one(small
 
 
 def test_jsonl_says_which_columns_it_has_and_no_features(small, tmp_path):
-    (tmp_path / "a.jsonl").touch()
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").touch()
     own = {"source": f"jsonl:{tmp_path / 'a.jsonl'}", "classes": 2}
     texts = {"dataset": own, "features": {"model": "minilm", "image_size": None}}
-    people = {"lineage": "others", "columns": ["user"], "unit": {"by": "user", "cap": 2}}
-    others = {"evaluate": {"of": "main"}, "dataset": people}
+    asked = {"source": f"jsonl:{tmp_path / 'b.jsonl'}", "columns": ["user"], "unit": {"by": "user", "cap": 2}}
+    others = overlay(OTHERS, {"evaluate": {"of": "main"}, "dataset": asked})
     measured = load([small], texts | {"experiments": {"others": others}}).experiments["others"]
     assert measured.dataset.columns == ("user",)
 

@@ -105,7 +105,8 @@ def test_what_is_not_to_be_registered_is_said(
 def test_a_lineage_that_has_counts_alone_is_not_sent_into_a_project_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counts = {"dataset": {"lineage": "other"}, "evaluate": {"of": "main"}}
+    data = {"lineage": "other", "source": "digits", "nominal_size": 900}
+    counts = {"dataset": data, "privacy": {"epsilon": 1.0}, "evaluate": {"of": "main"}}
     run = Finished(tmp_path, FILED | {"sweep": {"rungs": []}, "experiments": {"counts": counts}})
     run.state()
     assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 2

@@ -73,7 +73,10 @@ def test_each_lineage_is_stated_under_its_own_terms(tmp_path: Path, monkeypatch:
     assert re.search(r"lineage other: .*\(delta = 0.0002, replace_one\)", table)
 
 
-ELSEWHERE = {"dataset": {"lineage": "other"}, "privacy": {"lifetime": {"epsilon": 8.0}}}
+ELSEWHERE = {
+    "dataset": {"lineage": "other", "source": "digits", "nominal_size": 900},
+    "privacy": {"epsilon": 1.0, "lifetime": {"epsilon": 8.0}},
+}
 COUNTS = {"counts": ELSEWHERE | {"evaluate": {"of": "main"}}}
 
 
