@@ -212,6 +212,23 @@ def test_a_test_on_another_lineage_may_cost_less_than_its_total() -> None:
     assert mu(spend.event) == pytest.approx(gdp.mu(0.1, 1e-4), rel=1e-9)
 
 
+def test_a_change_that_trains_a_model_anew_counts_it_anew_and_no_other_does() -> None:
+    def counted(**changes: Any) -> str:
+        made = plan(experiments={"others": OTHERS}, **changes)
+        (found,) = (item.static for job, item in made.items.items() if job.rule == "evaluate_of")
+        return found
+
+    as_it_is = counted()
+    for change in (
+        {"dataset": {"nominal_size": 3999}},
+        {"sweep": {"search": {"seed": 1}}},
+        {"fit": {"using": "best"}},
+    ):
+        assert counted(**change) != as_it_is
+    for change in ({"evaluate": {"epsilon": 0.1}}, {"resources": {"threads": 1}}, {"respend": True}):
+        assert counted(**change) == as_it_is
+
+
 def test_counts_of_different_models_are_different_jobs_and_of_the_same_models_one() -> None:
     made = plan(
         experiments={

@@ -29,6 +29,7 @@ from dpladder.plan.stages import (
     STAGES,
     ancestry,
     code_of,
+    final_rule,
     further,
     further_test,
     has,
@@ -62,11 +63,12 @@ UNREAD: Mapping[Takes, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class JobAsked:
-    """A job, as its facts are asked for."""
+    """A job, as its facts are asked for. `of`: the experiment whose models it measures, if they are another's."""
 
     config: Config
     rule: str
     wildcards: Wildcards
+    of: Config | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -92,7 +94,8 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     config, kind = project.experiments[wildcards.get("experiment", BASE)], stage_of(rule).reads
     told = {name: find for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
     of_project = {name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()}
-    return _keys(config, kind) | _facts(JobAsked(config, rule, wildcards), kind) | of_project
+    asked = JobAsked(config, rule, wildcards, modelled(project, config))
+    return _keys(config, kind) | _facts(asked, kind) | of_project
 
 
 def _keys(config: Config, kind: type[Reads]) -> Keys:
@@ -156,7 +159,7 @@ def _cache(asked: JobAsked) -> str:
 
 
 def _static(asked: JobAsked) -> str:
-    return static(asked.config, asked.rule, asked.wildcards)
+    return static(asked.config, asked.rule, asked.wildcards, asked.of)
 
 
 def _public_parts(asked: JobAsked) -> list[str]:
@@ -332,14 +335,22 @@ OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
 }
 
 
-def static(config: Config, rule: str, wildcards: Wildcards) -> str:
-    """All that is known about a job before data is read: config keys and code, its ancestors' included.
+def modelled(project: Project, config: Config) -> Config | None:
+    """The experiment whose models a config measures, where they are not its own."""
+    return None if config.evaluate.of is None else project.experiments[config.evaluate.of]
+
+
+def static(config: Config, rule: str, wildcards: Wildcards, of: Config | None = None) -> str:
+    """All that is known about a job before data is read: config keys and code, its ancestors' included, and those of the
+    model that it measures, which may be `of` another experiment.
 
     The code that prepares data is left out: it may well make the same bytes as before, and a query names those.
     """
+    model = [static(of, final_rule(of), wildcards)] if of is not None and rule == "evaluate_of" else []
     return digest(
         identity(config, rule, wildcards),
         [code_of(config, name) for name in ancestry(config, rule) if not STAGES[name].prepares],
+        *model,
     )
 
 

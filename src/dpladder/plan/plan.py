@@ -106,7 +106,7 @@ def _is_current(project: Project, held: Held) -> bool:
     config = project.experiments.get(held.job.experiment)
     if config is None or rule not in stages.STAGES or not stages.has(config, rule, wildcards):
         return False
-    return dag.static(config, rule, wildcards) == held.static
+    return dag.static(config, rule, wildcards, dag.modelled(project, config)) == held.static
 
 
 def refuse_renamed(plan: Plan, project: Project, states: Mapping[str, State]) -> None:
@@ -137,7 +137,10 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         if state.terms is not None:
             check_terms(state.terms, terms[lineage])
     asked = _asked(project)
-    statics = {job: dag.static(config, job.rule, dict(job.wildcards)) for job, config in asked.items()}
+    statics = {
+        job: dag.static(config, job.rule, dict(job.wildcards), dag.modelled(project, config))
+        for job, config in asked.items()
+    }
     finished, superseded = _history(states, statics, project)
     items: dict[Job, Item] = {}
     artifacts = []
