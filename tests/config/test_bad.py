@@ -913,6 +913,12 @@ TESTERS = {
         more="experiments:\n  b: {evaluate: {also: [{name: a, source: mnist5k, declared_public: true}]}}\n"
         f"  a: {{{OTHER}, evaluate: {{of: b}}}}",
     ),
+    "measures under the name of a severity": bad(
+        "evaluate.also[0].name",
+        "an experiment that measures main is called so",
+        more="evaluate: {also: [{name: dim, of: test, corruption: blur, epsilon: 0.1}]}\n"
+        f"experiments: {{dim-3: {{{OTHER}, evaluate: {{of: main}}}}}}",
+    ),
     "measures other columns": measuring(
         "experiments.a.dataset.columns", "given ['x'], but [] in main", problems=2, columns=["x"]
     ),

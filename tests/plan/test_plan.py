@@ -206,6 +206,16 @@ def test_a_test_on_another_lineage_is_paid_by_that_lineage_alone() -> None:
         assert f"others: {counted} at epsilon = 0.4000 of 0.4\n" in table
 
 
+def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
+    """A replaced record may have been in two parts; and no lineage pays for another one's."""
+    made = plan(experiments={"others": OTHERS, "again": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})})
+    rows = [line.split() for line in plan_table(plan_document(made, NOTHING)).splitlines()]
+    shares = {row[0]: row[-1] for row in rows if row[1:2] == ["evaluate_of"]}
+    mus = {name: gdp.mu(epsilon, 1e-4) ** 2 for name, epsilon in (("others", 0.4), ("again", 0.1))}
+    assert shares == {name: f"{one / sum(mus.values()):.1%}" for name, one in mus.items()}
+    assert [row[-2:] for row in rows if row[1:2] == ["evaluate"]] == [["in", "parallel"]]
+
+
 def test_a_test_on_another_lineage_may_cost_less_than_its_total() -> None:
     made = plan(experiments={"others": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})})
     (spend,) = made.of_lineage("others")

@@ -124,7 +124,7 @@ def _called_alike(name: str, config: Config, experiments: Mapping[str, Config]) 
     """A test is told by its name, and an experiment that measures another's models is one."""
     testers = {other for other, found in experiments.items() if found.evaluate.of == name}
     for place, also in enumerate(config.evaluate.also):
-        if also.name in testers:
+        if testers & {also.name, *(f"{also.name}-{severity}" for severity in also.severities)}:
             yield (
                 ("evaluate", "also", place, "name"),
                 f"given {shown(also.name)}; an experiment that measures {name} is called so: choose another name",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -99,14 +98,19 @@ def declared(document: PlanDocument) -> PlanDocument:
 def plan_table(document: PlanDocument) -> str:
     """The same on a terminal: what each group of like jobs costs, the totals, and whether it may run."""
     spends = document.spends
-    total = math.fsum((s.mu or 0.0) ** 2 for s in spends if s.partition != "test") or 1.0
-    groups = Counter((s.experiment, s.rule, s.label, s.partition, s.mu, s.epsilon) for s in spends)
+    totals: dict[str, float] = defaultdict(float)
+    for spend in spends:
+        totals[spend.dataset] += 0.0 if _is_beside(spend) else (spend.mu or 0.0) ** 2
+    groups = Counter(
+        (s.experiment, s.rule, s.label, s.partition, s.mu, s.epsilon, s.dataset, _is_beside(s))
+        for s in spends
+    )
     lines = [
         f"{'experiment':<14}{'rule':<15}{'buys':<12}{'reads':<12}{'jobs':>4}{'epsilon each':>14}{'share of mu^2':>15}"
     ]
-    for (experiment, rule, label, part, mu_each, epsilon), count in groups.items():
-        whole = "has no mu" if mu_each is None else f"{count * mu_each**2 / total:.1%}"
-        share = "in parallel" if part == "test" else whole
+    for (experiment, rule, label, part, mu_each, epsilon, lineage, beside), count in groups.items():
+        whole = "has no mu" if mu_each is None else f"{count * mu_each**2 / (totals[lineage] or 1.0):.1%}"
+        share = "in parallel" if beside else whole
         lines.append(f"{experiment:<14}{rule:<15}{label:<12}{part:<12}{count:>4}{up(epsilon):>14}{share:>15}")
     lines.append("")
     lines += [f"{name}: {words}" for name, words in document.choices.items()]
@@ -129,6 +133,11 @@ def plan_table(document: PlanDocument) -> str:
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
     return "\n".join(lines)
+
+
+def _is_beside(spend: PlannedSpend) -> bool:
+    """Whether nobody bears it together with the training. A replaced unit may have been in both parts."""
+    return spend.partition == "test" and spend.relation == "add_remove"
 
 
 def _published(model: PlannedModel) -> str:

@@ -68,6 +68,11 @@ def test_each_lineage_is_stated_under_its_own_terms(tmp_path: Path, monkeypatch:
     assert "Lineage other: all that was or will ever be released about it is (3, 0.0002)-" in text
     assert "Lineage other: relation replace_one, neighbouring datasets differ by one unit replaced" in text
     assert "Delta, 1e-05 or 0.0002 here" in text
+    assert (
+        "each record of mnist5k. Somebody who sees everything that is published, knows all the other records and wants to tell whether one more is among"
+        in text
+    )
+    assert "wants to tell whether a certain one, and not another in its place, is among them" in text
     assert run.verify(monkeypatch) == 0
     table = plan_table(run.document)
     assert re.search(r"lineage other: .*\(delta = 0.0002, replace_one\)", table)

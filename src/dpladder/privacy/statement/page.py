@@ -22,6 +22,7 @@ from dpladder.privacy.statement.documents import (
 
 MANY = 1_000_000
 FALSE_ALARMS = 0.05
+WANTED = {"add_remove": "one more is", "replace_one": "a certain one, and not another in its place, is"}
 NEIGHBOURS = {
     "add_remove": "neighbouring datasets differ by one unit more or less",
     "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may lie in two parts",
@@ -90,7 +91,7 @@ def plain_words(statement: Statement) -> Iterator[str]:
             continue
         yield (
             f"Who is protected: {unit_of(dataset)} of {lineage}. Somebody who sees everything that is published, knows all the "
-            f"other {dataset.unit}s and wants to tell whether one more is among them may accuse wrongly in {FALSE_ALARMS:.0%} "
+            f"other {dataset.unit}s and wants to tell whether {WANTED[dataset.relation]} among them may accuse wrongly in {FALSE_ALARMS:.0%} "
             f"of the cases: they then find at most {found_at_most(bound, dataset.delta)} of those who are. Guessing finds "
             f"{FALSE_ALARMS:.0%}."
             + ("" if dataset.lifetime_epsilon is not None else " That is said of what is published so far.")
@@ -106,10 +107,10 @@ def plain_words(statement: Statement) -> Iterator[str]:
         "the data, the private folder or DPLADDER_HOME, who have it in the clear or the key to the noise."
     )
     yield (
-        f"Epsilon bounds how much one {_units(statement)}'s being in the data can change what is published: the odds of anything "
+        f"Epsilon bounds how much one {_units(statement)} in the data can change what is published: the odds of anything "
         f"change by at most e to the epsilon. Delta, {_deltas(statement)} here, is the probability that is left out of account. Mu "
-        "says both at once: telling the data with one more from the data without is as hard as telling a normal variable of "
-        "mean mu from one of mean 0."
+        f"says both at once: telling two data sets apart that differ in one {_units(statement)} is as hard as telling a normal "
+        "variable of mean mu from one of mean 0."
     )
     yield (
         "May be published: all that lies in results/ and logs/, the config, and whatever is computed from them. Never: the data, "
