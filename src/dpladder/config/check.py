@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dpladder.config.label_sets import most_labels
 from dpladder.config.learner_sections import Descending, FineTune, shares_releases, starts_public
-from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Dataset, Group
+from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Group
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import FORMS, SourceKind, Takes, kind_of, labels_of, names_of
 from dpladder.config.wording import KeyPath, did_you_mean, shown
@@ -89,96 +89,6 @@ def problems_of_project(experiments: Mapping[str, Config]) -> list[Problem]:
             if taken in experiments
         ]
     return problems
-
-
-# What an experiment says itself that measures another's models: all that is about its own data.
-THEIRS = (("dataset", "lineage"), ("dataset", "source"), ("dataset", "nominal_size"), ("privacy", "epsilon"))
-OF_TESTERS = ("dataset", "privacy", "evaluate", "resources", "respend")
-
-
-def problems_of_testers(
-    experiments: Mapping[str, Config], given: Mapping[str, Mapping[str, object]]
-) -> Iterator[Problem]:
-    """An experiment that measures another's models trains nothing, and has data of its own. `given`: what each one says itself."""
-    trained = [name for name, config in experiments.items() if config.evaluate.of is None]
-    for name, config in experiments.items():
-        at: KeyPath = ("experiments", name) if name in given else ()
-        if config.evaluate.of is None:
-            yield from (((*at, *key), what) for key, what in _called_alike(name, config, experiments))
-            continue
-        if not at or config.evaluate.of not in trained:
-            others = [other for other in trained if other != name]
-            allowed = (
-                f"allowed: {', '.join(others)}"
-                if at
-                else "it is for experiments beside this one: leave it out"
-            )
-            yield (*at, "evaluate", "of"), f"given {shown(config.evaluate.of)}; {allowed}"
-            continue
-        yield from (
-            ((*at, *key), what) for key, what in _tester(config, experiments[config.evaluate.of], given[name])
-        )
-
-
-def _called_alike(name: str, config: Config, experiments: Mapping[str, Config]) -> Iterator[Problem]:
-    """A test is told by its name, and an experiment that measures another's models is one."""
-    testers = {other for other, found in experiments.items() if found.evaluate.of == name}
-    for place, also in enumerate(config.evaluate.also):
-        if testers & {also.name, *(f"{also.name}-{severity}" for severity in also.severities)}:
-            yield (
-                ("evaluate", "also", place, "name"),
-                f"given {shown(also.name)}; an experiment that measures {name} is called so: choose another name",
-            )
-
-
-def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iterator[Problem]:
-    of, dataset, there = config.evaluate.of, config.dataset, tested.dataset
-    measures = f"it measures {of}, and trains nothing"
-    yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in OF_TESTERS)
-    missing = [key for key in THEIRS if not _says(given, key)]
-    yield from (
-        (key, f"required, but missing: what {of} says is about other people; add it") for key in missing
-    )
-    if missing:
-        return
-    public = ("public_sample", "public_validation")
-    same = {
-        "labels": (dataset.labels, there.labels),
-        "columns": (_feature_columns(dataset), _feature_columns(there)),
-        "spans": (dataset.spans, there.spans),
-    }
-    wrong = (
-        (("dataset", "lineage"), dataset.lineage == there.lineage, f"given {shown(dataset.lineage)}, the lineage of {of} itself: name that of these records; what {of} holds out is measured there"),
-        (("dataset", "source"), dataset.source == there.source, f"given {shown(dataset.source)}, the source of {of} itself: name that of other people's records"),
-        (("dataset", "public_test"), dataset.public_test is not None, f"given {shown(dataset.public_test)}; {measures}, on private records: a public source goes into evaluate.also of {of}"),
-        (("dataset", "group"), dataset.group is not None, f"{measures}, so none of these groups is trained on: leave it out"),
-        (("evaluate", "also"), bool(config.evaluate.also), f"{measures}: further tests are those of {of}"),
-        *((("dataset", key), getattr(dataset, key) != getattr(there, key), f"{measures}: set it in {of}") for key in public),
-        *((("dataset", key), own != its, f"given {shown(own)}, but {shown(its)} in {of}, whose models are measured: give both the same") for key, (own, its) in same.items()),
-        (("dataset", "classes"), not _classes_agree(dataset, there), f"given {shown(dataset.classes)} with source {shown(dataset.source)}; they are not the classes of {of} by their names and order: list in both the same names"),
-    )  # fmt: skip
-    yield from ((key, what) for key, holds, what in wrong if holds)
-
-
-def _says(given: object, key: KeyPath) -> bool:
-    """Whether an experiment says this itself."""
-    for part in key:
-        given = given.get(part) if isinstance(given, Mapping) else None
-    return given is not None
-
-
-def _feature_columns(dataset: Dataset) -> list[object]:
-    """The columns that are features: those of jsonl are none."""
-    return [] if dataset.source.startswith("jsonl:") else list(dataset.columns)
-
-
-def _classes_agree(one: Dataset, other: Dataset) -> bool:
-    """Whether a class has the same number in both: by its name, where there are names."""
-    published = [labels_of(dataset.source) for dataset in (one, other)]
-    if None not in published and published[0] != published[1]:
-        return False
-    names = [names_of(dataset.source, dataset.classes) for dataset in (one, other)]
-    return names[0] == names[1] and (names[0] is not None or one.classes == other.classes)
 
 
 def repeat_names(name: str, config: Config) -> list[str]:

@@ -20,12 +20,12 @@ from dpladder.config.check import (
     problems_of_experiment,
     problems_of_project,
     problems_of_task,
-    problems_of_testers,
     repeat_names,
 )
 from dpladder.config.learner_sections import DEFAULT
 from dpladder.config.model import TAGS, Config
 from dpladder.config.section import NAME_PATTERN
+from dpladder.config.testers import problems_of_testers
 from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, shown
 from dpladder.errors import BadInput
 
