@@ -919,6 +919,10 @@ TESTERS = {
         more="evaluate: {also: [{name: dim, of: test, corruption: blur, epsilon: 0.1}]}\n"
         f"experiments: {{dim-3: {{{OTHER}, evaluate: {{of: main}}}}}}",
     ),
+    "measures what is wrong itself": bad(
+        "experiments.b.learner.momentum",
+        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: b}}}}, b: {{learner: {{momentum: 2}}}}}}",
+    ),
     "measures other columns": measuring(
         "experiments.a.dataset.columns", "given ['x'], but [] in main", problems=2, columns=["x"]
     ),

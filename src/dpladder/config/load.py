@@ -134,9 +134,11 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
     whole = {BASE: base} | {str(name): overlay(below, _own(override)) for _, below, name, override in asked}
     for kind, below, name, override in asked:
         at, own = (kind, str(name)), _own(override)
-        config, found = _validate(overlay(_tested(own, whole) or below, own))
-        # what an experiment only inherits was said once, of the base
-        found = [problem for problem in found if problem not in of_base or _gives(own, problem[0])]
+        there = _measured(own, whole)
+        config, found = _validate(overlay(below if there is None else _without(there, OWN), own))
+        # what an experiment only inherits was said once, of the base, or is said of the one that it measures
+        said = of_base if there is None else _validate(there)[1]
+        found = [problem for problem in found if problem not in said or _gives(own, problem[0])]
         found += _problems_of_override(name, override)
         problems += [((*at, *key), message) for key, message in found]
         if config is not None:
@@ -157,11 +159,10 @@ def _own(override: Any) -> dict[str, Any]:
     return {key: value for key, value in _mapping(override).items() if key not in PROJECT_KEYS}
 
 
-def _tested(own: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What an experiment is laid over that measures another's models: that one, but for what its own data alone may say."""
+def _measured(own: Mapping[str, Any], whole: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
+    """The experiment whose models another one measures, which is laid over it, but for what its own data alone may say."""
     of = _mapping(own.get("evaluate")).get("of")
-    tested = whole.get(of) if isinstance(of, str) else None
-    return None if tested is None else _without(tested, OWN)
+    return whole.get(of) if isinstance(of, str) else None
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ def problems_of_testers(
             found = _called_alike(name, config, experiments)
         elif beside and of in trained:
             found = _tester(config, experiments[of], given[name])
+        elif of in given and of not in experiments:
+            continue  # what is wrong there has been said
         else:
             found = _of_nobody(of, [other for other in trained if other != name] if beside else [])
         at: KeyPath = ("experiments", name) if beside else ()
