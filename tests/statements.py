@@ -45,8 +45,8 @@ class Finished:
     def finish(self) -> None:
         """Reserve what the plan spends, and release it."""
         for lineage, ledger in self.ledgers.items():
-            items = [item for item in self.plan.items.values() if item.spends[0].lineage == lineage]
-            held = [item for item in reserve(ledger, items) if item.status == "RESERVED"]
+            reserved = reserve(ledger, self.plan.items_of(lineage))
+            held = [item for item in reserved if item.status == "RESERVED"]
             for place, item in enumerate(held, len(list(self.results.glob("*")))):
                 commit(ledger, item.token, f"{place:064x}", item.spends)
                 finish(ledger, item.token, "0" * 64)

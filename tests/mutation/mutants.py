@@ -911,7 +911,7 @@ MUTANTS = (
         "a model that nobody released is paid for by other people",
         "jobs/private.py",
         "if isinstance(path, str) and not is_kept(",
-        "if isinstance(path, str) and not another and not is_kept(",
+        "if isinstance(path, str) and lineage is not None and not is_kept(",
         ("workflow/test_shift.py::test_what_nobody_released_is_counted_for_nobody",),
     ),
 )

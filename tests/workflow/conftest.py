@@ -119,7 +119,7 @@ def charges(jobs: set[Any]) -> Counter[str]:
     plan = make_plan(assign(project, states), states)
     charged: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
-        items = [i for i in plan.items.values() if i.job in jobs and i.spends[0].lineage == lineage]
+        items = [item for item in plan.items_of(lineage) if item.job in jobs]
         new, _ = ledgers.admit(terms, states[lineage], items, project.main.respend)
         charged.update(item.job.rule for item in new)
     return charged

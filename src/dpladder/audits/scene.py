@@ -138,8 +138,8 @@ class SceneFolder:
             found.home.key.write_bytes(self.key)
             plan = make_plan(found.project, {})
             for lineage, known in plan.terms.items():
-                items = [item for item in plan.items.values() if item.spends[0].lineage == lineage]
-                ledgers.reserve(ledgers.open_ledger(open_home(found.home.path), known), items)
+                ledger = ledgers.open_ledger(open_home(found.home.path), known)
+                ledgers.reserve(ledger, plan.items_of(lineage))
         return found
 
 

@@ -25,8 +25,8 @@ from dpladder.config.check import (
 from dpladder.config.learner_sections import DEFAULT
 from dpladder.config.model import TAGS, Config
 from dpladder.config.section import NAME_PATTERN
-from dpladder.config.testers import problems_of_testers
-from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, shown
+from dpladder.config.testers import OWN, problems_of_testers
+from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, gives, shown
 from dpladder.errors import BadInput
 
 BASE = "main"
@@ -40,14 +40,6 @@ PROJECT_KEYS = (
     "experiments",
     "grid",
 )  # one for the whole project: no experiment overrides them
-# What an experiment says of its own data and of what it buys there, and nothing of other data that its models are measured on.
-OWN: tuple[KeyPath, ...] = (
-    ("evaluate",),
-    *(("dataset", key) for key in ("declared_public", "few_usable", "group", "new_lineage", "public_test")),
-    ("privacy", "share"),
-    ("privacy", "lifetime", "loss"),
-    ("privacy", "lifetime", "weight"),
-)
 STAND_IN = {  # for required keys that are wrong, so that the others can be checked; never part of a config
     "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},
     "privacy": {"epsilon": 1.0, "delta": 0.5},
@@ -96,7 +88,7 @@ def load(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None
         lines.update(source.lines)
     overrides = overrides or {}
     return resolve(
-        overlay(values, overrides), {key: line for key, line in lines.items() if not _gives(overrides, key)}
+        overlay(values, overrides), {key: line for key, line in lines.items() if not gives(overrides, key)}
     )
 
 
@@ -138,7 +130,7 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
         config, found = _validate(overlay(below if there is None else _without(there, OWN), own))
         # what an experiment only inherits was said once, of the base, or is said of the one that it measures
         said = of_base if there is None else _validate(there)[1]
-        found = [problem for problem in found if problem not in said or _gives(own, problem[0])]
+        found = [problem for problem in found if problem not in said or gives(own, problem[0])]
         found += _problems_of_override(name, override)
         problems += [((*at, *key), message) for key, message in found]
         if config is not None:
@@ -235,17 +227,6 @@ def _repeated(experiments: Mapping[str, Config]) -> Project:
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _gives(values: Any, key: KeyPath) -> bool:
-    """Do `values` themselves hold this key? A list is replaced whole, so it holds each of its entries."""
-    for part in key:
-        if isinstance(part, int):
-            return True
-        if part not in _mapping(values):
-            return False
-        values = values[part]
-    return True
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dpladder.config.check import Problem
 from dpladder.config.model import Config, Dataset
 from dpladder.config.sources import labels_of, names_of
-from dpladder.config.wording import KeyPath, shown
+from dpladder.config.wording import KeyPath, gives, shown
 
 # What such an experiment must say itself, and the sections that it may.
 THEIRS = (("dataset", "lineage"), ("dataset", "source"), ("dataset", "nominal_size"), ("privacy", "epsilon"))
 SECTIONS = ("dataset", "privacy", "evaluate", "resources", "respend")
+# What the other one says of its own data and of what it buys there, which is nothing of these people.
+OWN: tuple[KeyPath, ...] = (
+    ("evaluate",),
+    *(("dataset", key) for key in ("declared_public", "few_usable", "group", "new_lineage", "public_test")),
+    ("privacy", "share"),
+    ("privacy", "lifetime", "loss"),
+    ("privacy", "lifetime", "weight"),
+)
 
 
 def problems_of_testers(
@@ -55,7 +63,7 @@ def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iter
     of, dataset, there = config.evaluate.of, config.dataset, tested.dataset
     measures = f"it measures {of}, and trains nothing"
     yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in SECTIONS)
-    missing = [key for key in THEIRS if not _says(given, key)]
+    missing = [key for key in THEIRS if not gives(given, key)]
     yield from (
         (key, f"required, but missing: what {of} says is about other people; add it") for key in missing
     )
@@ -78,13 +86,6 @@ def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iter
         (("dataset", "classes"), not _classes_agree(dataset, there), f"given {shown(dataset.classes)} with source {shown(dataset.source)}; they are not the classes of {of} by their names and order: list in both the same names"),
     )  # fmt: skip
     yield from ((key, what) for key, holds, what in wrong if holds)
-
-
-def _says(given: object, key: KeyPath) -> bool:
-    """Whether an experiment says this itself."""
-    for part in key:
-        given = given.get(part) if isinstance(given, Mapping) else None
-    return given is not None
 
 
 def _feature_columns(dataset: Dataset) -> list[object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -27,6 +27,17 @@ def shown(value: Any) -> str:
         return "nothing"
     text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 4] + " ..."
+
+
+def gives(values: Any, key: KeyPath) -> bool:
+    """Do `values` themselves hold this key? A list is replaced whole, so it holds each of its entries."""
+    for part in key:
+        if isinstance(part, int):
+            return True
+        if not isinstance(values, Mapping) or part not in values:
+            return False
+        values = values[part]
+    return True
 
 
 def closest(given: str, options: Iterable[str]) -> str | None:

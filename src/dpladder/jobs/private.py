@@ -71,15 +71,13 @@ class Reserved:
 
 def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
     """A job that stood on an edited release would be paid for, and once more when the release is restored."""
-    another = isinstance(task.reads, EvaluateOf)
+    lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
     for name in RELEASES:
         path = task.input.get(name)
         if name == "mean" and path and not _noised(task):
             continue  # found for nothing, and no release
-        if isinstance(path, str) and not is_kept(
-            ledger.home, Path(path), None if another else ledger.lineage
-        ):
-            under = "another lineage" if another else f"lineage {ledger.lineage}"
+        if isinstance(path, str) and not is_kept(ledger.home, Path(path), lineage):
+            under = "another lineage" if lineage is None else f"lineage {lineage}"
             raise Refused(
                 f"{path} is not what was released under {under}: it was edited, or made under another home. "
                 "Nothing was charged for it. Delete it and run again: what the ledger holds as released is restored, free."

@@ -230,13 +230,7 @@ def _mirror(asked: JobAsked) -> bool:
 
 
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
-OF_LADDER = (
-    "below",
-    "epsilon",
-    "rungs",
-    "target",
-    "total",
-)  # what tells apart the jobs of one rule and one config
+OF_LADDER = ("below", "epsilon", "rungs", "target", "total")  # and the jobs of one rule and one config
 FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "places": _places,
     "diagnostics": _diagnostics,

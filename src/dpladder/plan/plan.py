@@ -81,6 +81,10 @@ class Plan:
     def of(self, jobs: Iterable[Job]) -> tuple[Spend, ...]:
         return tuple(spend for job in jobs for spend in self.items[job].spends)
 
+    def items_of(self, lineage: str) -> list[Item]:
+        """The jobs that a lineage's ledger is charged for."""
+        return [item for item in self.items.values() if item.spends[0].lineage == lineage]
+
     def of_lineage(self, lineage: str) -> tuple[Spend, ...]:
         """Every spend of the DAG on one lineage, charged once however many artifacts stand on it."""
         return tuple(s for s in (*self.of(self.items), *self.superseded) if s.lineage == lineage)
@@ -224,9 +228,8 @@ def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str,
 
 def _needs_booking(config: Config) -> bool:
     """Whether what an experiment spends is Gaussian only up to a small probability."""
-    if not stages.has_models(config):
-        return False
-    return _samples(config) or isinstance(config.hpo, KoskelaKulkarni | ProposeTest)
+    searched = isinstance(config.hpo, KoskelaKulkarni | ProposeTest)
+    return stages.has_models(config) and (_samples(config) or searched)
 
 
 def _samples(config: Config) -> bool:
@@ -331,7 +334,7 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
     """The spends that every target of an experiment stands on: the noised mean, covariance and statistics, and the
     sweep."""
     jobs: Spends = {}
-    if config.features.mean is not None and stages.has_models(config):
+    if config.features.mean is not None and stages.has(config, "estimate_mean", {}):
         job = dag.owned_job(project, name, "estimate_mean")
         jobs[job] = (
             _spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -178,7 +178,7 @@ def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document:
         if state.terms is None:
             continue
         known = {(held.job, held.static) for held in state.items.values()}
-        new = [item for item in _of_lineage(plan, lineage) if (item.job, item.static) not in known]
+        new = [item for item in plan.items_of(lineage) if (item.job, item.static) not in known]
         ledgers.admit(state.terms, state, new, project.main.respend)
     if not document.feasible:
         raise Refused("; ".join(document.problems) + ". Nothing was read or spent.")
@@ -200,7 +200,7 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
             "the ledger moved since the plan was made, by another run. Nothing was spent: start again."
         )
     for lineage, ledger in opened.items():
-        items = [item for item in _of_lineage(parsed.plan, lineage) if item.job in jobs]
+        items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
         if parsed.project.main.respend:
             _refuse_over_target(parsed.plan, ledger.state, items)
         ledgers.refund(ledger, _left_behind(ledger.state, parsed))
@@ -249,10 +249,6 @@ def _left_behind(state: State, parsed: Parsed) -> list[str]:
         and held.job.experiment in parsed.project.experiments
         and held.job not in parsed.plan.items
     ]
-
-
-def _of_lineage(plan: Plan, lineage: str) -> Sequence[Item]:
-    return [item for item in plan.items.values() if item.spends[0].lineage == lineage]
 
 
 def _read_json(path: Path) -> Any:

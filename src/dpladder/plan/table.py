@@ -114,10 +114,7 @@ def plan_table(document: PlanDocument) -> str:
         lines.append(f"{experiment:<14}{rule:<15}{label:<12}{part:<12}{count:>4}{up(epsilon):>14}{share:>15}")
     lines.append("")
     lines += [f"{name}: {words}" for name, words in document.choices.items()]
-    lines += [
-        f"{a.experiment}: {_published(a).format(f'at epsilon = {up(a.epsilon)} of {a.target_epsilon:g}')}"
-        for a in document.artifacts
-    ]
+    lines += [f"{a.experiment}: {_published(a)}" for a in document.artifacts]
     for lineage, figures in document.datasets.items():
         limit, ever = figures.lifetime_epsilon, document.lifetimes.get(lineage)
         lines.append(
@@ -141,9 +138,10 @@ def _is_beside(spend: PlannedSpend) -> bool:
 
 
 def _published(model: PlannedModel) -> str:
+    cost = f"at epsilon = {up(model.epsilon)} of {model.target_epsilon:g}"
     if measures_another(model.jobs):
-        return f"counts of another lineage's final model{of_total(model.jobs)} {{}}"
-    return "final model {}, search included"
+        return f"counts of another lineage's final model{of_total(model.jobs)} {cost}"
+    return f"final model {cost}, search included"
 
 
 def _lineage(plan: Plan, lineage: str) -> PlannedLineage:

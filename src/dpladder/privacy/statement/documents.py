@@ -163,9 +163,9 @@ class Costs(Cost):
 
 @dataclass(frozen=True)
 class Stated(Costs):
-    """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a Gaussian's, null where other events may be charged beside it.
-    `planned`: whether all of it was planned before its first release. `confirmed`: whether the operator said that it is about
-    other people than the lineages before it."""
+    """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a Gaussian's, null where other
+    events may be charged beside it. `planned`: whether all of it was planned before its first release. `confirmed`: whether the
+    operator said that it is about other people than the lineages before it."""
 
     relation: Relation
     delta: float
