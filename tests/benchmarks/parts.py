@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from arena import DATA, DELTA, centred, load
 
-from dpladder.compare.contest import Arena, _bench
+from dpladder.compare.contest import Arena, bench_of
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Search
 from dpladder.privacy.accounting import gdp
@@ -67,7 +67,7 @@ def cell(arena: Arena, learner: Descent, epsilon: float, known: bool, repeats: i
     kappa = belief(learner.name, search).median
     r = space.r(kappa, mu)
     asks = [NamedAsk(f"{epsilon} {again}", Ask(r, mu), learner, search) for again in range(repeats)]
-    heads = [one.weights for one in answers(_bench(arena), asks)[0]]
+    heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
     found = correct(heads, arena.test) / len(arena.test.labels)
     limited = "" if abs(space.kappa(r, mu) / kappa - 1) < 0.05 else f" (κ {space.kappa(r, mu):.2f})"
     return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}{limited}"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from arena import DATA, less_own_mean, stored
 
-from dpladder.compare.contest import Arena, _bench
+from dpladder.compare.contest import Arena, bench_of
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Search
 from dpladder.search.asking import Ask
@@ -54,7 +54,7 @@ def accuracy(arena: Arena, strength: float, part: float, repeats: int) -> float:
         own = less_own_mean(replace(arena, seed=seed), mu, part)
         left = mu * (1 - part) ** 0.5
         r = Space(search, learner, own.constants).r(belief(learner.name, search).median, left)
-        [found], _ = answers(_bench(own), [NamedAsk(f"{strength} {part}", Ask(r, left), learner, search)])
+        [found], _ = answers(bench_of(own), [NamedAsk(f"{strength} {part}", Ask(r, left), learner, search)])
         right += correct([found.weights], own.test)[0]
     return right / repeats / len(arena.test.labels)
 

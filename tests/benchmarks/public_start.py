@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from arena import DATA, DELTA, PUBLIC, load
 
-from dpladder.compare.contest import Arena, _bench
+from dpladder.compare.contest import Arena, bench_of
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Search
 from dpladder.learn import public_head
@@ -71,7 +71,7 @@ def show(problem: str, about: str, arena: Arena, share: float, epsilons: list[fl
             NamedAsk(f"{about} {epsilon} {again}", Ask(r, mu), learner, space.search)
             for again in range(repeats)
         ]
-        found = correct([one.weights for one in answers(_bench(arena), asks)[0]], arena.test)
+        found = correct([one.weights for one in answers(bench_of(arena), asks)[0]], arena.test)
         cells.append(f"{float(np.mean(found)) / len(arena.test.labels):.3f}")
     print(f"| {problem} | {about} | {' | '.join(cells)} |", flush=True)
 

@@ -16,7 +16,8 @@ from math import inf
 import numpy as np
 from arena import DELTA, encoded
 
-from dpladder.compare.contest import GRID, Arena, _bench
+from dpladder.compare.contest import Arena, bench_of
+from dpladder.compare.without_noise import OPEN, best
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.model import Features, Resources, Search
 from dpladder.config.shift import Corruption
@@ -24,7 +25,6 @@ from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source
 from dpladder.data.shift import corrupted
-from dpladder.jobs.train_open import HELD_OUT, OPEN
 from dpladder.learn.interface import Constants, Data, Weights
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.book import Terms
@@ -101,16 +101,7 @@ def heads(arena: Arena, learner: Learner, epsilon: float, repeats: int, known: b
     mu = OPEN if epsilon == inf else gdp.mu(epsilon, DELTA)
     r = best(arena, space) if epsilon == inf else space.r(belief(learner.name, search).median, mu)
     asks = [NamedAsk(f"{epsilon} {repeat}", Ask(r, mu), learner, search) for repeat in range(repeats)]
-    return [one.weights for one in answers(_bench(arena), asks)[0]]
-
-
-def best(arena: Arena, space: Space) -> float:
-    """As jobs/train_open.py chooses it: by every fifth record of the training part."""
-    held = np.arange(len(arena.train.labels)) % HELD_OUT == 0
-    grid = [space.clamp(r) for r in np.geomspace(*space.reach(), GRID).tolist()]
-    asks = [Ask(r, OPEN, ~held, held, 1.0 - 1.0 / HELD_OUT) for r in grid]
-    named = [NamedAsk(f"open {place}", ask, space.learner, space.search) for place, ask in enumerate(asks)]
-    return grid[int(np.argmax([one.correct for one in answers(_bench(arena), named)[0]]))]
+    return [one.weights for one in answers(bench_of(arena), asks)[0]]
 
 
 if __name__ == "__main__":

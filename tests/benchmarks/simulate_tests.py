@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from arena import DATA, load
 
-from dpladder.compare.contest import Arena, _bench
+from dpladder.compare.contest import Arena, bench_of
+from dpladder.compare.without_noise import OPEN
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Search
 from dpladder.config.search_sections import ProposeTest
-from dpladder.jobs.train_open import OPEN
 from dpladder.privacy.arrays import Floats
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
@@ -69,7 +69,7 @@ def utilities(arena: Arena, parts: int, candidates: int) -> Floats:
         for r in places
     ]
     named = [NamedAsk(f"{parts} {place}", ask, space.learner, space.search) for place, ask in enumerate(asks)]
-    correct = [answer.correct for answer in answers(_bench(arena), named)[0]]
+    correct = [answer.correct for answer in answers(bench_of(arena), named)[0]]
     found: Floats = np.reshape(correct, (parts, candidates)).mean(axis=0) / aside.sum()
     return found
 

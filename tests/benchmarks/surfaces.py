@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from arena import DATA, load
 
-from dpladder.compare.contest import Arena, _bench
+from dpladder.compare.contest import Arena, bench_of
 from dpladder.config.learner_sections import Learner, learner_of
 from dpladder.config.model import Search
 from dpladder.learn.interface import Data
@@ -87,7 +87,7 @@ def measured(
         for mu, r in places
         for again in range(repeats)
     ]
-    found, _ = answers(_bench(arena), asks)
+    found, _ = answers(bench_of(arena), asks)
     test = correct([one.weights for one in found], arena.test) / len(arena.test.labels)
     train = np.array([one.correct for one in found]) / n0
     tests, trains = test.reshape(len(places), repeats), train.reshape(len(places), repeats)

@@ -65,7 +65,7 @@ def asked(learner="dp_gd", **ask):
 
 
 def trained(place, trainings):
-    return answers(contests._bench(place), trainings)[0]
+    return answers(contests.bench_of(place), trainings)[0]
 
 
 @pytest.fixture

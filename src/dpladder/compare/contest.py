@@ -137,7 +137,7 @@ def oracle(arena: Arena, setting: Setting, learner: Learner) -> float:
         for r in [space.r(place, setting.mu)]
         for again in range(GRID_REPEATS)
     ]
-    found, _ = answers(_bench(arena), trainings)
+    found, _ = answers(bench_of(arena), trainings)
     right = correct([one.weights for one in found], arena.test)
     return float(right.reshape(GRID, GRID_REPEATS).mean(axis=1).max()) / len(arena.test.labels)
 
@@ -165,7 +165,7 @@ def answer(arena: Arena, pending: Sequence[Run]) -> None:
         for run in pending
         for place, ask in enumerate(run.asks)
     ]
-    found, seconds = answers(_bench(arena), trainings)
+    found, seconds = answers(bench_of(arena), trainings)
     first = 0
     for run in pending:
         own = slice(first, first := first + len(run.asks))
@@ -202,7 +202,9 @@ def _units(data: Data) -> Units:
     return np.stack([numbers, numbers], axis=1).view(np.uint8)
 
 
-def _bench(arena: Arena) -> Bench:
+def bench_of(arena: Arena) -> Bench:
+    """Where its searches train."""
+
     def meter(training: NamedAsk, draws: Sequence[Draw]) -> Meter:
         return PublicMeter(draws, arena, training.name)
 
