@@ -4,7 +4,7 @@ python tests/benchmarks/shift.py [--networks efficientnet_lite0 efficientnet_lit
     [--records 5000] [--size 96] [--repeats 5]
 
 Trains on mnist5k, tests on its own fifth, on scikit-learn's digits, and on the digits with Gaussian blur and noise. One
-training by the prior's kappa with the whole total; inf is the same learner at the best of 13 r, without noise.
+training by the prior's kappa with the whole total; inf is the same learner without noise, at the best r.
 """
 
 from __future__ import annotations
@@ -99,7 +99,10 @@ def heads(arena: Arena, learner: Learner, epsilon: float, repeats: int, known: b
     search = expecting(Search(), learner, known)
     space = Space(search, learner, arena.constants)
     mu = OPEN if epsilon == inf else gdp.mu(epsilon, DELTA)
-    r = best(arena, space) if epsilon == inf else space.r(belief(learner.name, search).median, mu)
+    if epsilon == inf:
+        r, search = best(arena, space)
+    else:
+        r = space.r(belief(learner.name, search).median, mu)
     asks = [NamedAsk(f"{epsilon} {repeat}", Ask(r, mu), learner, search) for repeat in range(repeats)]
     return [one.weights for one in answers(bench_of(arena), asks)[0]]
 

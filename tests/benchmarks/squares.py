@@ -3,7 +3,7 @@
 python tests/benchmarks/squares.py [mnist5k-112 ...] [--epsilons 1 4 16 64] [--repeats 5] [--cache FOLDER]
 
 The whole total in one training at the prior's kappa, beside dp_gd; inf is the same learner as `final.without_noise` trains it: a
-noise of a millionth, the best of 13 r by a fifth of the training part. "least squares" is numpy's, of the classes' indicators, with
+noise of a millionth, at the best r by a fifth of the training part. "least squares" is numpy's, of the classes' indicators, with
 nothing held back.
 """
 

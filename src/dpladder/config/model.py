@@ -450,7 +450,7 @@ class Final(Section):
 
     without_noise: bool = Field(
         False,
-        description="only in mode: research: true trains once more with a noise of a millionth, shown as epsilon = infinity, for the gap to privacy; no release, and it protects nobody",
+        description="only in mode: research: true trains once more with a noise of a millionth, for up to eight times the steps that sweep.search allows, shown as epsilon = infinity, for the gap to privacy; no release, and it protects nobody",
     )
 
     @model_validator(mode="after")

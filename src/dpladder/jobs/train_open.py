@@ -25,8 +25,9 @@ def train_open(task: Task[TrainOpen]) -> None:
     if not task.reads.without_noise:
         raise Refused("nothing is trained without noise unless final.without_noise asks for it.")
     arena, learner = arena_of(task), task.reads.learner
-    search = task.reads.search
-    r = best(arena, Space(search, learner, arena.constants)) if learner.searches is not None else None
+    r, search = None, task.reads.search
+    if learner.searches is not None:
+        r, search = best(arena, Space(search, learner, arena.constants))
     training = NamedAsk("open", Ask(r or 1.0, OPEN), learner, search)
     [answer], _ = answers(bench_of(arena), [training])
     names = class_names(task.reads.classes, arena.constants)
