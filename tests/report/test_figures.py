@@ -180,7 +180,7 @@ def statement(*summaries, relation="add_remove", lifetime=8.0):
         "spends": lines,
         "ledger": {"lineage": "mnist5k", "seq": 1, "sha256": ""},
     }
-    about = {"mode": "release", "target_epsilon": 1.0}
+    about = {"mode": "release", "relation": relation, "delta": 1e-5, "target_epsilon": 1.0}
     origin = {"date": "2026-01-01", "commit": None, "versions": {}}
     datasets = {"datasets": {"mnist5k": dataset}, "records": {}}
     return about | datasets | {"origin": origin, "config": "", "deployment": None}

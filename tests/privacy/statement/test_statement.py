@@ -24,7 +24,7 @@ from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import Item, confirm, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.build import seal
-from dpladder.privacy.statement.check import check
+from dpladder.privacy.statement.check import check, read_statement
 from dpladder.privacy.statement.documents import Cost, SealedStatement
 from dpladder.privacy.statement.page import found_at_most, page
 
@@ -41,6 +41,7 @@ def page_of(run: Finished) -> str:
 def test_a_finished_run_is_stated_and_verified(run: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
     statement = run.state()
     dataset = statement["datasets"]["mnist5k"]
+    assert (statement["relation"], statement["delta"]) == (dataset["relation"], dataset["delta"])
     for artifact in dataset["artifacts"].values():
         assert 0.999 * artifact["target_epsilon"] < artifact["epsilon"] <= artifact["target_epsilon"]
     assert dataset["epsilon"] == run.document.epsilon
@@ -73,6 +74,10 @@ def test_each_lineage_is_stated_under_its_own_terms(tmp_path: Path, monkeypatch:
         in text
     )
     assert "wants to tell whether a certain one, and not another in its place, is among them" in text
+    document = read_statement(run.results)
+    assert (document["relation"], document["delta"]) == (None, None)
+    claimed = seal(document | {"delta": 1e-5}, b"")
+    assert "privacy.json: delta is not that of its lineages" in check(claimed, run.results)
     assert run.verify(monkeypatch) == 0
     table = plan_table(run.document)
     assert re.search(r"lineage other: .*\(delta = 0.0002, replace_one\)", table)

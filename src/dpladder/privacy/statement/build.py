@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from dpladder.errors import Refused
 from dpladder.privacy.accounting.composition import compose, entry_of
@@ -33,6 +33,7 @@ from dpladder.privacy.statement.documents import (
 from dpladder.privacy.statement.records import Document, job_of, spends_of
 
 Lines = Sequence[StatedSpend]
+Value = TypeVar("Value")
 FINAL = ("train_final", "evaluate", "evaluate_also", "evaluate_of")  # what all else is a search for
 
 
@@ -46,15 +47,17 @@ def build(
 ) -> Statement:
     """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell one story."""
     recorded = {job_of(record): spends_of(record) for record in records.values() if "spends" in record}
+    experiments = _experiments(plan)
+    datasets = {
+        anchor.lineage: _stated(plan.artifacts, experiments, anchor, states[anchor.lineage], recorded)
+        for anchor in anchors
+    }
     return Statement(
         mode=plan.mode,
+        relation=shared(dataset.relation for dataset in datasets.values()),
+        delta=shared(dataset.delta for dataset in datasets.values()),
         target_epsilon=plan.target_epsilon,
-        datasets={
-            anchor.lineage: _stated(
-                plan.artifacts, _experiments(plan), anchor, states[anchor.lineage], recorded
-            )
-            for anchor in anchors
-        },
+        datasets=datasets,
         records=dict(sorted(digests.items())),
         origin=origin,
         config=plan.config,
@@ -74,6 +77,8 @@ def build_own(
     assert terms is not None, "a lineage is opened before it is stated"
     return Statement(
         mode=terms.mode,
+        relation=terms.relation,
+        delta=terms.delta,
         target_epsilon=terms.lifetime_epsilon or 0.0,
         datasets={anchor.lineage: _stated((), {OWN}, anchor, state, recorded)},
         records=dict(sorted(digests.items())),
@@ -81,6 +86,12 @@ def build_own(
         config="",
         deployment=None,
     )
+
+
+def shared(values: Iterable[Value]) -> Value | None:
+    """What all of them are, if they are the same."""
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
 
 
 def guarantee_of(dataset: Stated) -> Cost | None:

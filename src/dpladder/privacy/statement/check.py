@@ -22,6 +22,7 @@ from dpladder.privacy.statement.build import (
     mu_of_spend,
     released_before,
     seal,
+    shared,
 )
 from dpladder.privacy.statement.documents import Cost, Promise, SealedStatement, Stated
 from dpladder.privacy.statement.records import Document, file_digest, spends_of
@@ -48,6 +49,9 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
         stated: SealedStatement = restored(SealedStatement, statement)
     except _UNREADABLE as error:
         return [*problems, f"privacy.json: cannot be recomputed ({error})"]
+    for term in ("relation", "delta"):
+        if getattr(stated, term) != shared(getattr(dataset, term) for dataset in stated.datasets.values()):
+            problems.append(f"privacy.json: {term} is not that of its lineages")
     for lineage, dataset in stated.datasets.items():
         try:
             problems += _check_dataset(lineage, dataset, recorded)

@@ -193,10 +193,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a finished DAG guarantees. `origin`: when it was composed, and by what. `config`: the plan's digest of it.
-    `records`: each rule's privacy record by its digest."""
+    """What a finished DAG guarantees. `relation`, `delta`: those of all its lineages, null where they differ. `origin`: when it
+    was composed, and by what. `config`: the plan's digest of it. `records`: each rule's privacy record by its digest."""
 
     mode: Mode
+    relation: Relation | None
+    delta: float | None
     target_epsilon: float
     datasets: dict[str, Stated]
     records: dict[str, str]
