@@ -216,6 +216,18 @@ def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
     assert [row[-2:] for row in rows if row[1:2] == ["evaluate"]] == [["in", "parallel"]]
 
 
+def test_a_table_keeps_its_columns_apart_whatever_experiments_are_called() -> None:
+    name = "a-name-of-thirty-or-so-letters"
+    lines = plan_table(
+        plan_document(plan(experiments={name: {"privacy": {"epsilon": 2.0}}}), NOTHING)
+    ).splitlines()
+    table = lines[: lines.index("")]
+    assert {line.split()[0] for line in table} == {"experiment", "main", name}
+    assert {
+        line.find(rule) for line in table for rule in ("rule", "train_final", "evaluate") if rule in line
+    } == {len(name) + 2}
+
+
 def test_a_test_on_another_lineage_may_cost_less_than_its_total() -> None:
     made = plan(experiments={"others": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})})
     (spend,) = made.of_lineage("others")

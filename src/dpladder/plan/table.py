@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dpladder.config import Project
@@ -105,14 +105,12 @@ def plan_table(document: PlanDocument) -> str:
         (s.experiment, s.rule, s.label, s.partition, s.mu, s.epsilon, s.dataset, _is_beside(s))
         for s in spends
     )
-    lines = [
-        f"{'experiment':<14}{'rule':<15}{'buys':<12}{'reads':<12}{'jobs':>4}{'epsilon each':>14}{'share of mu^2':>15}"
-    ]
+    rows = [("experiment", "rule", "buys", "reads", "jobs", "epsilon each", "share of mu^2")]
     for (experiment, rule, label, part, mu_each, epsilon, lineage, beside), count in groups.items():
         whole = "has no mu" if mu_each is None else f"{count * mu_each**2 / (totals[lineage] or 1.0):.1%}"
         share = "in parallel" if beside else whole
-        lines.append(f"{experiment:<14}{rule:<15}{label:<12}{part:<12}{count:>4}{up(epsilon):>14}{share:>15}")
-    lines.append("")
+        rows.append((experiment, rule, label, part, str(count), up(epsilon), share))
+    lines = [*_aligned(rows, words=4), ""]
     lines += [f"{name}: {words}" for name, words in document.choices.items()]
     lines += [f"{a.experiment}: {_published(a)}" for a in document.artifacts]
     for lineage, figures in document.datasets.items():
@@ -130,6 +128,16 @@ def plan_table(document: PlanDocument) -> str:
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
     return "\n".join(lines)
+
+
+def _aligned(rows: Sequence[Sequence[str]], words: int) -> Iterator[str]:
+    """Each column as wide as its longest cell: the first ones are words, from the left, and the others figures."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        yield "  ".join(
+            f"{cell:{'<' if place < words else '>'}{width}}" for place, (cell, width) in enumerate(cells)
+        )
 
 
 def _is_beside(spend: PlannedSpend) -> bool:
