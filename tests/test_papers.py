@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 from dpladder import cli
+from dpladder.config import load
+from dpladder.data.datasets import class_index, classes, open_source
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "reproductions.md").read_text("utf-8")
@@ -62,6 +65,9 @@ def test_every_config_can_be_planned_before_its_data_is_there(
 ) -> None:
     for folder in ("hospitals", "imagenet", "reviews"):
         (tmp_path / "data" / folder).mkdir(parents=True)
+    (tmp_path / "data" / "glue").mkdir()
+    for task in ("sst2", "qnli", "qqp", "mnli"):
+        (tmp_path / "data" / "glue" / f"{task}.jsonl").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
     assert cli.main(["plan", "--configfile", *map(str, BY_KEY[key].configs)]) == 0
@@ -121,3 +127,24 @@ def test_a_config_runs_in_the_row_s_folder_with_the_cores_that_were_asked_for() 
     assert command[1:] == [
         *("-m", "dpladder.cli", "run", str(example), str(overlay), "compare_hpo", "--cores", "3")
     ]
+
+
+def test_the_folders_of_imagenet_count_once_they_have_the_numbers_that_its_overlay_gives_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("n01440764", "n01443537", "n15075141")
+    for name in names:
+        (tmp_path / "train" / name).mkdir(parents=True)
+        (tmp_path / "train" / name / f"{name}_18.JPEG").touch()
+    overlay = BY_KEY["searches-imagenet"].configs[2]
+    [command] = re.findall(r"^#   (mkdir .*)$", overlay.read_text("utf-8"), re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["bash", "-c", command.replace("/where/it/is", str(tmp_path))], check=True)
+    asked = load([*BY_KEY["searches-imagenet"].configs]).main.dataset
+    found = open_source(asked.source)
+    assert found.files is not None
+    number = class_index(classes(asked))
+    counted = {
+        Path(file).name[:9]: number(label) for file, label in zip(found.files, found.labels, strict=True)
+    }
+    assert counted == {name: place for place, name in enumerate(names)}

@@ -31,6 +31,9 @@ def _sources(tmp_path, monkeypatch):
     (tmp_path / "data" / "features.npz").touch()
     (tmp_path / "data" / "patients.csv").touch()
     (tmp_path / "data" / "speeches.jsonl").touch()
+    (tmp_path / "data" / "glue").mkdir()
+    for task in ("sst2", "qnli", "qqp", "mnli"):
+        (tmp_path / "data" / "glue" / f"{task}.jsonl").touch()
     monkeypatch.chdir(tmp_path)
 
 
