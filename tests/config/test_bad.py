@@ -532,6 +532,12 @@ BETWEEN = {
         "the private source itself",
         test="name: x, source: digits, declared_public: true",
     ),
+    "further test of the private data's own split": bad(
+        "evaluate.also[0].source",
+        "name one split there and another here",
+        dataset=a_dataset("", "torchvision:CIFAR10"),
+        more="evaluate: {also: [{name: x, source: 'torchvision:CIFAR10/test', declared_public: true}]}",
+    ),
     "further test of texts": also(
         "evaluate.also[0].source",
         "takes images",
@@ -712,6 +718,11 @@ BETWEEN = {
         "given 'digits'",
         "the private source itself",
         dataset=a_dataset("public_test: digits"),
+    ),
+    "all of a data set declared public beside a private split of it": bad(
+        "dataset.public_test",
+        "which holds records of 'torchvision:CIFAR10/train'",
+        dataset=a_dataset("public_test: 'torchvision:CIFAR10'", "torchvision:CIFAR10/train"),
     ),
     "a sampled learner in a private search": bad(
         "hpo.name",

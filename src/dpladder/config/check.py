@@ -12,7 +12,7 @@ from dpladder.config.label_sets import most_labels
 from dpladder.config.learner_sections import Descending, FineTune, shares_releases, starts_public
 from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Group
 from dpladder.config.search_sections import Ladder
-from dpladder.config.sources import FORMS, SourceKind, Takes, kind_of, labels_of, names_of
+from dpladder.config.sources import FORMS, SourceKind, Takes, kind_of, labels_of, names_of, overlap
 from dpladder.config.wording import KeyPath, did_you_mean, shown
 
 Problem = tuple[KeyPath, str]
@@ -164,16 +164,26 @@ def _without_noise(config: Config) -> Iterator[Problem]:
     yield from ((("final", "without_noise"), f"given true; {what}") for holds, what in wrong if holds)
 
 
+def _of_it(source: str, private: str) -> str:
+    """What one that overlaps with the private source is of it, in words."""
+    if source == private:
+        return "the private source itself"
+    return (
+        f"which holds records of {shown(private)}, the private source: name one split there and another here"
+    )
+
+
 def _sources(config: Config) -> Iterator[Problem]:
     dataset = config.dataset
     for field in ("source", "public_test", "public_validation", "public_sample"):
         source = getattr(dataset, field)
-        if source is not None:
-            yield from _source(("dataset", field), source)
-        if source == dataset.source and field != "source":
+        if source is None:
+            continue
+        yield from _source(("dataset", field), source)
+        if field != "source" and overlap(source, dataset.source):
             yield (
                 ("dataset", field),
-                f"given {shown(source)}, the private source itself; name another one that is open to everybody, "
+                f"given {shown(source)}, {_of_it(source, dataset.source)}; name another one that is open to everybody, "
                 "or hold out private data by dataset.split",
             )
     kind = kind_of(dataset.source)
@@ -286,10 +296,10 @@ def _other_source(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
             "experiment with evaluate.of (docs/data.md); or set it to true if nobody in that source needs protection; or make them a "
             "group of dataset.source that is not trained on (dataset.group)",
         )
-    if source == dataset.source:
+    if overlap(source, dataset.source):
         yield (
             (*at, "source"),
-            f"given {shown(source)}, the private source itself; to hold some of it out, use dataset.split",
+            f"given {shown(source)}, {_of_it(source, dataset.source)}; to hold some of it out, use dataset.split",
         )
     found = [*_source((*at, "source"), source)]
     yield from found

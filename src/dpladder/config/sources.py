@@ -94,6 +94,16 @@ def kind_of(source: str) -> SourceKind | None:
     return kind if kind is not None and kind.fits(colon, rest) else None
 
 
+def overlap(one: str, other: str) -> bool:
+    """Whether two sources hold the same records by their names: they are one, or one is all splits of a published data set and
+    the other is one of these."""
+    kind = kind_of(one)
+    if kind is None or kind.after != "<Name>":
+        return one == other
+    (name, _, split), (other_name, _, other_split) = one.partition("/"), other.partition("/")
+    return name == other_name and (not split or not other_split or split == other_split)
+
+
 def names_of(source: str, classes: int | tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The names of a data set's classes: those that the config lists, or that are published of as many."""
     if isinstance(classes, tuple):
