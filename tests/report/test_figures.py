@@ -584,6 +584,19 @@ def test_every_further_test_is_a_line_and_every_severity_a_point(tmp_path):
     assert "ε = ∞: no privacy" in words(drawn(plot_shift, without_noise(one), tmp_path))
 
 
+def test_the_worst_group_of_a_test_is_drawn_beside_it(tmp_path):
+    one = further(summary(totals=TOTALS))
+    for target in one["targets"]:
+        target["also"][1]["test"] |= {"worst": {"name": "ill", "value": 0.25, "sd": 0.02}}
+    svg = drawn(plot_shift, one, tmp_path)
+    worst, mean = (marks(svg, f"shift-epsilon-{name}") for name in ("near, worst group", "near"))
+    assert len(worst) == len(TOTALS)
+    assert len({height for _, height in worst}) == 1
+    assert min(height for _, height in worst) > max(height for _, height in mean)  # y grows downwards
+    assert "near, worst group" in words(svg)
+    assert "far, worst group" not in words(svg)
+
+
 def test_every_model_is_as_far_as_it_went(tmp_path):
     one = moved(summary(totals=TOTALS))
     svg = drawn(lambda document, path: plot_distance([document], path), one, tmp_path)

@@ -16,6 +16,7 @@ from dpladder.report.tables import (
     classes_table,
     groups_table,
     readable,
+    shift_table,
     spends_table,
     summary_table,
     trials_table,
@@ -92,6 +93,17 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     assert (shown["worst group"].tolist(), shown["worst-group accuracy"].tolist()) == (["ill"], ["75.0%"])
     assert shown["accuracy on other groups"].tolist() == ["50.0%"]
     assert groups_table(SUMMARY).empty
+    counted = TARGET["test"] | {"total": 100.0}
+    others = [{"name": "others", "test": counted | {"worst": worst}}]
+    plain = [{"name": "others", "test": counted}]
+    shift = readable(shift_table(SUMMARY | {"targets": [TARGET | {"test": counted, "also": others}]}))
+    assert (shift["worst group"].tolist(), shift["worst-group accuracy"].tolist()) == (
+        ["", "ill"],
+        ["", "75.0%"],
+    )
+    assert "worst group" not in readable(
+        shift_table(SUMMARY | {"targets": [TARGET | {"test": counted, "also": plain}]})
+    )
 
 
 def stated(*lines):

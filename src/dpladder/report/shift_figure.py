@@ -32,13 +32,16 @@ def plot_shift(summary: Document, path: Path) -> None:
 
 
 def _over_epsilon(axes: Axes, targets: Sequence[Document], summary: Document) -> None:
-    tests = {"test part": [_point(target, target["test"]) for target in targets]}
+    tests = {"test part": [target["test"] for target in targets]}
     for place, one in enumerate(targets[0]["also"]):
         if one["severity"] is None:
-            tests[one["name"]] = [_point(target, target["also"][place]["test"]) for target in targets]
-    for number, (name, points) in enumerate(tests.items()):
+            tests[one["name"]] = [target["also"][place]["test"] for target in targets]
+    for number, (name, found_by) in enumerate(tests.items()):
         colour = INK if not number else CYCLE[(number - 1) % len(CYCLE)]
-        _line(axes, points, name, colour, MARKERS[number % len(MARKERS)])
+        marker, each = MARKERS[number % len(MARKERS)], [*zip(targets, found_by, strict=True)]
+        _line(axes, [_point(*pair) for pair in each], name, colour, marker)
+        if worst := [_worst(*pair) for pair in each if pair[1].get("worst")]:
+            _line(axes, worst, f"{name}, worst group", colour, marker, filled=False)
         for found in open_target(summary):
             test = found["test"] if not number else _named(found, name)
             if test is None:
@@ -75,15 +78,29 @@ def _severity(found: tuple[int, Any]) -> int:
     return found[0]
 
 
-def _line(axes: Axes, points: Points, label: str, colour: str, marker: str, where: str = "epsilon") -> None:
+def _line(
+    axes: Axes,
+    points: Points,
+    label: str,
+    colour: str,
+    marker: str,
+    where: str = "epsilon",
+    filled: bool = True,
+) -> None:
     x, y, sd = ([point[k] for point in points] for k in range(3))
-    axes.errorbar(x, y, yerr=sd if any(sd) else None, color=colour, lw=1, alpha=0.5, capsize=3)
-    look = {"color": colour, "mec": "white", "ms": 7, "zorder": 3}
+    style = "-" if filled else ":"
+    axes.errorbar(x, y, yerr=sd if any(sd) else None, color=colour, lw=1, ls=style, alpha=0.5, capsize=3)
+    inside, edge = (colour, "white") if filled else ("white", colour)
+    look = {"color": colour, "mfc": inside, "mec": edge, "ms": 7, "zorder": 3}
     dots(axes, zip(x, y, strict=True), marker, label=label, gid=f"shift-{where}-{label}", **look)
 
 
 def _point(target: Document, test: Document) -> tuple[float, float, float]:
     return target["epsilon"], test["accuracy"], test["accuracy_sd"]
+
+
+def _worst(target: Document, test: Document) -> tuple[float, float, float]:
+    return target["epsilon"], test["worst"]["value"], test["worst"]["sd"]
 
 
 def _of(one: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -74,9 +74,7 @@ def summary_table(summary: Document) -> pd.DataFrame:
                 **_told(test),
                 **_measured("balanced", test),
                 **_measured("auc", test),
-                "worst": (test.get("worst") or {}).get("name"),
-                "worst_accuracy": (test.get("worst") or {}).get("value"),
-                "worst_sd": (test.get("worst") or {}).get("sd"),
+                **_worst(test),
                 **_measured("elsewhere", test),
                 "search_share": target["search_share"],
                 "suspect": target.get("suspect"),
@@ -98,6 +96,11 @@ def _told(test: Document) -> dict[str, float | None]:
 def _measured(name: str, test: Document) -> dict[str, float | None]:
     found = test.get(name) or {}
     return {name: found.get("value"), f"{name}_sd": found.get("sd")}
+
+
+def _worst(test: Document) -> dict[str, str | float | None]:
+    found = test.get("worst") or {}
+    return {"worst": found.get("name"), "worst_accuracy": found.get("value"), "worst_sd": found.get("sd")}
 
 
 def classes_table(summary: Document) -> pd.DataFrame:
@@ -159,6 +162,7 @@ def shift_table(summary: Document) -> pd.DataFrame:
                 "test_accuracy": test["accuracy"],
                 "accuracy_sd": test["accuracy_sd"] or None,
                 "lost": target["test"]["accuracy"] - test["accuracy"] if name != "test" else None,
+                **_worst(test),
                 "counted": test["total"],
             }
             for target in (*summary["targets"], *open_target(summary))
