@@ -891,6 +891,13 @@ TESTERS = {
     "measures on a public test": measuring(
         "experiments.a.dataset.public_test", "goes into evaluate.also of main", public_test="digits"
     ),
+    "measures with groups that nobody trains on": measuring(
+        "experiments.a.dataset.group.train",
+        "given ['b'], but it measures main, and trains nothing: leave it out",
+        source="folder:.",
+        classes=list("0123456789"),
+        group={"level": 1, "names": ["a", "b"], "train": ["b"]},
+    ),
     "measures with a public sample of its own": measuring(
         "experiments.a.dataset.public_sample", "trains nothing: set it in main", public_sample="digits"
     ),

@@ -122,6 +122,18 @@ def test_jsonl_says_which_columns_it_has_and_no_features(small, tmp_path):
     assert measured.dataset.columns == ("user",)
 
 
+def test_other_people_may_be_told_by_groups_that_what_is_the_others_has_not(small, tmp_path):
+    """Its public source is read in its trials alone."""
+    there = {"dataset": {"public_validation": "mnist5k"}, "sweep": {"select": {"by": "public"}}}
+    group = {"level": 1, "names": ["north", "south"]}
+    asked = {"source": f"folder:{tmp_path}", "classes": [*map(str, range(10))], "group": group}
+    told = {"evaluate": {"of": "main", "measures": "groups"}, "dataset": asked}
+    over = there | {"experiments": {"others": overlay(OTHERS, told)}}
+    others = load([small], over).experiments["others"]
+    assert others.dataset.group.names == ("north", "south")
+    assert load([small], over).main.dataset.group is None
+
+
 def test_other_peoples_limit_sets_nothing_aside_for_a_search_that_is_not_theirs(small):
     """Their lineage would be opened so, for life, and its limit hold less counts."""
     aside = {"share": 0.2, "lifetime": {"epsilon": 8.0, "loss": 0.5, "weight": 10.0}}

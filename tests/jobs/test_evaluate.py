@@ -34,14 +34,15 @@ def made() -> Iterator[SceneFolder]:
         yield found
 
 
-def measured(scene: Scene) -> Found:
+def measured(scene: Scene, by: str = "main") -> Found:
     """Train, and evaluate, as the workflow does."""
     total = f"{scene.project.main.privacy.epsilon:g}"
     with within(scene.folder, scene.home):
         trained = scene.task("train_final", {"target": total}, UNITS)
         train_final(trained)
         weights = {**NOTHING, "weights": str(trained.output["weights"])}
-        asked = scene.task("evaluate", {"target": total}, UNITS, weights)
+        rule = "evaluate" if by == "main" else "evaluate_of"
+        asked = scene.task(rule, {"experiment": by, "target": total}, UNITS, weights)
         evaluate(replace(asked, output={name: asked.output[name] for name in ("metrics", "privacy")}))
         return restored(Found, read_json(asked.output["metrics"]))
 
@@ -125,6 +126,29 @@ def test_records_of_other_groups_than_those_trained_on_are_in_no_count(made: Sce
     assert whole.total == pytest.approx(200, abs=20)
     assert some.total == pytest.approx(100, abs=20)
     assert some.groups is None
+
+
+def test_groups_of_other_people_are_counted_apart_and_none_of_them_was_trained_on(made: SceneFolder) -> None:
+    """Under terms of their own; the groups of whom the model is of are others."""
+    data = {"lineage": "others", "source": f"npz:{made.folder}/public.npz", "nominal_size": 50}
+    named = {"column": "country", "names": ["x", "y", "z"]}
+    others = {
+        "dataset": data | {"group": named},
+        "privacy": {"epsilon": EPSILON},
+        "evaluate": {"of": "main", "measures": "groups"},
+    }
+    scene = scene_of(
+        made, "accuracy", dataset={"group": GROUPED | {"train": ["b"]}}, experiments={"others": others}
+    )
+    found = measured(scene, "others")
+    state = book.load(Ledger(scene.home, "others"))
+    [held] = [held for held in state.items.values() if held.job.rule == "evaluate_of"]
+    assert EPSILON * (1 - 1e-6) <= compose(held.spends, 1e-5).epsilon <= EPSILON
+    groups = found.groups or ()
+    assert [(one.name, one.trained) for one in groups] == [("x", False), ("y", False), ("z", False)]
+    assert found.correct == pytest.approx(sum(one.correct for one in groups))
+    assert found.sd == pytest.approx(groups[0].sd * 3**0.5)
+    assert found.elsewhere is None
 
 
 def test_groups_of_a_test_are_numbered_as_they_are_counted() -> None:

@@ -391,7 +391,7 @@ MUTANTS = (
         "learn/measures.py",
         "np.add.at(found, (groups[known], wrong.astype(int)), 1.0)",
         "np.add.at(found.T, wrong.astype(int), 1.0)",
-        ("learn/test_measures.py",),
+        attack("evaluate_of"),
     ),
     Mutant(
         "records of groups that are not counted are counted",

@@ -11,6 +11,7 @@ import pytest
 from support import Workspace, mixture
 
 from dpladder.cli import main
+from dpladder.config.load import overlay
 
 pytestmark = pytest.mark.long
 
@@ -178,6 +179,42 @@ def test_other_peoples_records_are_counted_on_a_lineage_of_their_own(project: Wo
     stated = json.loads(Path("results/privacy.json").read_text())["datasets"]
     assert len(stated["others"]["spends"]) == 4
     assert len(stated["tiny"]["spends"]) == len({line["released"] for line in stated["tiny"]["spends"]}) == 5
+
+
+def test_other_people_are_counted_group_by_group_in_one_release(project: Workspace) -> None:
+    """In the east the classes are counted the other way round, and what is nowhere counts as nothing."""
+    found, regions = mixture(400, seed=1), np.array(["north", "east", "nowhere"])[np.arange(400) % 3]
+    labels = np.where(regions == "east", 2 - found["labels"], found["labels"])
+    np.savez(
+        "others.npz", features=found["features"], labels=labels, users=np.arange(400) // 2, region=regions
+    )
+    group = {"column": "region", "names": ["north", "east"]}
+    by_group = {"dataset": {"group": group}, "evaluate": {"measures": "groups"}}
+    generous = {"privacy": {"epsilon": 40.0, "lifetime": {"epsilon": 100.0}}}
+    project.configure(
+        OTHERS,
+        generous,
+        {"final": {"targets": [40.0]}},
+        {"experiments": {"others": overlay(by_group, generous)}},
+    )
+    project.finish()
+    assert main(["verify", "results"]) == 0
+
+    metrics = json.loads(Path("results/others/tests/40/metrics.json").read_text())
+    [target] = json.loads(Path("results/main/summary.json").read_text())["targets"]
+    assert target["also"][0]["test"] == metrics
+    assert [(one["name"], one["trained"]) for one in metrics["groups"]] == [("north", False), ("east", False)]
+    north, east = metrics["groups"]
+    assert north["accuracy"] > east["accuracy"] + 0.3
+    assert metrics["worst"]["name"] == "east"
+    assert metrics["total"] == pytest.approx(0.8 * 400 * 2 / 3, abs=50)
+    [paid] = json.loads(Path("results/privacy.json").read_text())["datasets"]["others"]["spends"]
+    assert (paid["count"], paid["label"]) == (1, "test score")
+    table = Path("results/main/tables/shift.md").read_text()
+    assert "worst-group accuracy" in table
+    assert "east" in table
+    assert "others, worst group" in Path("results/main/figures/shift.svg").read_text()
+    assert "east" in Path("results/report.html").read_text()
 
 
 def test_what_nobody_released_is_counted_for_nobody(project: Workspace) -> None:

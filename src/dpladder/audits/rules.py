@@ -141,13 +141,26 @@ def further_evaluation_of_a_group(stage: SceneFolder, kind: Kind) -> Mechanism:
 
 
 def evaluation_of_another(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation_of_another(stage, kind, "accuracy")
+
+
+def evaluation_of_another_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation_of_another(stage, kind, "groups", {"column": "place", "names": ["a", "b"]})
+
+
+def _evaluation_of_another(
+    stage: SceneFolder, kind: Kind, measures: str, grouped: Mapping[str, Any] | None = None
+) -> Mechanism:
     """On records of a lineage of their own, under terms of their own: nobody there stands behind the model."""
     data = {"lineage": f"{LINEAGE}-others", "source": f"npz:{stage.folder}/public.npz", "nominal_size": N0}
-    people = {"dataset": data, "privacy": {"epsilon": EPSILON}}
-    others = overlay(terms(kind), people | {"evaluate": {"of": "main", "epsilon": EPSILON}})
-    asked = {"experiments": {"others": others}}
+    others = {
+        "dataset": data | {"group": grouped},
+        "privacy": {"epsilon": EPSILON},
+        "evaluate": {"of": "main", "measures": measures, "epsilon": EPSILON},
+    }
+    asked = {"experiments": {"others": overlay(terms(kind), others)}}
     of = {"experiment": "others"}
-    return _evaluation(stage, kind, "accuracy", asked, which="evaluate_of", of=of, trained_under="add_remove")
+    return _evaluation(stage, kind, measures, asked, grouped, "evaluate_of", of, trained_under="add_remove")
 
 
 def _evaluation(
@@ -187,7 +200,8 @@ def _evaluation(
     )
     # One of the labels is the model's, whatever it learnt. Turned round, a record scores on the other side, and is of another class:
     # where one group alone counts, a record of the first one's class may not be of it.
-    turned = classes == 2 or (further is not None and grouped is not None)
+    some = which == "evaluate_also" and grouped is not None
+    turned = classes == 2 or some
     canaries = [
         _unit(features, label, CAPS[kind])
         for label in range(-1, classes)
@@ -200,7 +214,7 @@ def _evaluation(
         return np.concatenate([np.full(int(np.prod(draw.shape)), draw.scale) for draw in asked.draws])
 
     named = "" if measures == "accuracy" else f" {measures}"
-    if grouped is not None and further is not None:
+    if some:
         named += " of a group"
     return rule.mechanism(
         f"rule {which}{named} {kind}", scale, neighbours(base, canaries, kind), True, effort=0.8
@@ -218,7 +232,7 @@ ATTACKED: dict[str, tuple[tuple[Attack, ...], tuple[Kind, ...]]] = {
         (evaluation, evaluation_by_class, evaluation_of_scores, evaluation_by_group),
         KINDS,
     ),
-    "evaluate_of": ((evaluation_of_another,), KINDS),
+    "evaluate_of": ((evaluation_of_another, evaluation_of_another_by_group), KINDS),
     "evaluate_also": ((further_evaluation, further_evaluation_of_a_group), KINDS),
 }
 """Every rule that asks private data something, but for the searches, by all that its config may have it ask."""

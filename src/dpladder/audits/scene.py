@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dpladder.config import Project
 from dpladder.config.load import overlay, resolve
-from dpladder.config.model import Resources
+from dpladder.config.model import Group, Resources
 from dpladder.data import cache, sealed
 from dpladder.errors import Refused
 from dpladder.jobs.private import Asked, Release
@@ -80,17 +80,18 @@ class Scene:
         """The rule's own params, and caches of these units behind every part that it reads."""
         named = {"experiment": "main", **wildcards}
         cfg = dag.params(self.project, rule, named)
-        folder = self.folder / "features" / dag.digest(units)[:16]
+        group = self.project.experiments[named["experiment"]].dataset.group
+        folder = self.folder / "features" / dag.digest(units, named["experiment"])[:16]
         for part in cfg["places"]["features"]:
             cfg["places"]["features"][part] = str(folder)
-            self._cache(folder / f"{part}.h5", part, units)
+            self._cache(folder / f"{part}.h5", part, units, group)
         outputs = ("mean.safetensors", "covariance.safetensors", "statistics.h5", "weights.safetensors")
         files = (*outputs, "score.json", "metrics.json", "privacy.json")
         output = {name.split(".")[0]: self.folder / "results" / rule / name for name in files}
         code = stages.code_of(self.project.main, rule)
         return Task(rule, named, cfg, code, dict(inputs), output, Resources(threads=1))
 
-    def _cache(self, path: Path, part: str, units: Units) -> None:
+    def _cache(self, path: Path, part: str, units: Units, group: Group | None) -> None:
         if path.is_file():
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +105,6 @@ class Scene:
             "record_ids": np.arange(2 * len(rows), dtype=np.uint64).view(np.uint8).reshape(-1, 16),
             "checks": np.zeros((len(rows), 16), np.uint8),
         }
-        group = self.project.main.dataset.group
         if group is not None:  # by label, and one that is not known is of the first
             arrays["groups"] = np.array([max(row[1], 0) % len(group.names) for row in rows], np.int64)
         facts = cache.claims(self.project.main.features, commitment="", part=part)

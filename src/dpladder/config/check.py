@@ -674,6 +674,8 @@ def _groups(config: Config) -> Iterator[Problem]:
             yield ("evaluate", "measures"), "given 'groups'; it needs dataset.group, which names them"
         return
     yield from _grouped(dataset.source, dataset.group, key)
+    if config.evaluate.of is not None:  # what it has beside its source is the other's, and not read
+        return
     for field in ("public_test", "public_validation"):
         other = getattr(dataset, field)
         wrong = [] if other is None else [*_grouped(other, dataset.group, ("dataset", field))]

@@ -75,11 +75,12 @@ def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iter
         "columns": (_feature_columns(dataset), _feature_columns(there)),
         "spans": (dataset.spans, there.spans),
     }
+    trained = () if dataset.group is None else dataset.group.train
     wrong = (
         (("dataset", "lineage"), dataset.lineage == there.lineage, f"given {shown(dataset.lineage)}, the lineage of {of} itself: name that of these records; what {of} holds out is measured there"),
         (("dataset", "source"), dataset.source == there.source, f"given {shown(dataset.source)}, the source of {of} itself: name that of other people's records"),
         (("dataset", "public_test"), dataset.public_test is not None, f"given {shown(dataset.public_test)}; {measures}, on private records: a public source goes into evaluate.also of {of}"),
-        (("dataset", "group"), dataset.group is not None, f"{measures}, so none of these groups is trained on: leave it out"),
+        (("dataset", "group", "train"), bool(trained), f"given {shown(list(trained))}, but {measures}: leave it out"),
         (("evaluate", "also"), bool(config.evaluate.also), f"{measures}: further tests are those of {of}"),
         *((("dataset", key), getattr(dataset, key) != getattr(there, key), f"{measures}: set it in {of}") for key in public),
         *((("dataset", key), own != its, f"given {shown(own)}, but {shown(its)} in {of}, whose models are measured: give both the same") for key, (own, its) in same.items()),

@@ -201,6 +201,8 @@ def _test(task: Task[EvaluateTest], part: Part) -> Test:
     losses = method(reads.learner.name).losses(reads.learner, constants)
     also = reads.also if isinstance(reads, EvaluateAlso) else None
     groups = groups_of(reads.group, reads.measures, also)
+    if isinstance(reads, EvaluateOf):  # of other people, none of whom was trained on
+        groups = replace(groups, trained=())
     return Test(model, own, constants, names, reads.measures, losses, groups)
 
 

@@ -95,7 +95,7 @@ class Tested:
     scores in bins, of each class. `perplexity`: of a language model, whose `accuracy` is one less its loss as a share of
     the most, and which names no class. `groups`, where they were bought, and `worst` of them, null where one of them cannot be
     told: `accuracy` and `total` are then of those that were trained on, and `elsewhere`, by its value and sd, is the accuracy
-    over all others, null where there are none."""
+    over all others, null where there are none; of another source or other people, they are of all."""
 
     accuracy: float
     accuracy_sd: float
