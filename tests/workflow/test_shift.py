@@ -216,6 +216,18 @@ def test_other_people_are_counted_group_by_group_in_one_release(project: Workspa
     assert "others, worst group" in Path("results/main/figures/shift.svg").read_text()
     assert "east" in Path("results/report.html").read_text()
 
+    # Without them in the config nothing tells of them, and what was counted stays free.
+    alone = {key: value for key, value in OTHERS.items() if key != "experiments"} | {
+        "final": {"targets": [40.0]}
+    }
+    project.configure(alone, generous)
+    project.finish()
+    for path in ("tables/shift.md", "figures/shift.svg", "summary.json"):
+        assert "others" not in Path(f"results/main/{path}").read_text()
+    assert "| main | 40 | test |" in Path("results/main/tables/shift.md").read_text()
+    again = project.finish()
+    assert "Nothing to be done" in again.stdout + again.stderr
+
 
 def test_what_nobody_released_is_counted_for_nobody(project: Workspace) -> None:
     """A model that was edited would cost other people as much as the one that was meant."""

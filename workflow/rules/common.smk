@@ -2,6 +2,7 @@
 # Experiments whose keys are the same share one job, so inputs name the experiment that owns it.
 
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 from dpladder.config.learner_sections import starts_known
@@ -488,9 +489,15 @@ def pictures_of(name):
         "tables/finals.html",
         *(ladder if config.sweep.ladder else []),
         *(["figures/utility.svg"] if len(stages.targets(config)) > 1 or config.final.without_noise else []),
-        *(["figures/shift.svg"] if config.evaluate.also or dag.measured_by(PROJECT, name) else []),
+        *(["figures/shift.svg"] if shifts(name) else []),
         *(["figures/heatmap.svg", "figures/gap.svg"] if descends(name) else []),
     ]
+
+
+def shifts(name):
+    """Whether an experiment has further tests; or had some under an earlier config, whose picture and table still tell of them."""
+    also = PROJECT.experiments[name].evaluate.also or dag.measured_by(PROJECT, name)
+    return also or Path(f"results/{name}/figures/shift.svg").exists()
 
 
 def repeats(wildcards):

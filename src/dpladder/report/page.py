@@ -100,8 +100,8 @@ def _sections(
     yield Chapter("Final models", tables, _figures(shared, "pareto"))
     for summary in summaries:
         own = [picture for picture in pictures if owners[picture] == summary["experiment"]]
-        shift = shift_table(summary)
-        tables = [] if shift.empty else [_table(shift, "shift")]
+        shifted = any(picture.stem == "shift" for picture in own)
+        tables = [_table(shift_table(summary), "shift")] if shifted else []
         tables += [_table(trials_table(summary), "trials")] if summary["rungs"] else []
         figures = _figures(own, "shift", "utility", "ladder", "scores", "heatmap", "gap")
         if tables or figures:

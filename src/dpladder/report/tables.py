@@ -151,8 +151,7 @@ def groups_table(summary: Document) -> pd.DataFrame:
 
 
 def shift_table(summary: Document) -> pd.DataFrame:
-    """One row for each test of each final model, the test part first, and what is lost on the way there; empty where there
-    are no further ones."""
+    """One row for each test of each final model, the test part first, and what is lost on the way there."""
     return pd.DataFrame(
         [
             {
@@ -166,10 +165,9 @@ def shift_table(summary: Document) -> pd.DataFrame:
                 "counted": test["total"],
             }
             for target in (*summary["targets"], *open_target(summary))
-            if target.get("also")
             for name, test in [
                 ("test", target["test"]),
-                *((one["name"], one["test"]) for one in target["also"]),
+                *((one["name"], one["test"]) for one in target.get("also") or ()),
             ]
         ]
     )
