@@ -352,8 +352,14 @@ def _croissant(given: argparse.Namespace) -> int:
 def _register(given: argparse.Namespace) -> int:
     from dpladder.commands.register import register
 
-    for path in register(given.results, given.folder):
+    filed = register(given.results, given.folder)
+    for path in filed.paths:
         print(f"wrote {path}")
+    for lineage in filed.others:
+        print(
+            f"no entry for lineage {lineage}: what was published about it are counts of another lineage's models, and an entry is "
+            f"about models. {given.results / 'privacy.md'} states what is guaranteed about it."
+        )
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from dpladder.config.model import Deployment
@@ -16,8 +17,15 @@ from dpladder.privacy.statement.registry import entry, file_name, typed, written
 HAZARDS = "nist-sp-800-226.md"
 
 
-def register(results: Path, folder: Path) -> list[Path]:
-    """The registry's entry and the checklist of hazards, and where they lie."""
+@dataclass(frozen=True)
+class Filed:
+    """The registry's entry and the checklist of hazards, where they lie, and the lineages that they are not about."""
+
+    paths: tuple[Path, ...]
+    others: tuple[str, ...]
+
+
+def register(results: Path, folder: Path) -> Filed:
     statement: SealedStatement = restored(SealedStatement, checked(results, "Nothing was written."))
     told, lineage = _told(statement), _lineage(statement)
     found = entry(statement, lineage, told)
@@ -28,7 +36,8 @@ def register(results: Path, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
-    return [folder / name for name in files]
+    others = tuple(name for name in statement.datasets if name != lineage)
+    return Filed(tuple(folder / name for name in files), others)
 
 
 def _told(statement: SealedStatement) -> Deployment:
@@ -46,19 +55,15 @@ def _told(statement: SealedStatement) -> Deployment:
 
 
 def _lineage(statement: SealedStatement) -> str:
-    if len(statement.datasets) != 1:
-        counted = [name for name, dataset in statement.datasets.items() if not _trains(dataset)]
-        remedy = (
-            f"Leave out what counts on lineage {', '.join(counted)}, whose counts have no entry, and run again in a folder of its own"
-            if counted
-            else "Run each in a project of its own"
-        )
+    """The one that the models are of."""
+    trained = [name for name, dataset in statement.datasets.items() if _trains(dataset)]
+    if len(trained) != 1:
         raise BadInput(
-            f"these results are about {len(statement.datasets)} lineages, {', '.join(statement.datasets)}, and an entry is about one. "
-            f"{remedy}: what was released is restored, free."
+            f"these results are models of {len(trained)} lineages, {', '.join(trained)}, and an entry is about one. "
+            "Run each in a project of its own: what was released is restored, free."
         )
-    [(lineage, dataset)] = statement.datasets.items()
-    if guarantee_of(dataset) is None:
+    [lineage] = trained
+    if guarantee_of(statement.datasets[lineage]) is None:
         raise Refused(
             f"lineage {lineage} has no limit for life, and some of its releases followed from earlier ones, so no figure is a guarantee: "
             "there is nothing to register."

@@ -102,15 +102,39 @@ def test_what_is_not_to_be_registered_is_said(
     assert not (tmp_path / "filed").exists()
 
 
-def test_a_lineage_that_has_counts_alone_is_not_sent_into_a_project_of_its_own(
+OTHER = {
+    "dataset": {"lineage": "other", "source": "digits", "nominal_size": 900},
+    "privacy": {"epsilon": 1.0, "lifetime": {"epsilon": 2.0}},
+}
+COUNTS = OTHER | {"evaluate": {"of": "main"}}
+
+
+def test_an_entry_is_about_the_models_and_what_counts_them_elsewhere_is_said_to_have_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = {"lineage": "other", "source": "digits", "nominal_size": 900}
-    counts = {"dataset": data, "privacy": {"epsilon": 1.0}, "evaluate": {"of": "main"}}
-    run = Finished(tmp_path, FILED | {"sweep": {"rungs": []}, "experiments": {"counts": counts}})
+    alone = registered(Finished(tmp_path / "alone", FILED | {"sweep": {"rungs": []}}), capsys)
+    assert "no entry" not in capsys.readouterr().out
+    run = Finished(tmp_path / "beside", FILED | {"sweep": {"rungs": []}, "experiments": {"counts": COUNTS}})
+    found = registered(run, capsys)
+    assert "no entry for lineage other: what was published about it are counts of" in capsys.readouterr().out
+    for one in (alone, found):  # the statement behind it is another one
+        del one["deployment"]["administrative"]
+    assert found == alone
+    assert (
+        "epsilon = 8.0000 at delta = 1e-05 for each record"
+        in (run.folder / "filed/nist-sp-800-226.md").read_text()
+    )
+
+
+def test_two_lineages_with_models_have_no_entry_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = FILED | {"sweep": {"rungs": []}, "experiments": {"own": OTHER, "counts": COUNTS}}
+    run = Finished(tmp_path, changes)
     run.state()
     assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 2
-    assert "Leave out what counts on lineage other, whose counts have no entry" in capsys.readouterr().err
+    assert "models of 2 lineages, mnist5k, other" in capsys.readouterr().err
+    assert not (tmp_path / "filed").exists()
 
 
 def test_an_odometer_is_not_registered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
