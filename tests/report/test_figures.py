@@ -597,6 +597,15 @@ def test_the_worst_group_of_a_test_is_drawn_beside_it(tmp_path):
     assert "far, worst group" not in words(svg)
 
 
+def test_a_language_model_off_its_distribution_has_no_accuracy(tmp_path):
+    one = further(summary(totals=TOTALS))
+    for target in one["targets"]:
+        target["test"]["perplexity"] = {"value": 8.5, "low": 8.0, "high": 9.0}
+    assert any(
+        text.startswith("1 − loss / log of all words") for text in words(drawn(plot_shift, one, tmp_path))
+    )
+
+
 def test_every_model_is_as_far_as_it_went(tmp_path):
     one = moved(summary(totals=TOTALS))
     svg = drawn(lambda document, path: plot_distance([document], path), one, tmp_path)

@@ -106,6 +106,21 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     )
 
 
+def test_a_language_model_on_other_texts_is_told_by_its_perplexity():
+    def tested(value):
+        return {
+            "accuracy": 0.3,
+            "accuracy_sd": 0.01,
+            "total": 26.0,
+            "perplexity": {"value": value, "low": value - 1, "high": value + 1},
+        }
+
+    also = [{"name": "others", "test": tested(21.5)}]
+    shown = readable(shift_table(SUMMARY | {"targets": [TARGET | {"test": tested(8.5), "also": also}]}))
+    assert shown["perplexity"].tolist() == ["8.5", "21.5"]
+    assert not {"test accuracy", "lost"} & {*shown}
+
+
 def stated(*lines):
     """A statement, as far as its spends."""
     spends = tuple(restored(StatedSpend, line) for line in lines)

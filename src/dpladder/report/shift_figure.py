@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from dpladder.report.reading import Document, open_target, plain
+from dpladder.report.reading import Document, counted, open_target, plain
 from dpladder.report.style import CYCLE, INK, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 
 Points = Sequence[tuple[float, float, float]]  # where, accuracy, and the deviation its noise gives it
@@ -28,7 +28,7 @@ def plot_shift(summary: Document, path: Path) -> None:
         for axes, which in zip(others, corrupted, strict=True):
             _over_severity(axes, whole, which)
         percent_axis(over.yaxis)
-        over.set_ylabel("accuracy" + (" (± 1 sd of its noise)" if _noised(targets) else ""))
+        over.set_ylabel(counted(summary, "accuracy") + (" (± 1 sd of its noise)" if _noised(targets) else ""))
 
 
 def _over_epsilon(axes: Axes, targets: Sequence[Document], summary: Document) -> None:

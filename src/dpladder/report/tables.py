@@ -158,9 +158,8 @@ def shift_table(summary: Document) -> pd.DataFrame:
                 "experiment": summary["experiment"],
                 "total_epsilon": target["target_epsilon"],
                 "test": name,
-                "test_accuracy": test["accuracy"],
-                "accuracy_sd": test["accuracy_sd"] or None,
-                "lost": target["test"]["accuracy"] - test["accuracy"] if name != "test" else None,
+                **_told(test | {"accuracy_sd": test["accuracy_sd"] or None}),
+                "lost": _lost(target["test"], test) if name != "test" else None,
                 **_worst(test),
                 "counted": test["total"],
             }
@@ -171,6 +170,11 @@ def shift_table(summary: Document) -> pd.DataFrame:
             ]
         ]
     )
+
+
+def _lost(there: Document, here: Document) -> float | None:
+    """Of accuracy, which a language model has none of."""
+    return None if here.get("perplexity") else there["accuracy"] - here["accuracy"]
 
 
 def grid_table(summaries: Mapping[str, Document], cells: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
