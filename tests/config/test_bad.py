@@ -898,6 +898,14 @@ TESTERS = {
         classes=list("0123456789"),
         group={"level": 1, "names": ["a", "b"], "train": ["b"]},
     ),
+    "measures one of several labels on a source of one": bad(
+        "experiments.a.dataset.labels",
+        "given 2; a record of 'mnist5k' has one label: main, whose models are measured, needs a table or arrays here",
+        "dataset.source (",  # of main, which is not there
+        dataset=a_dataset(f"labels: 2, classes: {list('0123456789')}", "npz:x.npz"),
+        more=f"learner: {{name: dp_ls}}\nexperiments: {{a: {{{OTHER}, evaluate: {{of: main}}}}}}",
+        problems=2,
+    ),
     "measures with a public sample of its own": measuring(
         "experiments.a.dataset.public_sample", "trains nothing: set it in main", public_sample="digits"
     ),

@@ -82,12 +82,25 @@ SEVERAL = {
     "sweep": {"rungs": [{"epsilon": 4.0, "trials": 2}]},
     "fit": {"using": "pooled"},
     "evaluate": {"measures": "groups"},
+    "experiments": {
+        "others": {
+            "evaluate": {"of": "main", "measures": "groups"},
+            "dataset": {
+                "lineage": "others",
+                "source": "npz:others.npz",
+                "nominal_size": 100,
+                "split": {"test": 0.8},
+                "group": {"column": "region", "names": ["south", "north"]},
+            },
+            "privacy": {"epsilon": 30.0, "lifetime": {"epsilon": 60.0}},
+        }
+    },
 }
 
 
-def of_two_classes(records: int) -> dict[str, np.ndarray]:
+def of_two_classes(records: int, seed: int = 0) -> dict[str, np.ndarray]:
     """Each record lies between two of mixture's, and is of the classes of both."""
-    one, other = mixture(records), mixture(records, seed=1)
+    one, other = mixture(records, seed), mixture(records, seed + 1)
     labels = np.stack([one["labels"], other["labels"]], axis=1)
     region = np.array(["north", "south"])[np.arange(records) % 2]
     return {"features": (one["features"] + other["features"]) / 2, "labels": labels, "region": region}
@@ -96,6 +109,9 @@ def of_two_classes(records: int) -> dict[str, np.ndarray]:
 def test_records_of_several_classes_are_trained_on_and_each_of_theirs_is_right(project):
     data = of_two_classes(900)
     np.savez(project.folder / "data.npz", **data)
+    others = of_two_classes(500, seed=10)
+    others["labels"][:, 1] = others["labels"][:, 0]  # here a record is of one alone
+    np.savez(project.folder / "others.npz", **others)
     project.configure(SEVERAL)
     project.finish("results/privacy.json", "results/main/summary.json")
     assert check(read_statement(project.results), project.results) == []
@@ -107,6 +123,10 @@ def test_records_of_several_classes_are_trained_on_and_each_of_theirs_is_right(p
     assert several > 0.9 > first + 0.1
     assert test["accuracy"] == pytest.approx(several, abs=0.06)
     assert {group["name"] for group in test["groups"]} == {"north", "south"}
+    [also] = target["also"]
+    told = (others["features"] @ found[0][:, :16].T).argmax(axis=1)
+    assert also["test"]["accuracy"] == pytest.approx((told == others["labels"][:, 0]).mean(), abs=0.06)
+    assert [group["name"] for group in also["test"]["groups"]] == ["south", "north"]
 
 
 def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(project, walk):

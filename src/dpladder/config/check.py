@@ -218,9 +218,12 @@ def _labels(config: Config) -> Iterator[Problem]:
         return
     names = classes if isinstance(classes, tuple) else ()
     room = most_labels(len(names) or (classes if isinstance(classes, int) else 2))
-    given = f"given {most}"
+    given, of = f"given {most}", config.evaluate.of
+    remedy = (
+        "leave it out" if of is None else f"{of}, whose models are measured, needs a table or arrays here"
+    )
     wrong = (
-        (kind is not None and (kind.folder or not kind.own), f"{given}; a record of {shown(dataset.source)} has one label: leave it out"),
+        (kind is not None and (kind.folder or not kind.own), f"{given}; a record of {shown(dataset.source)} has one label: {remedy}"),
         (config.learner.name != "dp_ls", f"{given}; {config.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or leave it out"),
         (most > room, f"{given}; of {classes if isinstance(classes, int) else len(names)} classes at most {room} can be told together"),
         (any("|" in name for name in names), f"{given}; a name in dataset.classes holds a bar, which stands between names: call it otherwise"),
