@@ -419,6 +419,7 @@ def privacy_records(wildcards):
 
 def records_of(name):
     config = PROJECT.experiments[name]
+    targets = [stages.target_name(target) for target in stages.targets(config)]
     for part in stages.parts(config):
         owner = dag.owner(PROJECT, name, "merge_features", {"part": part})
         yield from [
@@ -426,6 +427,9 @@ def records_of(name):
             *shards_behind(owner, part),
             FEATURES.format(experiment=owner, part=part),
         ]
+    if not stages.has_models(config):
+        yield from (path_of("evaluate_of", MEASURED_RECORD, name, target=target) for target in targets)
+        return
     if stages.has(config, "estimate_mean", {}):
         yield path_of("estimate_mean", MEAN_RECORD, name)
     if stages.has(config, "find_mean", {}):
@@ -442,10 +446,7 @@ def records_of(name):
         for trial in map(str, range(trials)):
             yield path_of("run_trial", TRIAL_RECORD, name, rung=rung, trial=trial)
         yield path_of("select_rung", RUNG_RECORD, name, rung=rung)
-    for target in map(stages.target_name, stages.targets(config)):
-        if not stages.has_models(config):
-            yield path_of("evaluate_of", MEASURED_RECORD, name, target=target)
-            continue
+    for target in targets:
         if config.sweep.ladder:
             yield path_of("fit_radius", FIT_RECORD, name, target=target)
         yield path_of(stages.final_rule(config), FINAL_RECORD, name, target=target)

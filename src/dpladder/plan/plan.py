@@ -334,7 +334,9 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
     """The spends that every target of an experiment stands on: the noised mean, covariance and statistics, and the
     sweep."""
     jobs: Spends = {}
-    if config.features.mean is not None and stages.has(config, "estimate_mean", {}):
+    if not stages.has_models(config):
+        return jobs
+    if config.features.mean is not None:
         job = dag.owned_job(project, name, "estimate_mean")
         jobs[job] = (
             _spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),

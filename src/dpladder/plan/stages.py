@@ -129,12 +129,12 @@ def reads_sample(config: Config) -> bool:
 
 def covariance(config: Config) -> Covariance | None:
     """The covariance that all trainings share, where the learner uses one and does not pay for its own each time."""
-    return getattr(config.learner, "covariance", None) if has_models(config) else None
+    return getattr(config.learner, "covariance", None)
 
 
 def statistics(config: Config) -> Statistics | None:
     """The noised sums that all trainings share, where the learner solves them instead of paying for its own each time."""
-    return getattr(config.learner, "statistics", None) if has_models(config) else None
+    return getattr(config.learner, "statistics", None)
 
 
 def looks_back(config: Config) -> bool:
@@ -210,27 +210,27 @@ def _all_tests(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("train", "test", *(test.part for test in further(config).values()))
 
 
-# --- which configs have a rule ---
+# --- which configs have a rule, of those that have models ---
 
 
 def _always(config: Config) -> bool:
     return True
 
 
-def _measures_another(config: Config) -> bool:
-    return not has_models(config)
+def _never(config: Config) -> bool:
+    return False
 
 
 def _buys_mean(config: Config) -> bool:
-    return has_models(config) and config.features.mean is not None
+    return config.features.mean is not None
 
 
 def _finds_mean(config: Config) -> bool:
-    return has_models(config) and config.features.centre in ("public", "network")
+    return config.features.centre in ("public", "network")
 
 
 def _finds_start(config: Config) -> bool:
-    return has_models(config) and starts_public(config.learner)
+    return starts_public(config.learner)
 
 
 def _shares_covariance(config: Config) -> bool:
@@ -246,7 +246,7 @@ def _climbs(config: Config) -> bool:
 
 
 def _trains_last(config: Config) -> bool:
-    return has_models(config) and isinstance(config.hpo, Ladder)
+    return isinstance(config.hpo, Ladder)
 
 
 def _tests_further(config: Config) -> bool:
@@ -254,11 +254,11 @@ def _tests_further(config: Config) -> bool:
 
 
 def _trains_open(config: Config) -> bool:
-    return has_models(config) and config.final.without_noise and config.mode == "research"
+    return config.final.without_noise and config.mode == "research"
 
 
 def _searches(config: Config) -> bool:
-    return has_models(config) and not isinstance(config.hpo, Ladder)
+    return not isinstance(config.hpo, Ladder)
 
 
 # --- the table ---
@@ -267,7 +267,7 @@ def _searches(config: Config) -> bool:
 @dataclass(frozen=True)
 class Stage:
     """One rule. `reads`: what its output depends on. `after`: the rules whose outputs it reads. `parts`: whose private files
-    it opens. `when`: which configs have it. `module`: of `jobs`, where it has not the rule's name. `code`: modules that its
+    it opens. `when`: which configs with models have it. `module`: of `jobs`, where it has not the rule's name. `code`: modules that its
     digest counts besides."""
 
     reads: type[Any]
@@ -321,15 +321,15 @@ STAGES: dict[str, Stage] = {
     "fit_radius": Stage(reads.FitRadius, ("select_rung",), when=_climbs),
     "train_final": Stage(reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last),
     "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches),
-    "evaluate": Stage(reads.EvaluateFinal, FINALS, _test, has_models),
+    "evaluate": Stage(reads.EvaluateFinal, FINALS, _test),
     "evaluate_also": Stage(reads.EvaluateAlso, FINALS, _further_test, _tests_further, module="evaluate"),
-    "evaluate_of": Stage(reads.EvaluateOf, CACHES, _test, _measures_another, module="evaluate"),
+    "evaluate_of": Stage(reads.EvaluateOf, CACHES, _test, _never, module="evaluate"),
     "train_open": Stage(reads.TrainOpen, CACHES, _all_tests, _trains_open, code=ROOMS),
     "compare_learners": Stage(reads.CompareLearners, CACHES, _both, code=ROOMS),
     "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=ROOMS),
     "plan_spend": Stage(PlanDocument),
     "compose_privacy": Stage(PlanDocument, code=STATEMENT),
-    "summarise": Stage(reads.Summarise, when=has_models),
+    "summarise": Stage(reads.Summarise),
     "plot_ladder": Stage(Reads, module=PLOTS),
     "plot_scores": Stage(Reads, module=PLOTS),
     "plot_utility": Stage(Reads, module=PLOTS),
@@ -346,6 +346,8 @@ STAGES: dict[str, Stage] = {
     "tabulate_spends": Stage(Reads, module=TABLES),
     "report_page": Stage(reads.Gridded),
 }
+WITHOUT_MODELS = ("prepare_dataset", "extract_features", "merge_features", "evaluate_of")
+"""All rules of an experiment that measures another one's models."""
 RUNG_RULE = "run_rung"  # all trials of a rung in one job
 
 
@@ -374,13 +376,17 @@ def rung_of(rule: str) -> dict[str, str] | None:
 
 def final_rule(config: Config) -> str:
     """The rule that puts the final models out."""
-    return next(rule for rule in FINALS if STAGES[rule].when(config))
+    return next(rule for rule in FINALS if _has_rule(config, rule))
+
+
+def _has_rule(config: Config, rule: str) -> bool:
+    return STAGES[rule].when(config) if has_models(config) else rule in WITHOUT_MODELS
 
 
 def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
     """Whether a config has this job: its rule at all, and the rung, trial and target that it is about."""
     rungs = config.sweep.ladder
-    if not STAGES[rule].when(config):
+    if not _has_rule(config, rule):
         return False
     if wildcards.get("part", "").startswith(ALSO) or "test" in wildcards:
         part = wildcards.get("part") or ALSO + wildcards["test"]
@@ -394,7 +400,7 @@ def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
 
 def ancestry(config: Config, rule: str) -> tuple[str, ...]:
     """A rule and every rule it stands on, of those that a config has."""
-    return _ancestry(rule, frozenset(name for name, stage in STAGES.items() if not stage.when(config)))
+    return _ancestry(rule, frozenset(name for name in STAGES if not _has_rule(config, name)))
 
 
 @cache
