@@ -273,6 +273,20 @@ def test_counts_that_may_cost_more_are_other_jobs_unless_their_price_is_given() 
     assert len(priced.of_lineage("others")) == 1
 
 
+def test_counts_that_were_paid_for_in_full_are_not_made_anew_of_crumbs(tmp_path: Any) -> None:
+    """Of noise alone, that is: what is left of a total is a rounding error."""
+    edited = overlay(OTHERS, {"evaluate": {"measures": "classes"}})
+    made = plan(experiments={"others": OTHERS})
+    ledger = open_ledger(open_home(tmp_path / "home"), made.terms["others"])
+    spend_on(ledger, made.items_of("others"), "DONE")
+    states = {"others": load(ledger)}
+    with pytest.raises(Refused, match=r"others changed .*raise the total \(privacy.epsilon\) to 0\.\d+"):
+        make_plan(project(experiments={"others": edited}, respend=True), states)
+    roomy = overlay(edited, {"privacy": {"epsilon": 0.8}})
+    again = make_plan(project(experiments={"others": roomy}, respend=True), states)
+    assert again.artifacts[-1].lineage == "others"
+
+
 def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
     """No ledger knows whether a record, or one of a user's, was in the other group before it was edited."""
     (tmp_path / "x.npz").touch()

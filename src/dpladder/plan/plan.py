@@ -38,7 +38,7 @@ from dpladder.search.prices import price
 
 TRAIN, TEST = "train", "test"
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
-CRUMBS = 1e-4  # of mu; what rounding leaves of a total that is spent, and no model to speak of
+CRUMBS = 1e-4  # of mu; what rounding leaves of a total that is spent, and no model to speak of, nor count
 LEAST_SEARCH = 0.02  # of a total; less is what rounding left of a search that was paid: mus add in squares
 TEST_SHARE = 0.05  # of mu^2, for the test count where it does not compose in parallel
 
@@ -453,15 +453,22 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
     if config.final.budget != "remaining":
         return _mu_of(config, config.final.budget, booking.FINAL)
     try:
-        delta0 = _delta0(config, booking.FINAL)
-        left = remaining.remaining_mu(target, config.privacy.delta, before, partition(config, TRAIN), delta0)
-        if left < CRUMBS * gdp.mu(target, config.privacy.delta):
-            raise Refused(f"The spends before the final training use up epsilon {target:g}.")
-        return left
+        return _left(config, target, before, TRAIN, _delta0(config, booking.FINAL))
     except Refused as refused:
         raise Refused(
             f"total epsilon {target:g} is infeasible. {refused} {_nearest(config, target)}"
         ) from None
+
+
+def _left(
+    config: Config, target: float, before: Sequence[Spend], part: str, delta0: float = 0.0
+) -> float:
+    """What a total leaves to one more mechanism on a part."""
+    delta = config.privacy.delta
+    left = remaining.remaining_mu(target, delta, before, partition(config, part), delta0)
+    if left < CRUMBS * gdp.mu(target, delta):
+        raise Refused(f"The spends before it use up epsilon {target:g}.")
+    return left
 
 
 def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: bool) -> float:
@@ -471,7 +478,7 @@ def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: boo
     if config.evaluate.epsilon is not None:
         return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
     if priced:  # done, or a search, which takes the whole total
-        return remaining.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
+        return _left(config, target, before, TEST)
     left = _final_mu(config, target, before)
     if not _parallel(config):
         return left * math.sqrt(TEST_SHARE)
