@@ -165,6 +165,12 @@ def test_markdown_is_one_table_with_a_row_for_each_model(tmp_path):
     assert len({row.count("|") for row in rows}) == 1
 
 
+def test_a_name_ends_no_cell_of_markdown(tmp_path):
+    named = pd.DataFrame({"worst": ["so|uth", "no\nrth"], "counted": [1.0, 2.0]})
+    rows = written(named, "t.md", tmp_path).splitlines()
+    assert rows[2:] == ["| so\\|uth | 1 |", "| no rth | 2 |"]
+
+
 def test_html_has_the_same_cells_as_markdown(tmp_path):
     page = written(TABLES["trials"], "t.html", tmp_path)
     lines = written(TABLES["trials"], "t.md", tmp_path).splitlines()

@@ -460,9 +460,7 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
         ) from None
 
 
-def _left(
-    config: Config, target: float, before: Sequence[Spend], part: str, delta0: float = 0.0
-) -> float:
+def _left(config: Config, target: float, before: Sequence[Spend], part: str, delta0: float = 0.0) -> float:
     """What a total leaves to one more mechanism on a part."""
     delta = config.privacy.delta
     left = remaining.remaining_mu(target, delta, before, partition(config, part), delta0)

@@ -272,7 +272,12 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
 
 def _markdown(table: pd.DataFrame) -> str:
     rows: list[list[str]] = [list(map(str, table)), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in rows)
+
+
+def _cell(text: str) -> str:
+    """On one line, and no end of its cell: groups are called as people like."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _html(table: pd.DataFrame) -> str:
