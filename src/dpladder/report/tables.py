@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dpladder.errors import BadInput
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import in_cell, up
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report.reading import Document, open_target, percent, plain
 
@@ -272,12 +272,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
 
 def _markdown(table: pd.DataFrame) -> str:
     rows: list[list[str]] = [list(map(str, table)), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    return "".join(f"| {' | '.join(map(_cell, row))} |\n" for row in rows)
-
-
-def _cell(text: str) -> str:
-    """On one line, and no end of its cell: groups are called as people like."""
-    return " ".join(text.split()).replace("|", "\\|")
+    return "".join(f"| {' | '.join(map(in_cell, row))} |\n" for row in rows)
 
 
 def _html(table: pd.DataFrame) -> str:

@@ -13,7 +13,7 @@ from typing import Literal
 
 from dpladder.config.model import Deployment
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import in_cell, up
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import Cost, SealedStatement, Stated
 from dpladder.privacy.statement.page import NO_PERSON, found_at_most, unit_of
@@ -45,26 +45,25 @@ def checklist(statement: SealedStatement, lineage: str, told: Deployment) -> str
             "",
             "| section | hazard | answered | how |",
             "|---|---|---|---|",
-            *(f"| {one.section} | {one.hazard} | {one.answered} | {_cell(one.answer)} |" for one in found),
+            *(f"| {one.section} | {one.hazard} | {one.answered} | {in_cell(one.answer)} |" for one in found),
             "",
             "## How to DP-fy ML (2023), section 5.3",
             "",
             "| asked | answer |",
             "|---|---|",
-            *(f"| {asked} | {_cell(answer)} |" for asked, answer in _reported(statement, dataset, bound)),
+            *(f"| {asked} | {in_cell(answer)} |" for asked, answer in _reported(statement, dataset, bound)),
             "",
             "## W3C's draft note for reviewers (2026): what is traded against what",
             "",
             "| dimension | answer |",
             "|---|---|",
-            *(f"| {asked} | {_cell(answer)} |" for asked, answer in _traded(statement, dataset, bound, told)),
+            *(
+                f"| {asked} | {in_cell(answer)} |"
+                for asked, answer in _traded(statement, dataset, bound, told)
+            ),
             "",
         ]
     )
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Deployment) -> Iterator[Hazard]:

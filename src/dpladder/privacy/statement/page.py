@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import in_cell, up
 from dpladder.privacy.ledger.book import OWN, State, Terms, ever
 from dpladder.privacy.statement.build import guarantee_of, limit_mu
 from dpladder.privacy.statement.documents import (
@@ -59,7 +59,7 @@ def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
     for key in ("name", "curators", "authors", "use", "data", "region", "access"):
         if key in told:
             words = told[key] if isinstance(told[key], str) else ", ".join(told[key])
-            yield key, " ".join(words.split()).replace("|", "\\|")
+            yield key, in_cell(words)
     for lineage, dataset in statement.datasets.items():
         yield f"protected in {lineage}", unit_of(dataset)
     yield "stated on", origin.date
