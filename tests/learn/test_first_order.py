@@ -455,6 +455,18 @@ def test_the_losses_noise_covers_all_records_of_a_unit():
     assert moved <= noise / found.loss == 3.0
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_a_sample_with_nobody_in_it_is_a_step_of_noise(optimizer):
+    learner = HyperparameterFree(sampling_rate=0.3, every=1, optimizer=optimizer)
+    data, hyper = records(3), Hyper(0.3, 7, 1.0, 1e-7)
+    units = np.arange(48, dtype=np.uint8).reshape(3, 16)
+    nobody = Data(data.features, data.labels, units)
+    meter = metered(hyfree_dp, learner, hyper)
+    assert any(not meter.mask("sample", units).any() for _ in range(hyper.steps))
+    weights = trained(hyfree_dp, learner, nobody, hyper)
+    assert np.isfinite(weights).all()
+
+
 # Without noise they reach the optimum that plain convex optimisation finds.
 
 

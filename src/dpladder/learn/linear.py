@@ -151,7 +151,7 @@ def _losses(
     link: Link,
 ) -> Tensor:
     heads, classes, width = weights.shape
-    parts = []
+    parts = [bounded(weights.new_empty(heads, 0)).sum(dim=1)]  # of a sample that may have nobody in it
     for chunk in rows:
         x = records.block(chunk).double()
         count, views, _ = x.shape
