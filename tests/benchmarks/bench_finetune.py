@@ -28,9 +28,10 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.model import Resources
+from dpladder.learn.bounds import clip
 from dpladder.learn.descent import descend, momentum
 from dpladder.learn.dp_finetune.parts import start, tuned_of
-from dpladder.learn.dp_finetune.train import sums_of
+from dpladder.learn.dp_finetune.train import begun
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.records import prepare
 from dpladder.learn.registry import method
@@ -136,14 +137,14 @@ def contenders(case: Case, count: int, resources: Resources) -> dict[str, Callab
 def our_step(
     learner: FineTune, constants: Constants, data: Data, resources: Resources
 ) -> Callable[[], object]:
-    device = prepare(resources)
-    records, sums = sums_of(data, learner, constants, device, resources)
-    first = start(learner, constants, tuned_of(learner, constants)).to(device)
+    sums, first = begun(data, learner, constants, resources, clip)
     hyper = Hyper(0.1, 1, 1.0)
 
     def step() -> object:
         meter = Meter(method("dp_finetune").declare(learner, hyper, constants).draws, Source())
-        return descend(sums, first, records, [hyper], learner, constants, [meter], momentum(learner))
+        return descend(
+            sums.gradients, first, sums.records, [hyper], learner, constants, [meter], momentum(learner)
+        )
 
     return step
 

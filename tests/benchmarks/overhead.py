@@ -28,7 +28,7 @@ from torch.nn.functional import cross_entropy
 
 from dpladder.compare.contest import Arena, Competitor, answer, started
 from dpladder.compare.contestants import HYPERPARAMETER_FREE, entry
-from dpladder.config.learner_sections import Descent, learner_of
+from dpladder.config.learner_sections import Descent, Tuning, learner_of
 from dpladder.config.model import Resources, Search
 from dpladder.learn.dp_mlp.cost import layers
 from dpladder.learn.dp_mlp.train import Perceptron
@@ -49,7 +49,8 @@ ONCE = {"one_step": 1, "dp_prototypes": 1, "dp_ls": 1, "dp_newton": NEWTON}
 VARIANTS: dict[str, dict[str, str | int]] = {
     "hyfree_dp, losses at every step": {"name": "hyfree_dp", "every": 1}
 }
-LEARNT = [name for name in LEARNERS if name != "dp_finetune"]  # a network's own: bench_finetune.py
+# Those of a network are timed in bench_finetune.py.
+LEARNT = [name for name in LEARNERS if not isinstance(learner_of({"name": name}), Tuning)]
 SEARCHED = (
     *("prior", "ladder", HYPERPARAMETER_FREE, "naive_composition", "koskela_kulkarni"),
     *("papernot_steinke", "liu_talwar", "dp_hypo", "propose_test"),

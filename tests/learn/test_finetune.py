@@ -20,7 +20,7 @@ from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.model import Features, Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import public_head, score, weights
-from dpladder.learn.bounds import scale_of
+from dpladder.learn.bounds import clip, scale_of
 from dpladder.learn.dp_finetune import clipping, cost, parts
 from dpladder.learn.dp_finetune import train as finetune
 from dpladder.learn.interface import Constants, Data, Hyper
@@ -159,14 +159,14 @@ def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int, l
     data.features[0], data.features[1], data.labels[2] = np.nan, 0.0, -1  # these count as nothing
     tuned = parts.tuned_of(learner, SMALL)
     weights = moved(learner, SMALL)
-    held, sums = finetune._of_the_head(data, learner, SMALL, tuned.copied(CPU), 8, ONE)
+    sums = finetune._of_the_head(data, learner, SMALL, tuned.copied(CPU), 8, ONE, clip)
     for bound in (1e-3, 1e3):
         expected = summed(learner, SMALL, data, weights, bound)
-        found = sums(weights[None], bound, held.chunks())[0]
+        found = sums.gradients(weights[None], bound, sums.records.chunks())[0]
         assert (found - expected).norm() <= 1e-5 * expected.norm()
     nobody = Data(data.features, np.full_like(data.labels, -1))
-    held, sums = finetune._of_the_head(nobody, learner, SMALL, tuned.copied(CPU), 8, ONE)
-    assert sums(weights[None], 1.0, held.chunks()).norm() == 0.0
+    sums = finetune._of_the_head(nobody, learner, SMALL, tuned.copied(CPU), 8, ONE, clip)
+    assert sums.gradients(weights[None], 1.0, sums.records.chunks()).norm() == 0.0
 
 
 def test_a_network_starts_with_the_public_head_above_it() -> None:

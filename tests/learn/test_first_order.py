@@ -42,7 +42,8 @@ from dpladder.learn.hyfree_dp.train import (
     noised_losses,
 )
 from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.linear import clipped_sum
+from dpladder.learn.linear import clipped_sum, sums_of
+from dpladder.learn.links import SOFTMAX
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
@@ -447,7 +448,7 @@ def test_the_losses_noise_covers_all_records_of_a_unit():
     for count in (54, 57):  # without a unit of three records, and with it
         held = load(Data(data.features[:count], data.labels[:count]), constants, CPU, chunk=8, memory_mb=1)
         heads = torch.zeros(1, CLASSES, DIMENSION, dtype=torch.float64)
-        step = Step(held, held.chunks(), constants.n0, 1)
+        step = Step(sums_of(held, 1, normalise, SOFTMAX), held.chunks(), constants.n0)
         seen = noised_losses(step, heads, heads, one(0.01), unit, [Silent()])
         sums.append(seen * constants.n0 / 0.01)
     moved = (sums[1] - sums[0]).max().item()
@@ -568,7 +569,7 @@ def test_no_record_weighs_more_than_its_bound(values, label, weights, bound, cap
     assert clipped_sum(held, heads, 1 - SLACK, held.chunks(), scale=normalise).norm() <= 1
     constants = Constants(1, 3, 3, cap=cap)
     seen = noised_losses(
-        Step(held, held.chunks(), 1, 1),
+        Step(sums_of(held, 1, normalise, SOFTMAX), held.chunks(), 1),
         heads,
         torch.full_like(heads, 0.1),
         torch.tensor([bound]).double(),

@@ -238,6 +238,45 @@ MUTANTS = (
         ("learn/test_finetune.py::test_it_trains_alike_twice_and_draws_each_step_afresh",),
     ),
     Mutant(
+        "a loss counts for more than its bound",
+        "learn/hyfree_dp/train.py",
+        ".nan_to_num_(nan=1.0).clamp_(0.0, 1.0 - SLACK)",
+        ".nan_to_num_(nan=1.0)",
+        (
+            "learn/test_hyfree_finetune.py::test_no_record_moves_a_loss_by_more_than_the_bound_nor_a_gradient_by_more_than_one",
+        ),
+    ),
+    Mutant(
+        "a network's gradients are normalised as if each were short",
+        "learn/hyfree_finetune/train.py",
+        "constants, resources, normalise)",
+        "constants, resources, lambda norms, bound: normalise(norms.clamp(max=1.0), bound))",
+        ("learn/test_hyfree_finetune.py::test_the_noised_sum_is_that_of_gradients_scaled_to_length_one",),
+    ),
+    Mutant(
+        "losses of a network count records that count as nothing",
+        "learn/dp_finetune/clipping.py",
+        "(bounded(losses) * counted)",
+        "bounded(losses)",
+        ("learn/test_hyfree_finetune.py::test_a_record_that_counts_as_nothing_adds_nothing",),
+    ),
+    Mutant(
+        "a network's losses take one view of each record for all",
+        "learn/dp_finetune/clipping.py",
+        "losses.view(len(x), -1).mean(dim=1)",
+        "losses.view(len(x), -1)[:, 0]",
+        (
+            "learn/test_hyfree_finetune.py::test_a_records_losses_are_torchs_own_under_each_of_several_weights",
+        ),
+    ),
+    Mutant(
+        "a step's losses are noised as if there were one",
+        "learn/hyfree_dp/cost.py",
+        "moves = one * math.sqrt(found.points)",
+        "moves = one",
+        ("learn/test_interface.py::test_the_draws_of_a_training_cost_what_its_events_charge",),
+    ),
+    Mutant(
         "gradients are clipped up",
         "learn/bounds.py",
         "return (bound / norms).clamp(max=1.0)",

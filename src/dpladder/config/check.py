@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from dpladder.config.label_sets import most_labels
-from dpladder.config.learner_sections import Descending, FineTune, shares_releases, starts_public
+from dpladder.config.learner_sections import Tuning, shares_releases, starts_public
 from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Group
 from dpladder.config.search_sections import Ladder
 from dpladder.config.sources import FORMS, SourceKind, Takes, kind_of, labels_of, names_of, overlap
@@ -478,8 +478,8 @@ def _cut(config: Config) -> Iterator[Problem]:
             "it needs features.centre: none, and no features.mean",
         ),
         (
-            not isinstance(learner, FineTune),
-            f"learner {learner.name} takes pooled features; leave it out, or set learner.name: dp_finetune",
+            not isinstance(learner, Tuning),
+            f"learner {learner.name} takes pooled features; leave it out, or set learner.name: dp_finetune or hyfree_finetune",
         ),
         (not isinstance(config.hpo, Ladder), "its learner climbs the ladder alone; leave hpo out"),
     )
@@ -610,18 +610,17 @@ def _hpo(config: Config) -> Iterator[Problem]:
 
 def _learner(config: Config) -> Iterator[Problem]:
     learner = config.learner
-    if isinstance(learner, FineTune) and config.features.until is None and learner.trains != "head":
+    if isinstance(learner, Tuning) and config.features.until is None and learner.trains != "head":
         yield (
             ("learner", "trains"),
             f"given {shown(learner.trains)}; what is trained lies above features.until: name the last layer that stays "
             "frozen there, or set trains: head",
         )
-    if not isinstance(learner, Descending):
-        return
-    if learner.augment > 1 and config.features.takes != "images":
+    augment = getattr(learner, "augment", 1)
+    if augment > 1 and config.features.takes != "images":
         yield (
             ("learner", "augment"),
-            f"given {learner.augment}; views are crops of images on their way into a network, and with features.model: "
+            f"given {augment}; views are crops of images on their way into a network, and with features.model: "
             f"{config.features.model} there are none; set it to 1, or give images and a network",
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -51,6 +51,23 @@ Linked = Annotated[
 ]
 
 
+Bias = Annotated[bool, Field(description="append a constant feature")]
+Init = Annotated[
+    Literal["zero", "random", "public"],
+    Field(
+        description="initial weights; random ones come from the public seed, public ones are a head trained without noise on dataset.public_sample"
+    ),
+]
+Augment = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=64,
+        description="views per image of the training part, at no further cost: the image and fixed crops of it, whose gradients are averaged before clipping",
+    ),
+]
+
+
 class Descending(Section):
     """What every descent along noised, clipped gradients reads."""
 
@@ -59,19 +76,13 @@ class Descending(Section):
     clipping: Clipping = "flat"
     link: Linked = "softmax"
     weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
-    bias: bool = Field(False, description="append a constant feature")
-    init: Literal["zero", "random", "public"] = Field(
-        "zero",
-        description="initial weights; random ones come from the public seed, public ones are a head trained without noise on dataset.public_sample",
-    )
+    bias: Bias = False
+    init: Init = "zero"
     sampling_rate: SamplingRate = 1.0
     average: Literal["none", "ema", "swa"] = Field(
         "none", description="which iterate is released: the last, or an average of released ones"
     )
-    augment: Annotated[int, Field(ge=1, le=64)] = Field(
-        1,
-        description="views per image of the training part, at no further cost: the image and fixed crops of it, whose gradients are averaged before clipping",
-    )
+    augment: Augment = 1
     free_step: bool = Field(False, description="one last step along the last direction, free post-processing")
 
 
@@ -128,17 +139,27 @@ class Lora(Section):
     )
 
 
-class FineTune(Rated):
-    """Fine-tuning of the public network itself, above `features.until`, with a linear head on top. Weights start at the
-    public ones, and what is released is the difference from them; weight_decay pulls back to them."""
+class Tuning(Section):
+    """What is trained by every learner that goes on from the public network itself: which of its tensors, and the head."""
 
-    searches: ClassVar[Searched] = "rate"
-    name: Literal["dp_finetune"] = "dp_finetune"
+    name: str
+    link: Linked = "softmax"
+    bias: Bias = False
+    init: Init = "zero"
+    augment: Augment = 1
     trains: Literal["head", "norm_and_bias", "last_block", "all", "lora"] | tuple[str, ...] = Field(
         "last_block",
         description="what is trained beside the head: nothing; vectors alone (BitFit); the last block, and what follows it; all above the cut; adapters; or what these patterns of tensor names fit",
     )
     lora: Lora = Field(default_factory=Lora, description=Lora.__doc__)
+
+
+class FineTune(Tuning, Rated):
+    """Fine-tuning of the public network itself, above `features.until`, with a linear head on top. Weights start at the
+    public ones, and what is released is the difference from them; weight_decay pulls back to them."""
+
+    searches: ClassVar[Searched] = "rate"
+    name: Literal["dp_finetune"] = "dp_finetune"
     optimizer: Literal["momentum", "adam"] = Field(
         "momentum", description="what makes a direction of the noised gradients"
     )
@@ -219,11 +240,11 @@ class FeatureCovariance(Section):
     covariance: Covariance | None = Field(None, description=Covariance.__doc__)
 
 
-class HyperparameterFree(Section):
-    """HyFreeDP on a linear head: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
+class LossesLookedAt(Section):
+    """HyFreeDP: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
 
     searches: ClassVar[Searched] = None
-    name: Literal["hyfree_dp"] = "hyfree_dp"
+    name: str
     steps: Count = Field(50, description="training steps")
     eta: Positive = Field(1.0, description="first learning rate; private losses move it")
     link: Linked = "softmax"
@@ -240,15 +261,28 @@ class HyperparameterFree(Section):
     )
     weight_decay: NonNegative = Field(0.0, description="decoupled, as AdamW's")
     sampling_rate: SamplingRate = 1.0
-    bias: bool = Field(False, description="append a constant feature")
+    bias: Bias = False
 
     @model_validator(mode="after")
-    def _laplace_sees_everybody(self) -> HyperparameterFree:
+    def _laplace_sees_everybody(self) -> Self:
         if self.loss_noise == "laplace" and self.sampling_rate < 1:
             raise ValueError(
                 "loss_noise laplace beside Gaussian gradients on one sample has no known cost; use gaussian, or sampling_rate 1"
             )
         return self
+
+
+class HyperparameterFree(LossesLookedAt):
+    """HyFreeDP on a linear head: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
+
+    name: Literal["hyfree_dp"] = "hyfree_dp"
+
+
+class HyperparameterFreeTuning(Tuning, LossesLookedAt):
+    """Fine-tuning of the public network, as dp_finetune's, with the steps of HyFreeDP: their sizes from privatised losses,
+    automatic clipping (Bu & Liu). weight_decay pulls back to the public weights."""
+
+    name: Literal["hyfree_finetune"] = "hyfree_finetune"
 
 
 class ZerothOrder(Section):
@@ -266,7 +300,7 @@ class ZerothOrder(Section):
         "gaussian",
         description="of the noised difference; laplace makes each step pure DP, and is charged as its Gaussian bound",
     )
-    bias: bool = Field(False, description="append a constant feature")
+    bias: Bias = False
 
 
 class OneStep(Section):
@@ -281,7 +315,7 @@ class OneStep(Section):
     stability: Positive = Field(
         1e-8, description="added to the gradient's size; a large one keeps its direction"
     )
-    bias: bool = Field(False, description="append a constant feature")
+    bias: Bias = False
 
 
 class Prototypes(Section):
@@ -319,6 +353,7 @@ Learner = Annotated[
     | Newton
     | FeatureCovariance
     | HyperparameterFree
+    | HyperparameterFreeTuning
     | ZerothOrder
     | OneStep
     | Prototypes
@@ -355,4 +390,4 @@ _ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
 def starts_known(learner: Any) -> bool:
     """Whether a descent starts at zero, or at the public network: its distance from there is worth telling."""
     drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
-    return isinstance(learner, Descending) and learner.init == "zero" and not drawn
+    return isinstance(learner, Descending | Tuning) and learner.init == "zero" and not drawn

@@ -261,7 +261,7 @@ class Features(Section):
     until: str | None = Field(
         None,
         min_length=1,
-        description="for learner dp_finetune, the last layer that stays frozen: what it puts out is kept, and trained on; input: decoded pixels or a text's tokens, for training from the first layer on. centre, length and constant have no effect then",
+        description="for learners dp_finetune and hyfree_finetune, the last layer that stays frozen: what it puts out is kept, and trained on; input: decoded pixels or a text's tokens, for training from the first layer on. centre, length and constant have no effect then",
     )
     normalize: bool = Field(False, description="scale every record to unit length")
     dtype: Literal["float16", "float32"] = Field("float16", description="how features are stored")
@@ -615,7 +615,7 @@ class Config(Section):
     )
     task: Literal["classification", "language_model"] = Field(
         "classification",
-        description="what is learnt: records' classes; or to write texts like them, which have no classes: a causal language model, trained by dp_finetune from its tokens on",
+        description="what is learnt: records' classes; or to write texts like them, which have no classes: a causal language model, trained by dp_finetune or hyfree_finetune from its tokens on",
     )
     respend: bool = Field(
         False, description="true: allow a change that pays again for something already released"

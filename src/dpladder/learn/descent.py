@@ -7,6 +7,7 @@ weight decay, the update, averages, the free step) is post-processing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -31,6 +32,22 @@ LARGEST = 1e30  # of a released weight: what diverges ends here, and still has f
 
 ClippedSum = Callable[[Tensor, float, list[Rows]], Tensor]
 """Sum of gradients, each clipped to a bound, over some rows, for each of several trials' weights."""
+
+Bounded = Callable[[Tensor], Tensor]
+"""What is summed up, of each record's losses under several weights: (weights, records) to (sums, records)."""
+
+SummedLosses = Callable[[Tensor, Bounded, list[Rows]], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Records, and all that a descent asks of them. `unit`: how wrong about a record is who knows nothing, a public figure."""
+
+    records: Records
+    gradients: ClippedSum
+    losses: SummedLosses
+    unit: float
+
 
 Update = Callable[[Tensor, Tensor], Tensor]
 """From the trials' noised mean gradients, and their weights, to what each subtracts at learning rate 1. Trials stop at

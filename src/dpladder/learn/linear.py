@@ -24,7 +24,7 @@ from dpladder.config.learner_sections import Descending, Descent
 from dpladder.config.model import Resources
 from dpladder.learn import public_head
 from dpladder.learn.bounds import Scale, clip, scale_of
-from dpladder.learn.descent import SLACK, Begin, descend, momentum
+from dpladder.learn.descent import SLACK, Begin, Bounded, Sums, descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper, public_random
 from dpladder.learn.links import SOFTMAX, Link, link_of
 from dpladder.learn.records import Records, Rows, load, prepare
@@ -61,9 +61,8 @@ def descend_heads(
     """The same with any update."""
     records, threads = resident(data, constants, resources, learner.augment, learner.bias)
     first = initial(learner, constants, data.start).to(records.device)
-    link = link_of(learner, constants.classes)
-    sums = partial(clipped_sum, records, threads=threads, scale=scale_of(learner.clipping), link=link)
-    return descend(sums, first, records, hypers, learner, constants, meters, begin, data.units)
+    sums = sums_of(records, threads, scale_of(learner.clipping), link_of(learner, constants.classes))
+    return descend(sums.gradients, first, records, hypers, learner, constants, meters, begin, data.units)
 
 
 def resident(
@@ -76,6 +75,13 @@ def resident(
     records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias)
     torch.set_num_threads(1)  # from here on threads share out chunks, and no two meet inside an operation
     return records, 1 if device.type == "cuda" else resources.threads
+
+
+def sums_of(records: Records, threads: int, scale: Scale, link: Link) -> Sums:
+    """Of heads of shape (trials, classes, width)."""
+    gradients = partial(clipped_sum, records, threads=threads, scale=scale, link=link)
+    losses = partial(summed_losses, records, threads=threads, link=link)
+    return Sums(records, gradients, losses, link.first)
 
 
 def clipped_sum(
@@ -94,13 +100,12 @@ def clipped_sum(
 def summed_losses(
     records: Records,
     weights: Tensor,
-    bounded: Callable[[Tensor], Tensor],
+    bounded: Bounded,
     rows: Sequence[Rows],
     threads: int = 1,
     link: Link = SOFTMAX,
 ) -> Tensor:
-    """Sum over the records of what `bounded` makes of a record's losses under several heads, (heads, records) to
-    (sums, records).
+    """Sums of what `bounded` makes of the records' losses under several heads.
 
     In float64 from the features on, so that the rounding of the other records' losses, which may change when a
     neighbour enters their chunk, is nothing to a bound.
@@ -146,7 +151,7 @@ def _sum(
 def _losses(
     records: Records,
     weights: Tensor,
-    bounded: Callable[[Tensor], Tensor],
+    bounded: Bounded,
     rows: Sequence[Rows],
     link: Link,
 ) -> Tensor:

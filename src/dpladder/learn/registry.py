@@ -28,6 +28,7 @@ LEARNERS = (
     "one_step",
     "dp_prototypes",
     "hyfree_dp",
+    "hyfree_finetune",
     "dp_zo",
     "dp_ls",
     "dp_newton",

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import FineTune, learner_of
+from dpladder.config.learner_sections import Tuning, learner_of
 from dpladder.config.model import Features
 from dpladder.config.section import restored
 from dpladder.data.backbones import encoder
@@ -118,13 +118,13 @@ class Model:
         return (own or score.logits)(self.weights, self.map(rows))
 
     @cached_property
-    def tuned(self) -> tuple[FineTune, Constants] | None:
+    def tuned(self) -> tuple[Tuning, Constants] | None:
         """How a part of the network itself was trained, if one was: its weights are told as differences then."""
         cut = network_behind(self.network, self.features.weights)
         if cut is None:
             return None
         learner = learner_of(self.facts["config"]["learner"])
-        assert isinstance(learner, FineTune), "nothing else is trained above a cut (config/check.py)"
+        assert isinstance(learner, Tuning), "nothing else is trained above a cut (config/check.py)"
         return learner, Constants(1, len(self.classes), self.network["width"], network=cut)
 
     def preprocess(self, inputs: Inputs) -> NDArray[np.float32]:

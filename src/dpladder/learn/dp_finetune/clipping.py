@@ -1,6 +1,6 @@
 """The sum of clipped gradients of a whole network, by book-keeping (Bu et al. 2023, "Differentially private optimization on
 large model at small cost"): one backward pass finds the gradients of each layer's outputs, and from these and the layer's
-inputs come both the norms of records' gradients and their clipped sum.
+inputs come both the norms of records' gradients and their clipped sum. Beside it a sum of records' losses, forward alone.
 
 A matrix product's weights have the gradient sum_t g_t a_t^T over positions t, whose norm needs no gradient (Li et al. 2022,
 Eq. 3). All other layers' are small, and are made record by record. What can be told of no layer alone (a tensor that the
@@ -23,6 +23,7 @@ from torch.func import functional_call, grad, vmap
 
 from dpladder.errors import Refused
 from dpladder.learn.bounds import Scale, clip
+from dpladder.learn.descent import Bounded
 from dpladder.learn.dp_finetune.parts import Tuned
 from dpladder.learn.records import Records, Rows
 
@@ -164,6 +165,33 @@ def clipped_sum(
             for place, found in zip(layer.places, part.sums(factor), strict=True):
                 total[0, place] += found
     return total
+
+
+@torch.no_grad()
+def summed_losses(
+    tuned: Tuned,
+    records: Records,
+    weights: Tensor,
+    bounded: Bounded,
+    rows: Sequence[Rows],
+) -> Tensor:
+    """Sums of what `bounded` makes of the records' losses, for weights of shape (several, numbers)."""
+    losses = torch.stack([_losses(tuned, records, each, rows) for each in weights])
+    nobody = records.counted[:0]
+    counted = torch.cat([nobody, *(records.counted[chunk] for chunk in rows)])
+    return (bounded(losses) * counted).sum(dim=1)
+
+
+def _losses(tuned: Tuned, records: Records, weights: Tensor, rows: Sequence[Rows]) -> Tensor:
+    """Of all records, each the mean over its views."""
+    tuned.put(weights.float())
+    found = [weights.new_empty(0)]
+    for chunk in rows:
+        x, labels = records.block(chunk), records.labels[chunk]
+        put_out = tuned.module(x.flatten(0, 1)).double()
+        losses = tuned.module.losses(put_out, labels.repeat_interleave(x.shape[1]))
+        found.append(losses.view(len(x), -1).mean(dim=1))
+    return torch.cat(found)
 
 
 def factors(parts: Sequence[tuple[Layer, Part]], bound: float, scale: Scale = clip) -> Tensor:
@@ -348,7 +376,7 @@ def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: 
     same = torch.arange(len(x), device=device) != place
     if not all(torch.equal(a[same], b[same]) for a, b in zip(one, two, strict=True)):
         raise Refused(
-            "learner dp_finetune: in this network a record's output or gradient depends on the other records of its batch, "
+            "learner.trains: in this network a record's output or gradient depends on the other records of its batch, "
             "which no privacy guarantee allows. Choose another features.model, or cut above the layer that mixes them."
         )
 

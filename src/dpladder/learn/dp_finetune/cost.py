@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpladder.config.learner_sections import FineTune
+from dpladder.config.learner_sections import FineTune, Tuning
 from dpladder.learn import interface
 from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, declaration
 
@@ -13,11 +13,15 @@ OWN = ("logits", "losses", "seen_by_head")
 
 
 def declare(learner: FineTune, hyper: Hyper, constants: Constants) -> Declaration:
-    size = sum(math.prod(shape) for shape in shapes(learner, constants).values())
-    return declaration(learner, hyper, constants, (size,))
+    return declaration(learner, hyper, constants, (size(learner, constants),))
 
 
-def shapes(learner: FineTune, constants: Constants) -> dict[str, Shape]:
+def size(learner: Tuning, constants: Constants) -> int:
+    """Of the vector of all trained weights."""
+    return sum(math.prod(shape) for shape in shapes(learner, constants).values())
+
+
+def shapes(learner: Tuning, constants: Constants) -> dict[str, Shape]:
     """The trained tensors by name, in the order in which they lie in the vector. The head's bias is a last column."""
     if constants.network is None:  # the features are the network's last, and the head is all there is
         return {"head.weight": (constants.classes, constants.dimension + learner.bias)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from dpladder.config.learner_sections import FineTune, LinkName, Lora
+from dpladder.config.learner_sections import LinkName, Lora, Tuning
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
@@ -23,6 +24,7 @@ from dpladder.learn.interface import Constants, Weights, public_random
 from dpladder.learn.links import Link
 from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
+from dpladder.network.stack import vocabulary
 
 HEAD = "head.weight"
 
@@ -52,6 +54,11 @@ class AboveCut(nn.Module):
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
         """Of each record, by its logits."""
         return self.link.losses(put_out, labels[:, None], dim=1)
+
+    @property
+    def knowing_nothing(self) -> float:
+        """The loss of a head of zeros."""
+        return self.link.first
 
 
 class Adapted(nn.Module):
@@ -104,6 +111,11 @@ class Speaking(nn.Module):
     def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
         return put_out
 
+    @property
+    def knowing_nothing(self) -> float:
+        """The loss of who takes every word for equally likely."""
+        return math.log(vocabulary(self.network))
+
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
@@ -124,7 +136,7 @@ class Tuned:
         return Tuned(module, {name: weights[name] for name in self.trained}, self.base.to(device, kind))
 
 
-def tuned_of(learner: FineTune, constants: Constants) -> Tuned:
+def tuned_of(learner: Tuning, constants: Constants) -> Tuned:
     return _tuned(
         learner.trains,
         learner.lora,
@@ -213,7 +225,7 @@ def _named(name: str, patterns: Sequence[str]) -> bool:
 
 
 def start(
-    learner: FineTune, constants: Constants, tuned: Tuned, head: NDArray[np.float32] | None = None
+    learner: Tuning, constants: Constants, tuned: Tuned, head: NDArray[np.float32] | None = None
 ) -> Tensor:
     """Where the vector starts: at the public network. Adapters start by a public seed on one side and at zero on the other,
     so that their product is nothing (Hu et al. 2021, section 4.1); so does the head, as `init` says."""
@@ -229,7 +241,7 @@ def start(
     return torch.from_numpy(np.concatenate(parts))
 
 
-def merged(learner: FineTune, constants: Constants, weights: Weights) -> dict[str, Tensor]:
+def merged(learner: Tuning, constants: Constants, weights: Weights) -> dict[str, Tensor]:
     """The public network's own tensors as they are after training, by its names, for use without adapters."""
     tuned = tuned_of(learner, constants).copied(torch.device("cpu"))
     tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])))

@@ -14,19 +14,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-from dpladder.config.learner_sections import FineTune
+from dpladder.config.learner_sections import FineTune, Tuning
 from dpladder.config.model import Resources
 from dpladder.learn import linear
-from dpladder.learn.bounds import scale_of
-from dpladder.learn.descent import Begin, ClippedSum, descend, momentum
+from dpladder.learn.bounds import Scale, scale_of
+from dpladder.learn.descent import Begin, Bounded, Sums, descend, momentum
 from dpladder.learn.dp_adam.train import adam
-from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of, refuse_mixing
+from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of, refuse_mixing, summed_losses
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, Tuned, start, tuned_of
 from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights
-from dpladder.learn.records import LONGEST, Records, Rows, load, prepare
+from dpladder.learn.records import LONGEST, Rows, load, prepare
 from dpladder.network.facts import Network
-from dpladder.network.stack import vocabulary
 from dpladder.privacy.release.meter import Meter
 
 CPU = torch.device("cpu")
@@ -74,31 +73,53 @@ def train(
     data: Data, hyper: Hyper, learner: FineTune, constants: Constants, meter: Meter, resources: Resources
 ) -> Weights:
     """How far each trained tensor is from where it started: in the public network, and from zero in the head."""
+    scale = scale_of(learner.clipping)
+    sums, first = begun(data, learner, constants, resources, scale)
+    records, begin = sums.records, _begin(learner)
+    flat = descend(sums.gradients, first, records, [hyper], learner, constants, [meter], begin, data.units)[0]
+    return apart(flat, learner, constants)
+
+
+def begun(
+    data: Data, learner: Tuning, constants: Constants, resources: Resources, scale: Scale
+) -> tuple[Sums, Tensor]:
+    """What a training asks of its records, and the vector that it starts from."""
     device = prepare(resources)
     torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
-    built = tuned_of(learner, constants)
-    first = start(learner, constants, built, data.start).to(device)
-    records, sums = sums_of(data, learner, constants, device, resources)
-    flat = descend(sums, first, records, [hyper], learner, constants, [meter], _begin(learner), data.units)[0]
-    return _apart(flat, learner, constants)
+    first = start(learner, constants, tuned_of(learner, constants), data.start).to(device)
+    return _sums_of(data, learner, constants, device, resources, scale), first
 
 
-def sums_of(
-    data: Data, learner: FineTune, constants: Constants, device: torch.device, resources: Resources
-) -> tuple[Records, ClippedSum]:
-    """The records, and how their clipped gradients are summed."""
+def _sums_of(
+    data: Data,
+    learner: Tuning,
+    constants: Constants,
+    device: torch.device,
+    resources: Resources,
+    scale: Scale,
+) -> Sums:
+    """The records, and how their losses and clipped gradients are summed."""
     plan = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
     chunk = plan.chunk(resources.mem_mb, learner.augment)
     _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
     if learner.trains == "head":
-        return _of_the_head(data, learner, constants, plan.tuned, chunk, resources)
+        return _of_the_head(data, learner, constants, plan.tuned, chunk, resources, scale)
     records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment)
-    return records, partial(clipped_sum, plan, records, scale=scale_of(learner.clipping))
+    gradients = partial(clipped_sum, plan, records, scale=scale)
+    return Sums(
+        records, gradients, partial(summed_losses, plan.tuned, records), plan.tuned.module.knowing_nothing
+    )
 
 
 def _of_the_head(
-    data: Data, learner: FineTune, constants: Constants, tuned: Tuned, chunk: int, resources: Resources
-) -> tuple[Records, ClippedSum]:
+    data: Data,
+    learner: Tuning,
+    constants: Constants,
+    tuned: Tuned,
+    chunk: int,
+    resources: Resources,
+    scale: Scale,
+) -> Sums:
     """Below the head nothing moves: what it sees is computed once, as far as it fits into memory, and not at each step."""
     module = tuned.module
     assert isinstance(module, AboveCut), "a language model has no head of its own"
@@ -109,19 +130,20 @@ def _of_the_head(
         replace(data, features=seen), lower, resources, learner.augment, learner.bias
     )
     heads = (-1, constants.classes, width + learner.bias)
+    sums = linear.sums_of(records, threads, scale, module.link)
 
-    def sums(weights: Tensor, bound: float, rows: list[Rows]) -> Tensor:
-        scale = scale_of(learner.clipping)
-        return linear.clipped_sum(
-            records, weights.view(heads), bound, rows, threads, scale, module.link
-        ).flatten(1)
+    def gradients(weights: Tensor, bound: float, rows: list[Rows]) -> Tensor:
+        return sums.gradients(weights.view(heads), bound, rows).flatten(1)
 
-    return records, sums
+    def losses(weights: Tensor, bounded: Bounded, rows: list[Rows]) -> Tensor:
+        return sums.losses(weights.view(heads), bounded, rows)
+
+    return replace(sums, gradients=gradients, losses=losses)
 
 
 @cache
 def _check(
-    learner: FineTune,
+    learner: Tuning,
     classes: int,
     dimension: int,
     network: Network | None,
@@ -141,35 +163,36 @@ def _begin(learner: FineTune) -> Begin:
     return momentum(learner) if learner.optimizer == "momentum" else adam(learner)
 
 
-def _apart(flat: NDArray[np.float32], learner: FineTune, constants: Constants) -> Weights:
+def apart(flat: NDArray[np.float32], learner: Tuning, constants: Constants) -> Weights:
+    """The trained tensors, each by itself."""
     each = [*shapes(learner, constants).values()]
     ends = np.cumsum([math.prod(shape) for shape in each])
     return tuple(part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), each, strict=True))
 
 
-def logits(learner: FineTune, constants: Constants, weights: Weights, features: Any) -> NDArray[np.float64]:
+def logits(learner: Tuning, constants: Constants, weights: Weights, features: Any) -> NDArray[np.float64]:
     """In float64 and in batches of one size, so that rounding, which may depend on the other rows, can tip no prediction
     that is not a tie to 15 digits."""
     return _put_out(learner, constants, weights, features, ROWS)
 
 
-def seen_by_head(learner: FineTune, constants: Constants, features: Any) -> NDArray[np.float64]:
+def seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArray[np.float64]:
     """Of a classifier, what the public network makes of activations at the cut."""
     tuned = tuned_of(learner, constants).copied(CPU, torch.float64)
     assert isinstance(tuned.module, AboveCut), "a language model has no head of its own"
     return np.concatenate([*_in_batches(tuned.module.seen_by_head, features, ROWS)])
 
 
-def losses(learner: FineTune, constants: Constants) -> Losses | None:
+def losses(learner: Tuning, constants: Constants) -> Losses | None:
     """Of a language model, how wrong it is about each record. Knowing nothing costs the log of how many words there are."""
     if constants.network is None or not constants.network.speaks:
         return None
-    words = vocabulary(tuned_of(learner, constants).module.network)
-    return Losses(partial(_put_out, learner, constants, size=FEW), math.log(words))
+    most = tuned_of(learner, constants).module.knowing_nothing
+    return Losses(partial(_put_out, learner, constants, size=FEW), most)
 
 
 def _put_out(
-    learner: FineTune, constants: Constants, weights: Weights, features: Any, size: int
+    learner: Tuning, constants: Constants, weights: Weights, features: Any, size: int
 ) -> NDArray[np.float64]:
     """What the model says of each record, in float64 and in batches of one size."""
     tuned = tuned_of(learner, constants).copied(CPU, torch.float64)

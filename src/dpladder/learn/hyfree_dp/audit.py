@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from dpladder.config.learner_sections import HyperparameterFree
+from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
 from dpladder.config.model import Resources
 from dpladder.learn.attacks import CANARIES, CLASSES, ETA, N0, NOTHING, Record, data_of
-from dpladder.learn.hyfree_dp import cost
+from dpladder.learn.hyfree_dp.cost import split
 from dpladder.learn.interface import Constants, Hyper
+from dpladder.learn.registry import method
+from dpladder.network.facts import Network
 from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.audit.attack import Mechanism
@@ -22,28 +25,37 @@ def mechanisms() -> tuple[Mechanism, ...]:
     return first_look(HyperparameterFree(), "add_remove"), first_look(HyperparameterFree(), "replace_one")
 
 
-def first_look(learner: HyperparameterFree, relation: Relation, mu: float = 2.0) -> Mechanism:
-    """A step that looks at the losses, by what it asks: how its rate follows from the answers is post-processing."""
-    constants = Constants(N0, CLASSES, len(NOTHING[0]), relation)
-    found = cost.split(learner, Hyper(ETA, 1, mu))
-    declared = cost.declare(learner, Hyper(ETA, 1, mu), constants)
+def first_look(
+    learner: LossesLookedAt,
+    relation: Relation,
+    mu: float = 2.0,
+    note: str = "",
+    network: Network | None = None,
+) -> Mechanism:
+    """A step that looks at the losses, by what it asks: how its rate follows from the answers is post-processing. Under a
+    network records are activations at its cut."""
+    width = len(NOTHING[0]) if network is None else math.prod(network.shape)
+    constants, hyper = Constants(N0, CLASSES, width, relation, network=network), Hyper(ETA, 1, mu)
+    found = split(learner, hyper, relation)
+    declared = method(learner.name).declare(learner, hyper, constants)
     scales = [draw.scale / N0 for draw in declared.draws]
 
     def run(records: Sequence[Record], meter: Meter) -> Floats:
         import torch
 
         from dpladder.learn.hyfree_dp.train import Step, noised_gradient, noised_losses
-        from dpladder.learn.linear import resident
 
-        held, threads = resident(data_of(records), constants, Resources(threads=1))
-        step = Step(held, held.chunks(), N0, threads)
-        weights, bound = torch.zeros(1, CLASSES, constants.dimension).double(), torch.ones(1).double()
+        data = data_of(records, width=width)
+        begun = method(learner.name).room("train").begun
+        sums, first = begun(data, learner, constants, Resources(threads=1))
+        step = Step(sums, sums.records.chunks(), N0)
+        weights, bound = first[None].double(), torch.ones(1).double()
         gradient = noised_gradient(step, weights, constants, [meter])
         losses = noised_losses(step, weights, ETA * gradient, bound, [found], [meter])
         return np.concatenate([gradient.ravel() / scales[0], losses.ravel() / scales[1]])
 
     return Mechanism(
-        name=f"{learner.name} {relation}",
+        name=f"{learner.name} {relation}{note}",
         event=Composed(declared.events),
         draws=declared.draws,
         scale=1.0,

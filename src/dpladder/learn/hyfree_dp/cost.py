@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from functools import partial
 
-from dpladder.config.learner_sections import HyperparameterFree
-from dpladder.learn.interface import Constants, Declaration, Hyper, least_noise
+from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
+from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, least_noise
 from dpladder.privacy.accounting import gdp, memo
 from dpladder.privacy.accounting.booking import price
 from dpladder.privacy.accounting.draws import Draw, gaussian
@@ -25,7 +25,7 @@ class Multipliers:
     points: int = 3
 
 
-def split(learner: HyperparameterFree, hyper: Hyper, relation: Relation = "add_remove") -> Multipliers:
+def split(learner: LossesLookedAt, hyper: Hyper, relation: Relation = "add_remove") -> Multipliers:
     """sigma_g = gamma sigma, where sigma is what T steps would need without losses to look at. On full batches, exactly
     mu^2 = T / sigma_g^2 + points looks / sigma_l^2; for looks = T / K that is sigma_l = sigma sqrt(points / (K (1 -
     gamma^-2))). On samples all multipliers grow or shrink together until the run is booked at mu."""
@@ -74,9 +74,13 @@ def events(
 
 
 def declare(learner: HyperparameterFree, hyper: Hyper, constants: Constants) -> Declaration:
+    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+
+
+def declaration(learner: LossesLookedAt, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
+    """Of gradients of this shape."""
     found = split(learner, hyper, constants.relation)
     charged = events(found, learner.sampling_rate, learner.loss_noise)
-    shape = (constants.classes, constants.dimension + learner.bias)
     one = constants.moves(1.0 / constants.cap)  # a unit's gradient has length 1 at most
     if learner.sampling_rate == 1.0:
         noise = gaussian("noise", found.gradient, one, shape, found.steps)
@@ -87,7 +91,7 @@ def declare(learner: HyperparameterFree, hyper: Hyper, constants: Constants) -> 
     return Declaration((Counted(Booked(charged, hyper.delta0)),), (noise, losses, sample))
 
 
-def _losses(learner: HyperparameterFree, found: Multipliers, constants: Constants, under: str = "") -> Draw:
+def _losses(learner: LossesLookedAt, found: Multipliers, constants: Constants, under: str = "") -> Draw:
     """A unit moves each of a look's losses by its records' bounds, in units of the bound on one record's loss, which moves.
     A loss is never negative, so a unit replaced moves no sum by more than a unit added does. Together they move by the
     root of their number; each Laplace release is an event of its own, and moves alone."""

@@ -1,5 +1,5 @@
-"""HyFreeDP on a linear head: descent whose learning rate is read off a parabola through noised losses (Bu & Liu 2025,
-section 3). No clip and no learning rate to choose, and so nothing to search.
+"""HyFreeDP: descent whose learning rate is read off a parabola through noised losses (Bu & Liu 2025, section 3), on a linear
+head, or on whatever sums gradients and losses. No clip and no learning rate to choose, and so nothing to search.
 
 Gradients are scaled to length 1 each (automatic clipping, Bu et al. 2023). The rest is post-processing of releases: the
 direction, the parabola, the bound on the next losses, and all the guards, which rest on public figures.
@@ -16,19 +16,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import Adam, Descent, HyperparameterFree
+from dpladder.config.learner_sections import Adam, Descent, HyperparameterFree, LossesLookedAt
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import normalise
-from dpladder.learn.descent import SLACK, Begin, momentum, per_trial, published, released, sampled_rows
+from dpladder.learn.descent import SLACK, Begin, Sums, momentum, per_trial, published, released, sampled_rows
 from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.hyfree_dp.cost import Multipliers, split
 from dpladder.learn.interface import Constants, Data, Hyper, alone
-from dpladder.learn.linear import clipped_sum, resident, summed_losses
-from dpladder.learn.links import SOFTMAX, Link, link_of
-from dpladder.learn.records import Records, Rows
+from dpladder.learn.linear import resident, sums_of
+from dpladder.learn.links import link_of
+from dpladder.learn.records import Rows
 from dpladder.privacy.release.meter import Meter
+from dpladder.progress import LONG, progress
 
-# The bound on a loss, in units of every record's loss at zero weights: log(classes), where the link is softmax. It follows the last noised
+# The bound on a loss, in units of the loss of who knows nothing: every record's at zero weights, log(classes) of softmax. It follows the last noised
 # mean loss at twice its height: at its height, as published, the bound could only ever fall.
 FIRST, LEAST, MOST, ROOM = 2.0, 0.1, 4.0, 2.0
 
@@ -49,13 +50,12 @@ class Rate:
 class Step:
     """What one step looks at: the records of its sample, and what their sums are divided by."""
 
-    records: Records
-    rows: Sequence[Rows]
+    sums: Sums
+    rows: list[Rows]
     size: float
-    threads: int
-    link: Link = SOFTMAX
 
 
+@torch.inference_mode()
 def train_many(
     data: Data,
     hypers: Sequence[Hyper],
@@ -65,52 +65,67 @@ def train_many(
     resources: Resources,
 ) -> NDArray[np.float32]:
     """Independent trainings of equal length, one meter each: weights of shape (trainings, classes, width)."""
-    if learner.sampling_rate == 1.0:
-        return _descend(data, hypers, learner, constants, meters, resources)
-    # Each training has samples of its own, so they share no pass.
-    each = [
-        _descend(data, [hyper], learner, constants, [meter], resources)
-        for hyper, meter in zip(hypers, meters, strict=True)
-    ]
-    return np.concatenate(each)
+    sums, first = begun(data, learner, constants, resources)
+    return descend(sums, first, hypers, learner, constants, meters, data.units)
 
 
 train = alone(train_many)
 
 
-@torch.inference_mode()
-def _descend(
-    data: Data,
-    hypers: Sequence[Hyper],
-    learner: HyperparameterFree,
-    constants: Constants,
-    meters: Sequence[Meter],
-    resources: Resources,
-) -> NDArray[np.float32]:
-    splits = [split(learner, hyper, constants.relation) for hyper in hypers]
+def begun(
+    data: Data, learner: HyperparameterFree, constants: Constants, resources: Resources
+) -> tuple[Sums, Tensor]:
+    """What a training asks of its records, and the weights that it starts from."""
     records, threads = resident(data, constants, resources, bias=learner.bias)
     first = torch.zeros(constants.classes, constants.dimension + learner.bias, device=records.device)
+    return sums_of(records, threads, normalise, link_of(learner, constants.classes)), first
+
+
+def descend(
+    sums: Sums,
+    first: Tensor,
+    hypers: Sequence[Hyper],
+    learner: LossesLookedAt,
+    constants: Constants,
+    meters: Sequence[Meter],
+    units: NDArray[np.uint8] | None = None,
+) -> NDArray[np.float32]:
+    """Independent trainings of equal length from the weights `first`, one meter each: released weights of shape (trainings,
+    *first)."""
+    if learner.sampling_rate < 1.0 and len(hypers) > 1:
+        # Each training has samples of its own, so they share no pass.
+        each = [
+            descend(sums, first, [hyper], learner, constants, [meter], units)
+            for hyper, meter in zip(hypers, meters, strict=True)
+        ]
+        return np.concatenate(each)
+    splits = [split(learner, hyper, constants.relation) for hyper in hypers]
     weights = first.double().expand(len(hypers), *first.shape).clone()
     size = constants.n0 * learner.sampling_rate
-    deviation = per_trial([found.loss * constants.moves_count() for found in splits], first)[:, 0, 0]
-    link = link_of(learner, constants.classes)
-    unit = torch.full_like(deviation, link.first)
-    rate = Rate(per_trial([hyper.eta for hyper in hypers], first)[:, 0, 0], FIRST * unit)
-    update = _optimizer(learner)(weights, weights.new_zeros(len(hypers), 1, 1))
-    for step in range(splits[0].steps):
-        rows = sampled_rows(records, learner.sampling_rate, meters[0], data.units)
-        here = Step(records, rows, size, threads, link)
-        direction = update(noised_gradient(here, weights, constants, meters), weights)
-        direction = direction + learner.weight_decay * weights
-        if step % learner.every == 0:
-            move = rate.eta[:, None, None] * direction
-            losses = noised_losses(here, weights, move, rate.bound, splits, meters)
-            rate = learned(rate, losses, deviation * rate.bound / size, unit)
-        weights = weights - rate.eta[:, None, None] * direction
+    deviation = per_trial([found.loss * constants.moves_count() for found in splits], first).flatten()
+    unit = torch.full_like(deviation, sums.unit)
+    rate = Rate(per_trial([hyper.eta for hyper in hypers], first).flatten(), FIRST * unit)
+    update = _optimizer(learner)(weights, per_trial([0.0] * len(hypers), first))
+    with progress("training", splits[0].steps, "steps", after=LONG) as advance:
+        for step in range(splits[0].steps):
+            here = Step(sums, sampled_rows(sums.records, learner.sampling_rate, meters[0], units), size)
+            direction = update(noised_gradient(here, weights, constants, meters), weights)
+            direction = direction + learner.weight_decay * weights
+            if step % learner.every == 0:
+                move = _times(rate.eta, direction)
+                losses = noised_losses(here, weights, move, rate.bound, splits, meters)
+                rate = learned(rate, losses, deviation * rate.bound / size, unit)
+            weights = weights - _times(rate.eta, direction)
+            advance(1)
     return released(weights)
 
 
-def _optimizer(learner: HyperparameterFree) -> Begin:
+def _times(numbers: Tensor, directions: Tensor) -> Tensor:
+    """Each training's own direction times its own number."""
+    return numbers.view(-1, *[1] * (directions.ndim - 1)) * directions
+
+
+def _optimizer(learner: LossesLookedAt) -> Begin:
     """What makes a direction of noised gradients."""
     if learner.optimizer == "adamw":
         return adam(Adam())
@@ -118,10 +133,9 @@ def _optimizer(learner: HyperparameterFree) -> Begin:
 
 
 def noised_gradient(step: Step, weights: Tensor, constants: Constants, meters: Sequence[Meter]) -> Tensor:
-    """The mean gradient, a unit's part in its sum being 1 at most."""
+    """The mean of normalised gradients, a unit's part in its sum being 1 at most."""
     bound = (1.0 - SLACK) / constants.cap
-    total = clipped_sum(step.records, weights, bound, step.rows, step.threads, normalise, step.link)
-    return published(meters, "noise", total) / step.size
+    return published(meters, "noise", step.sums.gradients(weights, bound, step.rows)) / step.size
 
 
 def places(points: int) -> list[int]:
@@ -139,15 +153,14 @@ def noised_losses(
 ) -> Tensor:
     """Mean losses from behind to ahead, (trainings, points)."""
     points = splits[0].points
-    heads = torch.stack([weights + back * move for back in places(points)], dim=1).flatten(0, 1)
+    looked_at = torch.stack([weights + back * move for back in places(points)], dim=1).flatten(0, 1)
     bounds = bound.repeat_interleave(points)[:, None]
 
     def clipped(losses: Tensor) -> Tensor:
         # A loss that overflows counts as the largest: a rule that looks at this record alone.
-        return (losses / bounds).nan_to_num_(nan=1.0).clamp_(max=1.0 - SLACK)
+        return (losses / bounds).nan_to_num_(nan=1.0).clamp_(0.0, 1.0 - SLACK)
 
-    sums = summed_losses(step.records, heads, clipped, step.rows, step.threads, step.link)
-    sums = sums.view(len(bound), points)
+    sums = step.sums.losses(looked_at, clipped, step.rows).view(len(bound), points)
     return bound[:, None] * _published_losses(meters, sums) / step.size
 
 

@@ -1,0 +1,1 @@
+"""Fine-tuning of the public network itself, with step sizes from noised losses."""
