@@ -1,9 +1,10 @@
 """The public network trained above a cut, next to a linear head on its pooled features, at equal totals, on public data.
 
 python tests/benchmarks/finetune.py [--epsilons 1 2 4 8] [--repeats 2] [--kappas 0.5 1 2] [--learner '{"trains": "lora"}'] [--cache FOLDER]
+python tests/benchmarks/finetune.py --learner '{"name": "hyfree_finetune"}'
 
 The 5,000 images of mnist5k at 96 pixels through EfficientNet-Lite0. The whole total goes into one training, at the kappa that
-the learner's prior expects, or at each of those given; noise is seeded and accounted as in a release. Each line is printed when
+the learner's prior expects, or at each of those given, where the learner has one; noise is seeded and accounted as in a release. Each line is printed when
 it is measured, with the CPU seconds of one training.
 """
 
@@ -49,7 +50,12 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.0, 4.0, 8.0])
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--kappas", type=float, nargs="+", default=[0.0], help="0: the prior's")
-    parser.add_argument("--learner", type=json.loads, default={}, help="options of dp_finetune, as JSON")
+    parser.add_argument(
+        "--learner",
+        type=json.loads,
+        default={},
+        help="options of dp_finetune, or of another by its name, as JSON",
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
@@ -98,7 +104,8 @@ def compared(
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
     space = Space(search, learner, arena.constants)
     kappa = kappa or of_learner(learner.name, centred=arena.constants.network is None).median
-    training = training_of(space, space.r(kappa, mu), Entry(mu, delta0=delta0))
+    r = None if learner.searches is None else space.r(kappa, mu)
+    training = training_of(space, r, Entry(mu, delta0=delta0))
     found, seconds = [], []
     for repeat in range(repeats):
         meter = PublicMeter(training.declared.draws, arena, f"{name} {kappa} {epsilon} {repeat}")
@@ -108,7 +115,8 @@ def compared(
         own = method(learner.name).logits(learner, arena.constants)
         found.append(correct_count(weights, arena.test.features, arena.test.labels, own))
     told = f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f} | {training.hyper.steps} |"
-    print(f"| {name} | {kappa:g} | {epsilon:g} | {told}", flush=True)
+    at = "–" if r is None else f"{kappa:g}"
+    print(f"| {name} | {at} | {epsilon:g} | {told}", flush=True)
 
 
 def accuracy(found: Sequence[float], count: int) -> str:

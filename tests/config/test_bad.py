@@ -173,6 +173,17 @@ KEYS = {
         "what is trained lies above features.until",
         more="learner: {name: dp_finetune}",
     ),
+    "fine-tuning by noised losses without a cut": bad(
+        "learner.trains",
+        "given 'last_block'",
+        "what is trained lies above features.until",
+        more="learner: {name: hyfree_finetune}\nsweep: {rungs: []}",
+    ),
+    "trials of fine-tuning by noised losses": bad(
+        "sweep.rungs",
+        "learner hyfree_finetune has nothing to search",
+        more="features: {until: blocks.5}\nlearner: {name: hyfree_finetune}\nsweep: {rungs: [{epsilon: 0.1, trials: 2}]}",
+    ),
     "null section": bad(
         "sweep (", "given nothing", "write its keys under it", "or leave it out", more="sweep:"
     ),
@@ -740,6 +751,13 @@ BETWEEN = {
         "given 4",
         "set it to 1",
         more="learner: {augment: 4}\nfeatures: {model: none}",
+        dataset=a_dataset("classes: 2", f"npz:{__file__}"),
+    ),
+    "several views of numbers under a head": bad(
+        "learner.augment",
+        "given 4",
+        "set it to 1",
+        more="learner: {name: hyfree_finetune, trains: head, augment: 4}\nfeatures: {model: none}\nsweep: {rungs: []}",
         dataset=a_dataset("classes: 2", f"npz:{__file__}"),
     ),
     "unknown learner": bad("learner.name", "'dp_gdd'", "did you mean dp_gd?", more="learner: {name: dp_gdd}"),

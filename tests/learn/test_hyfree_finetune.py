@@ -82,6 +82,15 @@ def test_a_language_models_losses_are_its_own_in_units_of_knowing_nothing() -> N
     assert sums.unit == math.log(24)
 
 
+def test_a_language_model_is_trained_from_its_tokens_on() -> None:
+    speech, learner = constants_of("speech", "input", "pretrained"), Learner(trains="all", every=1)
+    texts = records(speech)
+    found, _ = trained(learner, texts, speech, Hyper(1.0, 8, 1e6))
+    judge = hyfree_finetune.losses(learner, speech)
+    still = [np.zeros_like(part) for part in found]
+    assert judge.of(found, texts.features).mean() < 0.9 * judge.of(still, texts.features).mean()
+
+
 def tell_alike(learner: HyperparameterFreeTuning, constants: Constants, data: Data) -> Sums:
     several = torch.stack([moved(learner, constants, size) for size in (0.0, 0.01, 0.1)])
     sums, seen = sums_of(learner, data, constants), []

@@ -36,10 +36,17 @@ TUNED = {
             "learner": {"trains": "lora", "lora": {"rank": 2}, "optimizer": "adam", "sampling_rate": 0.5},
             "sweep": {"rungs": []},
             "final": {"targets": [1.0]},
-        }
+        },
+        "free": {
+            "learner": {"name": "hyfree_finetune", "trains": "last_block", "bias": True, "steps": 20},
+            "sweep": {"rungs": []},
+            "final": {"targets": [1.0]},
+        },
     },
 }
 FINAL = Path("results/main/final/2/weights.safetensors")
+FREE = Path("results/free/final/1/weights.safetensors")
+LEARNERS = {"main": "dp_finetune", "adapted": "dp_finetune", "free": "hyfree_finetune"}
 
 
 def draw_images() -> None:
@@ -58,7 +65,7 @@ def draw_images() -> None:
 def tuned(project):
     draw_images()
     project.configure(TUNED)
-    project.finish("results/privacy.json", "results/main/summary.json", "results/adapted/summary.json")
+    project.finish("results/privacy.json", *(f"results/{name}/summary.json" for name in LEARNERS))
     return project
 
 
@@ -66,10 +73,11 @@ def test_a_network_is_tuned_from_data_to_statement_and_used_from_its_file_alone(
     assert main(["verify", "results"]) == 0
     assert Counter(held.job.rule for held in tuned.held()) == {
         "run_trial": 2,
-        "train_final": 3,
-        "evaluate": 3,
+        "train_final": 4,
+        "evaluate": 4,
     }
-    assert not Path("results/adapted/features").exists()  # the trunk ran once for both
+    # The trunk ran once for all.
+    assert not any(Path(f"results/{name}/features").exists() for name in ("adapted", "free"))
 
     found, facts = weights.load(FINAL)
     network = facts["inference"]["network"]
@@ -82,21 +90,25 @@ def test_a_network_is_tuned_from_data_to_statement_and_used_from_its_file_alone(
     _, adapted = weights.load(Path("results/adapted/final/1/weights.safetensors"))
     assert {name.rsplit(".", 2)[1] for name in adapted["tensors"][:-1]} == {"down", "up"}
 
-    model = dpladder.load(FINAL)
     (path,) = tuned.folder.glob("private/tiny/features/*/test.h5")
     cache = open_cache(path, subkey(open_home(create=False), "cache"))
-    logits = model.logits(np.asarray(cache.features))
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    odds /= odds.sum(axis=1, keepdims=True)
-    told = model.predict("images")
-    assert told.classes == CLASSES
-    # Rows lie elsewhere in their batches here, which float64 rounds in another way in its last digits.
-    apart = np.abs(odds[:, None] - told.probabilities[None]).max(axis=2).min(axis=1)
-    assert apart.max() < 1e-12
+    for file in (FINAL, FREE):
+        model = dpladder.load(file)
+        logits = model.logits(np.asarray(cache.features))
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        odds /= odds.sum(axis=1, keepdims=True)
+        told = model.predict("images")
+        assert told.classes == CLASSES
+        # Rows lie elsewhere in their batches here, which float64 rounds in another way in its last digits.
+        apart = np.abs(odds[:, None] - told.probabilities[None]).max(axis=2).min(axis=1)
+        assert apart.max() < 1e-12
 
-    for experiment in ("main", "adapted"):
+    assert main(["export", str(FREE), "exported"]) == 0
+    assert "above its layer blocks.3" in Path("exported/README.md").read_text()
+
+    for experiment, learner in LEARNERS.items():
         summary = json.loads(Path(f"results/{experiment}/summary.json").read_text())
-        assert summary["learner"] == "dp_finetune"
+        assert summary["learner"] == learner
         assert all(0.999 * one["target_epsilon"] < one["epsilon"] for one in summary["targets"])
 
     held, released = tuned.held(), FINAL.read_bytes()
