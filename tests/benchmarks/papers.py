@@ -175,6 +175,7 @@ ROWS: Sequence[Row] = (
     Row("several", ("several labels for each record",), script("several_labels.py")),
     Row("links", ("the sigmoid loss, its biases from -log(m - 1) on",), script("links.py")),
     Row("vision", (VISION,), script("finetune.py", "--kappas", "0.7")),
+    Row("vision-free", (VISION,), script("finetune.py", "--learner", '{"name": "hyfree_finetune"}')),
     Row("vision-vit", (VISION,), config("finetune_vit.yaml"), (GPU, CIFAR10, VIT_BASE), shown=False),
     Row("dynamics", ("learning rate and losses over steps; noise split between gradient and losses",), script("dynamics.py", "mnist5k", "--figure", "dynamics.svg")),
     Row("prices", ("ε of the whole by Rényi accounting",), script("price_searches.py")),

@@ -175,7 +175,8 @@ def summed_losses(
     bounded: Bounded,
     rows: Sequence[Rows],
 ) -> Tensor:
-    """Sums of what `bounded` makes of the records' losses, for weights of shape (several, numbers)."""
+    """Sums of what `bounded` makes of the records' losses, for weights of shape (several, numbers). The network is float32
+    here too, and its rounding is paid for as gradients' is, inside the bound (learn/descent.py)."""
     losses = torch.stack([_losses(tuned, records, each, rows) for each in weights])
     nobody = records.counted[:0]
     counted = torch.cat([nobody, *(records.counted[chunk] for chunk in rows)])
