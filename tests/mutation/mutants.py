@@ -717,8 +717,8 @@ MUTANTS = (
     Mutant(
         "what went before is forgotten where the remainder is solved",
         "plan/plan.py",
-        "left = remaining.remaining_mu(target, config.privacy.delta, before, partition(config, TRAIN), delta0)",
-        "left = remaining.remaining_mu(target, config.privacy.delta, [], partition(config, TRAIN), delta0)",
+        "left = remaining.remaining_mu(target, delta, before, partition(config, part), delta0)",
+        "left = remaining.remaining_mu(target, delta, [], partition(config, part), delta0)",
         ("plan/test_plan.py::test_the_demo_spends_its_total_and_not_a_hair_more",),
     ),
     Mutant(
