@@ -20,7 +20,10 @@ from dpladder.privacy.accounting import gdp, memo
 from dpladder.privacy.accounting.booking import price
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Relation, Sampled
+from dpladder.privacy.accounting.selection import largest
 from dpladder.privacy.release.meter import Meter
+
+CLOSE = 1e-4  # how near to the least a noise is found, where each look at its cost takes a while
 
 Shape = tuple[int, ...]
 Weights = tuple[NDArray[np.float32], ...]  # one matrix per layer; one column more than its input is the bias
@@ -251,18 +254,16 @@ def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: R
 
 
 def least_noise(cost: Callable[[float], float], mu: float, enough: float) -> float:
-    """The least noise, to 1e-4 of it, whose cost is mu at most. The full batch's is `enough`, but for rounding; cost falls
-    with noise, nearly as its inverse."""
-    high = enough
-    while (dear := cost(high)) > mu:
-        high *= 1.01 * dear / mu
-    low = high * dear / mu / 2
-    while (dear := cost(low)) <= mu:
-        low, high = low * min(0.5, dear / mu), low
-    while high > low * 1.0001:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if cost(middle) <= mu else (middle, high)
-    return high
+    """The least noise, to 1e-4 of it, whose cost is mu at most. Cost falls with noise, nearly as its inverse, so that what
+    `enough` costs, about as much as the full batch needs, tells how far to look."""
+
+    def of(inverse: float) -> float:
+        return cost(1.0 / inverse)
+
+    high = 2.0 * mu / (enough * cost(enough))
+    while (found := largest(of, mu, high, CLOSE)) > high * (1.0 - 2.0 * CLOSE):
+        high *= 2.0
+    return 1.0 / found
 
 
 def _booked(rate: float, sigma: float, steps: int, delta0: float) -> Booked:
