@@ -82,7 +82,7 @@ def test_descriptions_of_public_inputs_and_networks_are_what_the_run_was_given(t
     network = {"model": "efficientnet_lite0", "weights": "bundled", "weights_sha256": "ab" * 32}
     for place, facts in enumerate([network, network, {"model": "none"}]):
         final = run.results / "main" / "final" / str(place)
-        final.mkdir(parents=True)
+        final.mkdir(parents=True, exist_ok=True)
         save(final / "weights.safetensors", (np.zeros((1, 1)),), {"inference": {"network": facts}})
     found = described(run)
     assert [given["@id"] for given in found["#run"]["object"]] == [

@@ -15,7 +15,7 @@ import pytest
 from support import ROOT, Workspace, as_the_ledger_knows, enter
 
 from dpladder.plan import dag, digests, stages
-from dpladder.plan.plan import assign, make_plan
+from dpladder.plan.plan import assign, make_plan, paid_again
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import known_states
 from dpladder.privacy.ledger import book as ledgers
@@ -120,7 +120,7 @@ def charges(jobs: set[Any]) -> Counter[str]:
     charged: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = [item for item in plan.items_of(lineage) if item.job in jobs]
-        new, _ = ledgers.admit(terms, states[lineage], items, project.main.respend)
+        new, _ = ledgers.admit(terms, states[lineage], items, paid_again(project, jobs))
         charged.update(item.job.rule for item in new)
     return charged
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from support import as_the_ledger_knows, commit
 
+from dpladder.plan import mechanisms
 from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import known_states
@@ -28,6 +29,8 @@ FINAL = {"fit_radius": 1, "train_final": 1, "evaluate": 1}
 SWEEP = {"run_trial": 6, "select_rung": 3}
 FEATURES = {"extract_features": 2, "merge_features": 2}
 EVERYTHING = {"prepare_dataset": 1, **FEATURES, **SWEEP, **FINAL, **REPORT}
+
+DRAWN = {"summarise": 1, "pictures": 1}  # free: pictures that tell how large noise is
 
 RUNGS = [{"epsilon": epsilon, "trials": 2} for epsilon in (0.1, 0.2, 0.3)]
 PAY_AGAIN = {"respend": True, "final": {"targets": [2.0]}}  # a total that has room for what was spent before
@@ -293,8 +296,11 @@ CODE_EDITS = {
         "data/extract.py",
         "\nfrom __future__",
         "\nAHEAD = 5\nfrom __future__",
-        {key: value for key, value in EVERYTHING.items() if key != "prepare_dataset"},
+        NOTHING,
     ),
+    "formula of the fit": ("search/fit.py", "from __future__", "SLOPE = 2\nfrom __future__", NOTHING),
+    "update of the learner": ("learn/descent.py", "from __future__", "PACE = 2\nfrom __future__", NOTHING),
+    "noise": ("privacy/release/noise.py", "from __future__", "TAIL = 2\nfrom __future__", DRAWN),
 }
 
 
@@ -306,20 +312,36 @@ def test_an_edit_to_the_code_runs_the_rules_that_depend_on_it(file, old, new, du
     assert found.charged == Counter()
 
 
-@pytest.mark.parametrize("file", ["search/fit.py", "learn/descent.py", "privacy/release/noise.py"])
-def test_a_formula_behind_a_release_is_refused_until_paid_for(file, finished, package, walk, capfd):
-    (package / file).write_text((package / file).read_text("utf-8") + "\nFORMULA = 2\n", "utf-8")
-    with pytest.raises(SystemExit):
-        walk()
-    assert re.search(AGAIN, capfd.readouterr().err)
+RENEWED = SWEEP | FINAL | PLAN
+RAISED = {
+    "nothing asked": ("dp_gd", {}, NOTHING, NOTHING),
+    "a target added": ("dp_gd", {"final": {"targets": [1.0, 2.0]}}, FINAL | PLAN, PAID),
+    "all asked anew": ("dp_gd", PAY_AGAIN, RENEWED, {"run_trial": 6} | PAID),
+    "the learner asked anew": (
+        "dp_gd",
+        PAY_AGAIN | {"respend": ["dp_gd"]},
+        RENEWED,
+        {"run_trial": 6} | PAID,
+    ),
+    "the fit asked anew": (
+        "fit_radius",
+        PAY_AGAIN | {"respend": ["fit_radius"]},
+        FINAL | PLAN,
+        PAID,
+    ),
+    "another mechanism asked anew": ("dp_gd", {"respend": ["dp_ls"]}, NOTHING, NOTHING),
+}
 
 
-def test_a_formula_in_the_fit_runs_fit_final_and_what_follows(finished, package, walk):
-    finished.configure(PAY_AGAIN)
-    insert(package / "search/fit.py", "from __future__", "FORMULA = 2\nfrom __future__")
+@pytest.mark.parametrize(("name", "change", "due", "charged"), RAISED.values(), ids=RAISED.keys())
+def test_a_version_that_rises_keeps_what_was_released_until_it_is_asked_anew(
+    name, change, due, charged, finished, walk, monkeypatch
+):
+    monkeypatch.setitem(mechanisms.VERSIONS, name, 2)
+    finished.configure(change)
     found = walk()
-    assert grouped(found.due) == Counter(FINAL | PLAN)
-    assert found.charged == Counter(PAID)
+    assert grouped(found.due) == +Counter(due)
+    assert found.charged == Counter(charged)
 
 
 def test_another_version_of_a_library_is_provenance_and_runs_nothing(finished, walk, monkeypatch):

@@ -24,7 +24,7 @@ rule compare_learners:
         runtime=PROJECT.main.resources.runtime,
     params:
         cfg=cfg_of("compare_learners"),
-        code=CODE["compare_learners"],
+        code=code_of("compare_learners"),
     script:
         "../scripts/job.py"
 
@@ -59,6 +59,6 @@ rule compare_hpo:
         runtime=PROJECT.main.resources.runtime,
     params:
         cfg=cfg_of("compare_hpo"),
-        code=CODE["compare_hpo"],
+        code=code_of("compare_hpo"),
     script:
         "../scripts/job.py"

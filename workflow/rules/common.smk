@@ -13,7 +13,7 @@ from dpladder.plan.startup import conclude, logs, open_project, reserve, tell
 PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
-CODE = {rule: stages.rule_code(rule) for rule in stages.STAGES}
+CODE = {rule: stages.rule_code(rule) for rule in stages.STAGES if not stages.is_mechanism(rule)}
 SHARD_UNITS = 20_000
 CELLS = dag.cells(PROJECT)
 MODELLED = {name: config for name, config in PROJECT.experiments.items() if stages.has_models(config)}
@@ -50,10 +50,10 @@ def cfg_of(rule):
 
 
 def code_of(rule):
-    """The digest of the code behind a job that trains. Its learner counts among it."""
+    """The versions of the mechanisms behind a job."""
 
     def code(wildcards):
-        return stages.code_of(config_of(wildcards), rule)
+        return PARSED.code(rule, dict(wildcards.items()))
 
     return code
 
@@ -354,7 +354,7 @@ class Rung:
 
     @property
     def code(self):
-        return stages.code_of(PROJECT.experiments[self.experiment], "run_trial")
+        return PARSED.code("run_trial", self.jobs[0])
 
     @property
     def jobs(self):
@@ -453,6 +453,30 @@ def records_of(name):
         yield path_of("evaluate", METRICS_RECORD, name, target=target)
         for test in stages.further(config):
             yield path_of("evaluate_also", ALSO_RECORD, name, target=target, test=test)
+
+
+def released(wildcards):
+    """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores them."""
+    return list(dict.fromkeys(path for name in PROJECT.experiments for path in releases_of(name)))
+
+
+def releases_of(name):
+    config = PROJECT.experiments[name]
+    targets = [stages.target_name(target) for target in stages.targets(config)]
+    if not stages.has_models(config):
+        yield from (path_of("evaluate_of", MEASURED, name, target=target) for target in targets)
+        return
+    shared = {"estimate_mean": MEAN, "estimate_covariance": COVARIANCE, "estimate_statistics": STATISTICS}
+    yield from (path_of(rule, path, name) for rule, path in shared.items() if stages.has(config, rule, {}))
+    for rung, entry in enumerate(config.sweep.ladder):
+        for trial in map(str, range(entry.trials)):
+            for path in (SCORE, TRIAL_WEIGHTS):
+                yield path_of("run_trial", path, name, rung=str(rung), trial=trial)
+    for target in targets:
+        yield path_of(stages.final_rule(config), WEIGHTS, name, target=target)
+        yield path_of("evaluate", METRICS, name, target=target)
+        for test in stages.further(config):
+            yield path_of("evaluate_also", ALSO, name, target=target, test=test)
 
 
 def summaries(wildcards):

@@ -11,7 +11,7 @@ rule prepare_dataset:
         runtime=runtime_of,
     params:
         cfg=cfg_of("prepare_dataset"),
-        code=CODE["prepare_dataset"],
+        code=code_of("prepare_dataset"),
     script:
         "../scripts/job.py"
 
@@ -31,7 +31,7 @@ rule prepare_public:
         runtime=runtime_of,
     params:
         cfg=cfg_of("prepare_public"),
-        code=CODE["prepare_public"],
+        code=code_of("prepare_public"),
     script:
         "../scripts/job.py"
 
@@ -52,7 +52,7 @@ rule extract_features:
         gpu=gpu_of,
     params:
         cfg=cfg_of("extract_features"),
-        code=CODE["extract_features"],
+        code=code_of("extract_features"),
     script:
         "../scripts/job.py"
 
@@ -71,6 +71,6 @@ rule merge_features:
         runtime=runtime_of,
     params:
         cfg=cfg_of("merge_features"),
-        code=CODE["merge_features"],
+        code=code_of("merge_features"),
     script:
         "../scripts/job.py"

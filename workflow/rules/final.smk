@@ -74,6 +74,6 @@ rule train_open:
         gpu=gpu_of,
     params:
         cfg=cfg_of("train_open"),
-        code=CODE["train_open"],
+        code=code_of("train_open"),
     script:
         "../scripts/job.py"

@@ -12,6 +12,6 @@ rule fit_radius:
         "../../envs/dpladder.yaml"
     params:
         cfg=cfg_of("fit_radius"),
-        code=CODE["fit_radius"],
+        code=code_of("fit_radius"),
     script:
         "../scripts/job.py"

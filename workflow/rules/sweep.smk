@@ -14,7 +14,7 @@ rule find_mean:
         runtime=runtime_of,
     params:
         cfg=cfg_of("find_mean"),
-        code=CODE["find_mean"],
+        code=code_of("find_mean"),
     script:
         "../scripts/job.py"
 
@@ -57,7 +57,7 @@ rule estimate_mean:
         runtime=runtime_of,
     params:
         cfg=cfg_of("estimate_mean"),
-        code=CODE["estimate_mean"],
+        code=code_of("estimate_mean"),
     script:
         "../scripts/job.py"
 
@@ -79,7 +79,7 @@ rule estimate_covariance:
         runtime=runtime_of,
     params:
         cfg=cfg_of("estimate_covariance"),
-        code=CODE["estimate_covariance"],
+        code=code_of("estimate_covariance"),
     script:
         "../scripts/job.py"
 
@@ -101,7 +101,7 @@ rule estimate_statistics:
         runtime=runtime_of,
     params:
         cfg=cfg_of("estimate_statistics"),
-        code=CODE["estimate_statistics"],
+        code=code_of("estimate_statistics"),
     script:
         "../scripts/job.py"
 
@@ -176,6 +176,6 @@ rule select_rung:
         "../../envs/dpladder.yaml"
     params:
         cfg=cfg_of("select_rung"),
-        code=CODE["select_rung"],
+        code=code_of("select_rung"),
     script:
         "../scripts/job.py"

@@ -88,7 +88,7 @@ class Scene:
         outputs = ("mean.safetensors", "covariance.safetensors", "statistics.h5", "weights.safetensors")
         files = (*outputs, "score.json", "metrics.json", "privacy.json")
         output = {name.split(".")[0]: self.folder / "results" / rule / name for name in files}
-        code = stages.code_of(self.project.main, rule)
+        code = dag.code(self.project, rule, named)
         return Task(rule, named, cfg, code, dict(inputs), output, Resources(threads=1))
 
     def _cache(self, path: Path, part: str, units: Units, group: Group | None) -> None:

@@ -56,7 +56,7 @@ class Project:
     further repeats of each experiment, which are experiments too; `grid` names, of each experiment that is a cell of the grid, its
     place on each axis; `choices` says of each what was left to the plan. `elders`
     are all of them as the ledger met them; `paid` names, by rule and wildcards, those whose own job it holds as they ask
-    for it."""
+    for it; `kept` says of each job that it holds so under which versions of its mechanisms that was released."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -64,6 +64,7 @@ class Project:
     choices: Mapping[str, str] = field(default_factory=dict)
     elders: Sequence[str] = ()
     paid: Mapping[tuple[str, Wildcards], Sequence[str]] = field(default_factory=dict)
+    kept: Mapping[Any, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def main(self) -> Config:

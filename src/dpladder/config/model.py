@@ -617,8 +617,9 @@ class Config(Section):
         "classification",
         description="what is learnt: records' classes; or to write texts like them, which have no classes: a causal language model, trained by dp_finetune or hyfree_finetune from its tokens on",
     )
-    respend: bool = Field(
-        False, description="true: allow a change that pays again for something already released"
+    respend: bool | tuple[Name, ...] = Field(
+        False,
+        description="true: allow a change that pays again for something already released; or the names of the mechanisms, rules or experiments that may",
     )
     dataset: Dataset = Field(description=Dataset.__doc__)
     features: Features = Field(default_factory=Features, description=Features.__doc__)

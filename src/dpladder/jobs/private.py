@@ -21,15 +21,22 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Data
 from dpladder.network.facts import Network
-from dpladder.plan import dag
+from dpladder.plan import dag, stages
 from dpladder.plan.outer import advice
-from dpladder.plan.reads import EvaluateOf, ReleaseReads, SeenReads, TrainingReads
+from dpladder.plan.reads import (
+    EvaluateOf,
+    EvaluateTest,
+    ReleaseReads,
+    SearchPrivately,
+    SeenReads,
+    TrainingReads,
+)
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.accounting.events import Counted, Job, Spend
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.book import Held, Ledger
 from dpladder.privacy.ledger.home import subkey
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Draw, Meter
@@ -120,7 +127,21 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
             f"{ledgers.name(job)} finds no reservation in {ledger.folder}. On a cluster, check that DPLADDER_HOME is "
             f"mounted on this node and is the head node's; otherwise start the workflow again, it reserves first.{advice()}"
         )
+    _check_code(task, held)
     return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared})
+
+
+def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
+    """A job runs the code that the head node reserved it for, also when files were edited since, or a node has others."""
+    reads = task.reads
+    learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateTest) else None
+    search = reads.hpo.name if isinstance(reads, SearchPrivately) else None
+    code = stages.rule_code(task.rule, learner, search)
+    if any(one.status == "RESERVED" and one.code != code for one in held):
+        raise Refused(
+            "the package's code changed after the workflow was started, or this node has another version of it. "
+            "Nothing was read or spent: start the workflow again."
+        )
 
 
 def part_of(task: Task[places.WithFeatures], part: str) -> Part:

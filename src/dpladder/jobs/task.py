@@ -19,10 +19,10 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from dpladder.config.model import Resources
 from dpladder.config.section import restored
-from dpladder.errors import TWICE, DpladderError, Refused, full_disk
+from dpladder.errors import TWICE, DpladderError, full_disk
 from dpladder.plan import stages
 from dpladder.plan.outer import own_name
-from dpladder.plan.reads import EvaluateTest, Private, SearchPrivately, TrainingReads
+from dpladder.plan.reads import Private
 
 Reads = TypeVar("Reads", covariant=True)
 
@@ -76,7 +76,6 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
         log.write_bytes(b"")
         details = _details(task, log)
         _redirect(details)
-        _check_code(task)
         work(task)
     except DpladderError as error:
         _fail(task, log, str(error), terminal)
@@ -122,19 +121,6 @@ def _details(task: Task[Any], log: Path) -> Path:
     if not isinstance(task.reads, Private):
         return log
     return Path(task.reads.places.diagnostics) / f"{'-'.join([task.rule, *task.wildcards.values()])}.txt"
-
-
-def _check_code(task: Task[Any]) -> None:
-    """A job that spends does so under a digest of its code. What runs must be that code, also when files are edited, or
-    another node has others, after the workflow was parsed."""
-    reads = task.reads
-    learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateTest) else None
-    search = reads.hpo.name if isinstance(reads, SearchPrivately) else None
-    if isinstance(reads, Private) and stages.rule_code(task.rule, learner, search) != task.code:
-        raise Refused(
-            "the package's code changed after the workflow was started, or this node has another version of it. "
-            "Nothing was read or spent: start the workflow again."
-        )
 
 
 def _redirect(path: Path) -> None:

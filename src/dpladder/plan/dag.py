@@ -24,16 +24,18 @@ from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of
 from dpladder.config.spans import spans_of
 from dpladder.plan import reads
+from dpladder.plan.mechanisms import Versions
 from dpladder.plan.reads import Reads
 from dpladder.plan.stages import (
     STAGES,
     ancestry,
-    code_of,
     final_rule,
     further,
     further_test,
     has,
     has_models,
+    identity_of,
+    is_mechanism,
     is_public,
     looks_back,
     nominal_size,
@@ -43,6 +45,7 @@ from dpladder.plan.stages import (
     stage_of,
     targets,
     trial_parts,
+    versions_of,
 )
 from dpladder.privacy.accounting.events import Job
 
@@ -63,12 +66,14 @@ UNREAD: Mapping[Takes, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class JobAsked:
-    """A job, as its facts are asked for. `of`: the experiment whose models it measures, if they are another's."""
+    """A job, as its facts are asked for. `of`: the experiment whose models it measures, if they are another's. `at`: the
+    versions that it is known by, where a release of it is kept; else today's."""
 
     config: Config
     rule: str
     wildcards: Wildcards
     of: Config | None = None
+    at: Versions | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -94,7 +99,8 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     config, kind = project.experiments[wildcards.get("experiment", BASE)], stage_of(rule).reads
     told = {name: find for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
     of_project = {name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()}
-    asked = JobAsked(config, rule, wildcards, modelled(project, config))
+    at = kept(project, rule, wildcards)
+    asked = JobAsked(config, rule, wildcards, modelled(project, config), at)
     return _keys(config, kind) | _facts(asked, kind) | of_project
 
 
@@ -159,7 +165,7 @@ def _cache(asked: JobAsked) -> str:
 
 
 def _static(asked: JobAsked) -> str:
-    return static(asked.config, asked.rule, asked.wildcards, asked.of)
+    return static(asked.config, asked.rule, asked.wildcards, asked.of, asked.at)
 
 
 def _public_parts(asked: JobAsked) -> list[str]:
@@ -334,17 +340,52 @@ def modelled(project: Project, config: Config) -> Config | None:
     return None if config.evaluate.of is None else project.experiments[config.evaluate.of]
 
 
-def static(config: Config, rule: str, wildcards: Wildcards, of: Config | None = None) -> str:
-    """All that is known about a job before data is read: config keys and code, its ancestors' included, and those of the
-    model that it measures, which may be `of` another experiment.
+def static(
+    config: Config,
+    rule: str,
+    wildcards: Wildcards,
+    of: Config | None = None,
+    at: Versions | None = None,
+) -> str:
+    """All that is known about a job before data is read: config keys and mechanisms, its ancestors' included, and those of
+    the model that it measures, which may be `of` another experiment. `at`: the versions of mechanisms; else today's.
 
-    The code that prepares data is left out: it may well make the same bytes as before, and a query names those.
+    What prepares data is left out: it may well make the same bytes as before, and a query names those.
     """
-    model = [static(of, final_rule(of), wildcards)] if of is not None and rule == "evaluate_of" else []
+    versions = versions_of(config, rule) if at is None else at
+    model = [static(of, final_rule(of), wildcards, at=at)] if of is not None and rule == "evaluate_of" else []
     return digest(
         identity(config, rule, wildcards),
-        [code_of(config, name) for name in ancestry(config, rule) if not STAGES[name].prepares],
+        [identity_of(config, name, versions) for name in ancestry(config, rule) if not STAGES[name].prepares],
         *model,
+    )
+
+
+def code(project: Project, rule: str, wildcards: Wildcards) -> str:
+    """What Snakemake compares of a job beside its config: its mechanisms at the versions that it is known by, or the code of
+    what is free."""
+    config = project.experiments[wildcards.get("experiment", BASE)]
+    at = kept(project, rule, wildcards)
+    return identity_of(config, rule, versions_of(config, rule) if at is None else at)
+
+
+def kept(project: Project, rule: str, wildcards: Wildcards) -> Versions | None:
+    """The versions under which the ledger keeps a job's release; of a free job, those of a release that stands on it."""
+    own = job(wildcards.get("experiment", BASE), rule, wildcards)
+    if own in project.kept or not is_mechanism(rule):
+        return project.kept.get(own)
+    if issubclass(stage_of(rule).reads, reads.ReleaseReads) and rule != "find_start":
+        return None
+    config = project.experiments[own.experiment]
+    return next(
+        (
+            versions
+            for other, versions in project.kept.items()
+            if other.experiment == own.experiment
+            and rule in ancestry(config, other.rule)
+            and all(dict(other.wildcards).get(key, value) == value for key, value in own.wildcards)
+        ),
+        None,
     )
 
 

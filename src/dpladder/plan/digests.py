@@ -48,6 +48,7 @@ INERT = frozenset(
         "dpladder.jobs.record",
         "dpladder.search.methods",
         "dpladder.plan.dag",
+        "dpladder.plan.mechanisms",
         "dpladder.plan.reads",
         "dpladder.plan.stages",
     }

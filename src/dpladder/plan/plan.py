@@ -57,7 +57,7 @@ class TrialBudget:
 @dataclass(frozen=True)
 class Artifact:
     """One published final model, or the measuring of another lineage's: its file, the total it promises, and every job its
-    guarantee composes."""
+    guarantee composes. `earlier`: what other answers to its questions cost that were released before it was planned."""
 
     path: str
     experiment: str
@@ -65,6 +65,7 @@ class Artifact:
     delta: float
     lineage: str
     jobs: tuple[Job, ...]
+    earlier: tuple[Spend, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Plan:
 def assign(project: Project, states: Mapping[str, State]) -> Project:
     """The project with what decides who owns what its experiments share: who has paid for it, and who came first. Neither
     changes while a run goes on: each job is paid for by its owner, and newcomers are noted in the order that they had."""
+    project = replace(project, kept=_kept(project, states))
     if len(project.experiments) == 1:
         return project
     paid: dict[tuple[str, Wildcards], list[str]] = {}
@@ -110,13 +112,65 @@ def _is_current(project: Project, held: Held) -> bool:
     config = project.experiments.get(held.job.experiment)
     if config is None or rule not in stages.STAGES or not stages.has(config, rule, wildcards):
         return False
-    return dag.static(config, rule, wildcards, dag.modelled(project, config)) == held.static
+    of = dag.modelled(project, config)
+    return dag.static(config, rule, wildcards, of, held.versions) == held.static
+
+
+def _kept(project: Project, states: Mapping[str, State]) -> dict[Job, Mapping[str, int]]:
+    """The releases that are kept, whatever versions their mechanisms have today; the last one of a job counts."""
+    return {
+        held.job: held.versions
+        for state in states.values()
+        for held in state.items.values()
+        if held.status in ("COMMITTED", "DONE")
+        and _is_current(project, held)
+        and not renews(project, held.job)
+    }
+
+
+def renews(project: Project, job: Job) -> bool:
+    """Whether the config asks for a job anew, if something about it is new: all of them, or by the name of the experiment,
+    the rule, the learner or the search."""
+    asked = project.main.respend
+    if isinstance(asked, bool):
+        return asked
+    config = project.experiments.get(job.experiment)
+    behind = () if config is None else stages.versions_of(config, job.rule)
+    return bool({job.experiment, job.rule, *behind} & set(asked))
+
+
+def paid_again(project: Project, jobs: Iterable[Job]) -> frozenset[Job]:
+    """The jobs that may be paid for once more: those that the config asks for anew; in research all, for it has no budget."""
+    free = project.main.mode == "research"
+    return frozenset(job for job in jobs if free or renews(project, job))
+
+
+def refuse_replaced(project: Project, states: Mapping[str, State]) -> None:
+    """A total that takes a finished model's place is paid for beside it: that is to be said, not to happen by an edit."""
+    if project.main.mode == "research":
+        return
+    for name, config in project.experiments.items():
+        if not stages.has_models(config):
+            continue
+        state, rule = states[config.dataset.lineage], stages.final_rule(config)
+        done = {
+            dict(held.job.wildcards)["target"]
+            for held in state.items.values()
+            if held.status == "DONE" and (held.job.experiment, held.job.rule) == (name, rule)
+        }
+        asked = {stages.target_name(target) for target in stages.targets(config)}
+        if not done or done & asked or renews(project, dag.job(name, rule, {"target": min(asked)})):
+            continue
+        both = ", ".join(sorted(done | asked, key=float))
+        raise Refused(
+            f"experiment {name} has a finished model of total {', '.join(sorted(done, key=float))}, and the config asks for "
+            f"{', '.join(sorted(asked, key=float))} in its place, which is paid for beside it. To keep both, say final.targets: [{both}]; to "
+            "replace it, respend: true; to keep what is there, go back to its total."
+        )
 
 
 def refuse_renamed(plan: Plan, project: Project, states: Mapping[str, State]) -> None:
     """A job that an experiment did under a name that is no longer in the config would be paid for again."""
-    if project.main.respend:
-        return
     done = {
         (held.job.rule, held.job.wildcards, held.static): held.job.experiment
         for state in states.values()
@@ -126,7 +180,7 @@ def refuse_renamed(plan: Plan, project: Project, states: Mapping[str, State]) ->
     known = {(held.job, held.static) for state in states.values() for held in state.items.values()}
     for job, item in plan.items.items():
         earlier = done.get((job.rule, job.wildcards, item.static))
-        if earlier is not None and (job, item.static) not in known:
+        if earlier is not None and (job, item.static) not in known and not renews(project, job):
             raise Refused(
                 f"{name_of(job)} is what experiment {earlier} released, which the config no longer has. Call the experiment "
                 f"{earlier} again, or put {earlier} back beside it, and its release is read from there, free; or pay for "
@@ -141,11 +195,12 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         if state.terms is not None:
             check_terms(state.terms, terms[lineage])
     asked = _asked(project)
-    statics = {
-        job: dag.static(config, job.rule, dict(job.wildcards), dag.modelled(project, config))
-        for job, config in asked.items()
-    }
+    made = {job: _identity(project, job, config) for job, config in asked.items()}
+    statics = {job: one.static for job, one in made.items()}
     finished, superseded = _history(states, statics, project)
+    edited = (
+        [] if project.main.mode == "research" else [h for h in superseded if statics.get(h.job) != h.static]
+    )
     items: dict[Job, Item] = {}
     artifacts = []
     for name, config in project.experiments.items():
@@ -153,18 +208,27 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         ladder |= _known(finished, ladder)
         for target in stages.targets(config):
             stands_on = (*ladder, *_final_jobs(project, name, config, target))
-            earlier = _earlier(superseded, config.dataset.lineage, name, stands_on)
+            earlier = _earlier(edited, config.dataset.lineage, name, stands_on, _planned(stands_on, finished))
             most, path = stages.promised(config, target), stages.artifact(name, config, target)
             with _explained(name, config, most, earlier):
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
-            items |= {job: Item(job, statics[job], spends) for job, spends in (ladder | final).items()}
+            items |= {job: replace(made[job], spends=spends) for job, spends in (ladder | final).items()}
             artifacts.append(
-                Artifact(path, name, most, config.privacy.delta, config.dataset.lineage, stands_on)
+                Artifact(path, name, most, config.privacy.delta, config.dataset.lineage, stands_on, earlier)
             )
     read = [
         (name_of(job), dag.identity(config, job.rule, dict(job.wildcards))) for job, config in asked.items()
     ]
-    return Plan(items, tuple(artifacts), terms, superseded, dag.digest(dict(read)))
+    spent = tuple(spend for held in superseded for spend in held.spends)
+    return Plan(items, tuple(artifacts), terms, spent, dag.digest(dict(read)))
+
+
+def _identity(project: Project, job: Job, config: Config) -> Item:
+    """A job as the ledger knows it, before it is priced: a kept one under the versions that it was released under."""
+    now = stages.versions_of(config, job.rule)
+    versions = project.kept.get(job, now)
+    known = dag.static(config, job.rule, dict(job.wildcards), dag.modelled(project, config), versions)
+    return Item(job, known, (), versions, stages.code_of(config, job.rule))
 
 
 @contextlib.contextmanager
@@ -197,18 +261,29 @@ def _raised(config: Config, target: float, paid: Composition) -> str:
 
 
 def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
-    """What an artifact costs someone who sees nothing else of the DAG: its own and its ancestors' spends, and those of
-    their earlier versions."""
-    earlier = _earlier(plan.superseded, artifact.lineage, artifact.experiment, artifact.jobs)
-    return compose((*plan.of(artifact.jobs), *earlier), artifact.delta)
+    """What an artifact costs beside its total: its own and its ancestors' spends, and what was paid for other answers to the
+    same questions before it was planned. Older versions of the data are not among these: they stand in its stated figure."""
+    return compose((*plan.of(artifact.jobs), *artifact.earlier), artifact.delta)
+
+
+def _planned(jobs: Iterable[Job], finished: Mapping[Job, Held]) -> float:
+    """The entry of the ledger that reserved the last of these jobs; of those that are yet to be reserved, any later one."""
+    return max((finished[job].reserved if job in finished else math.inf for job in jobs), default=math.inf)
 
 
 def _earlier(
-    superseded: Iterable[Spend], lineage: str, experiment: str, jobs: Iterable[Job]
+    edited: Iterable[Held], lineage: str, experiment: str, jobs: Iterable[Job], planned: float
 ) -> tuple[Spend, ...]:
-    """What earlier versions of an artifact's jobs spent."""
+    """What other versions of an artifact's jobs spent before it was planned. Whoever tunes by hand pays for each look; what
+    was released later cannot have been a reason for it."""
     counts = counts_for(experiment, jobs)
-    return tuple(s for s in superseded if s.lineage == lineage and counts(s.job))
+    return tuple(
+        spend
+        for held in edited
+        if counts(held.job) and (held.released or held.reserved) < planned
+        for spend in held.spends
+        if spend.lineage == lineage
+    )
 
 
 def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str, Terms]:
@@ -303,23 +378,20 @@ def _asked(project: Project) -> dict[Job, Config]:
 
 def _history(
     states: Mapping[str, State], statics: Mapping[Job, str], project: Project
-) -> tuple[dict[Job, Held], tuple[Spend, ...]]:
-    """From the ledgers: what the current jobs already cost, and what earlier versions of them cost beside it."""
-    used = [
-        held
-        for state in states.values()
-        for held in state.items.values()
-        if held.status in ("COMMITTED", "DONE") and held.job.experiment in project.experiments
-    ]
-    current = {held.job: held for held in used if statics.get(held.job) == held.static}
-    earlier = tuple(
-        spend
-        for state in states.values()
-        for held in state.items.values()
-        if held in used and current.get(held.job) is not held
-        for spend in state.settled(held.spends)
-    )
-    return current, earlier
+) -> tuple[dict[Job, Held], list[Held]]:
+    """From the ledgers: what the current jobs already cost, and what other versions of them cost beside it."""
+    current: dict[Job, Held] = {}
+    others: list[Held] = []
+    for state in states.values():
+        used = [
+            replace(held, spends=state.settled(held.spends))
+            for held in state.items.values()
+            if held.status in ("COMMITTED", "DONE") and held.job.experiment in project.experiments
+        ]
+        own = {held.job: held for held in used if statics.get(held.job) == held.static}
+        others += [held for held in used if own.get(held.job) is not held]
+        current |= own
+    return current, others
 
 
 def _known(finished: Mapping[Job, Held], jobs: Iterable[Job]) -> Spends:

@@ -15,8 +15,9 @@ from dpladder.config.model import Also
 from dpladder.config.search_sections import Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
-from dpladder.plan import reads
+from dpladder.plan import mechanisms, reads
 from dpladder.plan.digests import digest_of
+from dpladder.plan.mechanisms import Versions
 from dpladder.plan.reads import Reads
 from dpladder.privacy.statement.documents import PlanDocument
 
@@ -361,9 +362,10 @@ def module_of(rule: str) -> str:
     return "run_trial" if rule == RUNG_RULE else STAGES[rule].module or rule
 
 
-def rung_rule(experiment: str, rung: int) -> str:
-    """A rung's job has a rule of its own, because its trials are its outputs: how many there are hangs on the rung."""
-    return f"{RUNG_RULE}_{experiment}_{rung}"
+def rung_rule(experiment: str, rung: int, group: int = 0) -> str:
+    """A rung's job has a rule of its own, because its trials are its outputs, and the rung says how many there are. Trials
+    that were released under earlier versions of a mechanism are a group of their own."""
+    return f"{RUNG_RULE}_{experiment}_{rung}" + (f"x{group}" if group else "")
 
 
 def rung_of(rule: str) -> dict[str, str] | None:
@@ -371,7 +373,7 @@ def rung_of(rule: str) -> dict[str, str] | None:
     if not rule.startswith(f"{RUNG_RULE}_"):
         return None
     experiment, _, rung = rule.removeprefix(f"{RUNG_RULE}_").rpartition("_")
-    return {"experiment": experiment, "rung": rung}
+    return {"experiment": experiment, "rung": rung.partition("x")[0]}
 
 
 def final_rule(config: Config) -> str:
@@ -409,10 +411,40 @@ def _ancestry(rule: str, absent: frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted({rule}.union(*(_ancestry(parent, absent) for parent in after))))
 
 
-def code_of(config: Config, rule: str) -> str:
-    """Digest of the code behind a job: of all learners and searches, the one that it runs."""
+def is_mechanism(rule: str) -> bool:
+    """Whether a rule's jobs are known by its version: releases, and what they stand on. Figures and documents are free, and
+    known by their code."""
+    return STAGES[rule].private or rule in ("select_rung", "fit_radius")
+
+
+def _methods(config: Config, rule: str) -> tuple[str | None, str | None]:
+    """The learner and the search that a rule's job runs, if it runs one."""
     search = config.hpo.name if issubclass(STAGES[rule].reads, reads.SearchPrivately) else None
-    return rule_code(rule, config.learner.name if STAGES[rule].trains else None, search)
+    return config.learner.name if STAGES[rule].trains else None, search
+
+
+def versions_of(config: Config, rule: str) -> dict[str, int]:
+    """The version of every mechanism that a job stands on, its own included, as this dpladder has them."""
+    names = {
+        name
+        for one in ancestry(config, rule)
+        if is_mechanism(one)
+        for name in mechanisms.behind(one, *_methods(config, one))
+    }
+    return {name: mechanisms.VERSIONS.get(name, 1) for name in sorted(names)}
+
+
+def identity_of(config: Config, rule: str, at: Versions) -> str:
+    """What stands for the mechanisms of a job in its identity, at these versions; for what is free, a digest of its code."""
+    if not is_mechanism(rule):
+        return rule_code(rule)
+    one_for_all = bool(STAGES[rule].code)  # it runs every learner
+    return mechanisms.token(rule, *((None, None) if one_for_all else _methods(config, rule)), at)
+
+
+def code_of(config: Config, rule: str) -> str:
+    """Digest of the code behind a job: of all learners and searches, the one that it runs. Told, and no part of identity."""
+    return rule_code(rule, *_methods(config, rule))
 
 
 @cache

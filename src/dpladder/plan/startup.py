@@ -12,22 +12,29 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dpladder.config import Project, from_command_line
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
-from dpladder.plan.plan import Plan, assign, make_plan, refuse_renamed
+from dpladder.plan.plan import (
+    Plan,
+    assign,
+    make_plan,
+    paid_again,
+    refuse_renamed,
+    refuse_replaced,
+)
 from dpladder.plan.reads import facts_of
 from dpladder.plan.settle import opened
-from dpladder.plan.table import declared, over_target, plan_document, plan_table
+from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Item, Ledger, State
+from dpladder.privacy.ledger.book import Ledger, State
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.statement.check import anchors_in, stated_anchors
 from dpladder.privacy.statement.documents import PlanDocument
@@ -53,6 +60,10 @@ class Parsed:
     @property
     def declared(self) -> dict[str, Any]:
         return asdict(declared(self.document))
+
+    def code(self, rule: str, wildcards: Mapping[str, str]) -> str:
+        """What Snakemake compares beside the params: the mechanisms' versions, or the code of what is free."""
+        return dag.code(self.project, rule, wildcards)
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training stands on: what the
@@ -167,19 +178,20 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     config = parsed.project.experiments.get(wildcards["experiment"])
     if config is None or not stages.has(config, rule, wildcards):  # no job of this DAG
         return False
-    basis = dag.digest(parsed.params(rule, wildcards), stages.code_of(config, rule))
+    basis = dag.digest(parsed.params(rule, wildcards), parsed.code(rule, wildcards))
     return bool(record["basis"] != basis)
 
 
 def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document: PlanDocument) -> None:
     """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
     refuse_renamed(plan, project, states)
+    refuse_replaced(project, states)
     for lineage, state in states.items():
         if state.terms is None:
             continue
         known = {(held.job, held.static) for held in state.items.values()}
         new = [item for item in plan.items_of(lineage) if (item.job, item.static) not in known]
-        ledgers.admit(state.terms, state, new, project.main.respend)
+        ledgers.admit(state.terms, state, new, paid_again(project, plan.items))
     if not document.feasible:
         raise Refused("; ".join(document.problems) + ". Nothing was read or spent.")
 
@@ -201,10 +213,8 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
         )
     for lineage, ledger in opened.items():
         items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
-        if parsed.project.main.respend:
-            _refuse_over_target(parsed.plan, ledger.state, items)
         ledgers.refund(ledger, _left_behind(ledger.state, parsed))
-        ledgers.reserve(ledger, items, parsed.project.main.respend)
+        ledgers.reserve(ledger, items, paid_again(parsed.project, parsed.plan.items))
     anchors.keep(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
 
 
@@ -223,21 +233,6 @@ def _conclude(parsed: Parsed) -> None:
             print(
                 f"{STATEMENT} is older than this; to compose it anew: snakemake {STATEMENT}", file=sys.stderr
             )
-
-
-def _refuse_over_target(plan: Plan, state: State, items: Iterable[Item]) -> None:
-    """With `respend` a finished job may be charged once more, if its data proves to have changed: that must fit too."""
-    again = [
-        item.job
-        for item in items
-        if any(held.static == item.static and held.status == "DONE" for held in state.of(item.job))
-    ]
-    worst = replace(plan, superseded=(*plan.superseded, *plan.of(again)))
-    if problems := over_target(worst):
-        raise Refused(
-            f"{'; '.join(problems)}, if all that is due were paid again. Raise privacy.epsilon, or the epsilon that is "
-            "left for it, or set respend: false, which restores what has not changed."
-        )
 
 
 def _left_behind(state: State, parsed: Parsed) -> list[str]:

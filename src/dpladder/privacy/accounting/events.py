@@ -211,13 +211,21 @@ class Job:
 
 def counts_for(experiment: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
     """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version of a job spent: the
-    experiment's own jobs, and those of a rung, a mean, a covariance or statistics that it shares with their owner."""
+    experiment's own jobs, and those of a rung, a mean, a covariance or statistics that it shares with their owner. What one
+    total trained, or counted, is no earlier version of another's."""
 
     def kind(job: Job) -> tuple[str, str, str | None]:
         return job.experiment, job.rule, dict(job.wildcards).get("rung")
 
-    shared = {kind(job) for job in jobs}
-    return lambda job: job.experiment == experiment or kind(job) in shared
+    own = set(jobs)
+    shared = {kind(job) for job in own}
+
+    def counts(job: Job) -> bool:
+        if any(name == "target" for name, _ in job.wildcards):
+            return job in own
+        return job.experiment == experiment or kind(job) in shared
+
+    return counts
 
 
 @dataclass(frozen=True)

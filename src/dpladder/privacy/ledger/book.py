@@ -13,7 +13,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -95,11 +95,14 @@ def caps(terms: Terms) -> Entry:
 
 @dataclass(frozen=True)
 class Item:
-    """One job's declared spends. `static` digests everything about the job that is known before data is read."""
+    """One job's declared spends. `static` digests everything about the job that is known before data is read: config keys,
+    and the `versions` of the mechanisms that it stands on. `code`: a digest of the code that runs it, told and no identity."""
 
     job: Job
     static: str
     spends: tuple[Spend, ...]
+    versions: Mapping[str, int] = field(default_factory=dict)
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,10 @@ class Held:
     output: str | None = None
     reserved: int = 0
     released: int | None = None
+    versions: Mapping[str, int] = field(
+        default_factory=dict
+    )  # empty: all first ones, of before versions were
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -233,7 +240,9 @@ def check_terms(fixed: Terms, given: Terms) -> None:
         )
 
 
-def reserve(ledger: Ledger, items: Iterable[Item], respend: bool = False) -> tuple[Held, ...]:
+def reserve(
+    ledger: Ledger, items: Iterable[Item], respend: bool | Collection[Job] = False
+) -> tuple[Held, ...]:
     """Charge the items that are new, all or none, in one entry; each item's place in the ledger comes back."""
     wanted = tuple(items)
 
@@ -247,12 +256,12 @@ def reserve(ledger: Ledger, items: Iterable[Item], respend: bool = False) -> tup
 
 
 def admit(
-    terms: Terms, state: State, items: Sequence[Item], respend: bool = False
+    terms: Terms, state: State, items: Sequence[Item], respend: bool | Collection[Job] = False
 ) -> tuple[list[Item], list[str]]:
     """The items that would be new charges, and the tokens of unused reservations that they replace. Writes nothing.
 
-    A job has one unused reservation at most. What it holds under the same `static` stands; with `respend` even what is
-    used is reserved once more, and a job that proves unchanged when it runs is restored and gives that back.
+    A job has one unused reservation at most. What it holds under the same `static` stands; with `respend`, of all jobs or of
+    some, even what is used is reserved once more, and a job that proves unchanged when it runs is restored and gives that back.
     """
     if len({item.job for item in items}) < len(items):
         raise BadInput(
@@ -268,17 +277,19 @@ def admit(
         stands = [
             h
             for h in held
-            if h.static == item.static and (h.status != "RESERVED" or h.declared == item.spends)
+            if h.static == item.static
+            and (h.status != "RESERVED" or (h.declared, h.code) == (item.spends, item.code))
         ]
         replaced += [h.token for h in held if h.status == "RESERVED" and h not in stands]
-        if any(h.status == "RESERVED" or not respend for h in stands):
+        again = respend if isinstance(respend, bool) else item.job in respend
+        if any(h.status == "RESERVED" or not again for h in stands):
             continue
         new.append(item)
-        if any(h.status == "DONE" for h in held):
+        if any(h.status == "DONE" for h in held) and not again:
             paid_again.append(item.job)
     kept = state.charged(*replaced)
     asked = tuple(spend for item in new for spend in item.spends)
-    if paid_again and not respend:
+    if paid_again:
         before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
         raise Refused(
             f"{name(paid_again[0])} is done and paid for, and a changed config would pay again for {len(paid_again)} "
@@ -462,7 +473,8 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
             for item in body["items"]:
                 declared = from_json(item["spends"])
                 job, entry = from_json(item["job"]), state.entries
-                held = Held(item["token"], job, item["static"], declared, declared, reserved=entry)
+                known = {"versions": item.get("versions", {}), "code": item.get("code", "")}
+                held = Held(item["token"], job, item["static"], declared, declared, reserved=entry, **known)
                 state.items[held.token] = held
                 state.tokens.setdefault(held.job, []).append(held.token)
         case "COMMITTED":
@@ -492,7 +504,8 @@ def _move(state: State, token: str, status: Status, **facts: Any) -> None:
 
 
 def _to_json(item: Item) -> Body:
-    return {"job": to_json(item.job), "static": item.static, "spends": to_json(item.spends)}
+    body = {"job": to_json(item.job), "static": item.static, "spends": to_json(item.spends)}
+    return body | {"versions": dict(item.versions), "code": item.code}
 
 
 def _held(ledger: Ledger, state: State, token: str) -> Held:

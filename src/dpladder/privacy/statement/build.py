@@ -34,6 +34,7 @@ from dpladder.privacy.statement.records import Document, job_of, spends_of
 
 Lines = Sequence[StatedSpend]
 Value = TypeVar("Value")
+NO_STATICS: Mapping[Job, str | None] = {}
 FINAL = ("train_final", "evaluate", "evaluate_also", "evaluate_of")  # what all else is a search for
 
 
@@ -46,10 +47,14 @@ def build(
     origin: Origin,
 ) -> Statement:
     """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell one story."""
-    recorded = {job_of(record): spends_of(record) for record in records.values() if "spends" in record}
+    paid = [record for record in records.values() if "spends" in record]
+    recorded = {job_of(record): spends_of(record) for record in paid}
+    statics = {job_of(record): record.get("static") for record in paid}
     experiments = _experiments(plan)
     datasets = {
-        anchor.lineage: _stated(plan.artifacts, experiments, anchor, states[anchor.lineage], recorded)
+        anchor.lineage: _stated(
+            plan.artifacts, experiments, anchor, states[anchor.lineage], recorded, statics
+        )
         for anchor in anchors
     }
     return Statement(
@@ -130,12 +135,17 @@ def _stated(
     anchor: Anchor,
     state: State,
     recorded: Mapping[Job, tuple[Spend, ...]],
+    statics: Mapping[Job, str | None] = NO_STATICS,
 ) -> Stated:
     terms, lineage = state.terms, anchor.lineage
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
     charged = [held for held in state.items.values() if held.status != "REFUNDED"]
     inside = [held for held in charged if held.job.experiment in experiments]
-    current = {held.job: held for held in inside if held.status == "DONE" and held.job in recorded}
+    current = {
+        held.job: held
+        for held in inside
+        if held.status == "DONE" and held.job in recorded and _records(held, statics.get(held.job))
+    }
     _agree(recorded, current, lineage)
     outside = [held for held in charged if held.job.experiment not in experiments]
     lines = [_line(spend, held, current, terms.delta) for held in inside for spend in held.spends]
@@ -159,6 +169,11 @@ def _stated(
         spends=tuple(lines),
         ledger=anchor,
     )
+
+
+def _records(held: Held, static: str | None) -> bool:
+    """Whether a record is of this release of its job. One that does not name its question is of the last."""
+    return static is None or static == held.static
 
 
 def limit_mu(terms: Terms) -> float | None:
@@ -198,6 +213,7 @@ def _line(spend: Spend, held: Held, current: Mapping[Job, Held], delta: float) -
         reserved=held.reserved,
         released=held.released,
         spend=to_json(replace(spend, query=None)),
+        static=held.static,
     )
 
 
@@ -271,10 +287,19 @@ def mu_of_spend(spend: Spend) -> float | None:
 
 
 def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> list[StatedSpend]:
-    """The lines of a statement that a final model's figure composes."""
-    jobs = {named.job for named in promise.jobs}
+    """The lines of a statement that count against a final model's total: its own and its ancestors', and other answers to
+    the same questions that were released before it was planned, as whoever tunes by hand pays for."""
+    lines, jobs = list(lines), {named.job for named in promise.jobs}
+    own = [line for line in lines if line.job in jobs and not line.superseded]
+    statics = {line.job: line.static for line in own}
+    planned = max((line.reserved for line in own), default=0)
     counts = counts_for(promise.experiment, jobs)
-    return [line for line in lines if line.job in jobs or (line.superseded and counts(line.job))]
+
+    def tuned(line: StatedSpend) -> bool:
+        edited = line.static is None or statics.get(line.job) != line.static
+        return line.superseded and edited and counts(line.job) and (line.released or line.reserved) < planned
+
+    return [*own, *filter(tuned, lines)]
 
 
 def _share(some: Iterable[Spend], of: Sequence[Spend]) -> float | None:

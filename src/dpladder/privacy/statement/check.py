@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ ROUNDING = 1e-9  # relative: what two machines' arithmetic may differ by when a 
 
 def check(statement: Document, results: Path, key: bytes | None = None) -> list[str]:
     """Every disagreement between a statement and the records beside it, each naming its file."""
-    problems = _check_records(statement, results)
+    problems = [*_check_records(statement, results), *_missing_models(statement, results)]
     fresh = seal(statement, key or b"")
     if fresh["id"] != statement["id"] or (key is not None and fresh["seal"] != statement["seal"]):
         problems.append("privacy.json: changed since it was written")
@@ -68,18 +68,39 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
             problems.append(f"{path}: missing, the statement counts on it")
         elif file_digest(file) != digest:
             problems.append(f"{path}: changed since the statement was written")
-    known = {results.parent / path for path in statement["records"]}
-    for file in sorted(results.rglob("*privacy.json")):
-        if (
-            file not in known
-            and file != results / "privacy.json"
-            and "free" not in json.loads(file.read_text("utf-8"))
-        ):
+    known = {results.parent / path for path in statement["records"]} | {results / "privacy.json"}
+    for file in sorted(set(results.rglob("*privacy.json")) - known):
+        record = json.loads(file.read_text("utf-8"))
+        if "free" not in record and not _is_retired(record, statement):
             problems.append(
                 f"{file.relative_to(results.parent)}: a cost that the statement does not count. If a run under another "
                 "config left it, move or delete what lies beside it; the ledger keeps its charge"
             )
     return problems
+
+
+def _is_retired(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool:
+    """Whether a record is of a release that the config no longer asks for, and that the statement counts all the same."""
+    try:
+        lines = [
+            line["spend"]
+            for dataset in statement["datasets"].values()
+            for line in (*dataset["spends"], *dataset["outside_this_dag"]["spends"])
+            if line["superseded"] or line not in dataset["spends"]
+        ]
+        return bool(record["spends"]) and all(spend in lines for spend in record["spends"])
+    except _UNREADABLE:
+        return False
+
+
+def _missing_models(statement: Mapping[str, Any], results: Path) -> Iterator[str]:
+    try:
+        paths = [path for dataset in statement["datasets"].values() for path in dataset["artifacts"]]
+    except _UNREADABLE:
+        return  # told when the statement is recomputed
+    for path in paths:
+        if not (results.parent / path).is_file():
+            yield f"{path}: missing, the statement is about it; dpladder run restores it, free"
 
 
 def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend], list[str]]:

@@ -119,8 +119,9 @@ class PlanDocument:
 
 @dataclass(frozen=True)
 class StatedSpend(NamedJob):
-    """`mu`, `epsilon`: of this spend alone. `superseded`: of an earlier version of its job. `reserved`, `released`: entries
-    of the ledger."""
+    """`mu`, `epsilon`: of this spend alone. `superseded`: of another version of its job than the one that is stated.
+    `reserved`, `released`: entries of the ledger. `static`: what the ledger knows its question by; null in statements of before
+    mechanisms had versions."""
 
     label: str
     partition: str
@@ -131,6 +132,7 @@ class StatedSpend(NamedJob):
     reserved: int
     released: int | None
     spend: dict[str, Any]
+    static: str | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,7 @@ class Statement:
     deployment: dict[str, Any] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SealedStatement(Statement):
     """With its digest, which shows any slip, and a MAC, which shows any forgery to who has the key."""
 

@@ -13,10 +13,13 @@ from dpladder.privacy.accounting.events import Job, Spend, from_json, to_json
 Document = dict[str, Any]
 
 
-def record_of(rule: str, wildcards: Mapping[str, str], spends: Sequence[Spend]) -> Document:
-    """The record of a job that spent. Nothing in it depends on the data."""
+def record_of(
+    rule: str, wildcards: Mapping[str, str], spends: Sequence[Spend], static: str | None = None
+) -> Document:
+    """The record of a job that spent, under what the ledger knows its question by. Nothing in it depends on the data."""
     lines = [to_json(replace(spend, query=None)) for spend in spends]
-    return {"rule": rule, "wildcards": dict(wildcards), "spends": lines}
+    named = {} if static is None else {"static": static}
+    return {"rule": rule, "wildcards": dict(wildcards), "spends": lines, **named}
 
 
 def job_of(record: Mapping[str, Any]) -> Job:

@@ -1,0 +1,55 @@
+"""Mechanisms and their versions: what a private job is known by, in place of its code.
+
+A mechanism is a rule, a learner or a search, by its name. Its version rises when what it computes, draws or charges changes
+in meaning, and only then: tests/golden decides that. What was released under an earlier version is kept, restored and
+built upon, so code may be renamed, moved and made faster without anybody paying twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+Versions = Mapping[str, int]
+"""Of mechanisms by their names; a name that is absent has version 1."""
+
+VERSIONS: dict[str, int] = {}
+"""What this dpladder runs. Each line here has one in CHANGELOG.md."""
+
+FIRST = Path(__file__).with_name("first_versions.json")
+
+
+def behind(rule: str, learner: str | None = None, search: str | None = None) -> tuple[str, ...]:
+    """The mechanisms of one rule's job."""
+    return tuple(name for name in (rule, learner, search) if name)
+
+
+def raised(names: Iterable[str], among: Versions | None = None) -> dict[str, int]:
+    """Of these mechanisms, those that are beyond their first version."""
+    known = VERSIONS if among is None else among
+    return {name: known[name] for name in sorted(set(names)) if known.get(name, 1) > 1}
+
+
+def token(rule: str, learner: str | None, search: str | None, at: Versions) -> str:
+    """What stands for a rule's mechanisms in the identity of its jobs.
+
+    First versions have tokens of their own, fixed in a table: they are what ledgers, records and Snakemake's memory held before
+    versions were, and so those keep their meaning.
+    """
+    names = behind(rule, learner, search)
+    first = _first()[rule].get(" ".join(names[1:])) or _digest([*names, 1])
+    above = raised(names, at)
+    return _digest([first, above]) if above else first
+
+
+@cache
+def _first() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = json.loads(FIRST.read_text("utf-8"))
+    return found
+
+
+def _digest(parts: list[object]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
