@@ -160,7 +160,7 @@ def _noise_of(name: str, event: Event, count: int) -> list[Draw]:
             return [Draw(name, "laplace", scale, count=count, sensitivity=1.0)]
         case Sampled(probability, Gaussian(sigma)):
             mask = Draw(f"{name} sample", "mask", probability, count=count)
-            return [mask, gaussian(name, sigma, 1.0, count=count, under=mask.name)]
+            return [mask, gaussian(name, sigma, 1.0, count=count, under=mask.name, entering=0.5)]
         case Exponential(epsilon):
             return [Draw(name, "laplace", 1.0 / epsilon, (count,), sensitivity=1.0, under="rounds")]
         case RepeatAndSelect(inner):

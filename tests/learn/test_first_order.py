@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax
 from support import Silent, SmoothMeter
@@ -47,7 +48,7 @@ from dpladder.learn.links import SOFTMAX
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.booking import loss_distribution, price
+from dpladder.privacy.accounting.booking import curve_of, loss_distribution, price
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, mu
 from dpladder.privacy.release.meter import Draw, Meter
 
@@ -428,7 +429,39 @@ def test_the_directions_are_public_and_never_from_the_meter():
     assert not np.allclose(one / np.linalg.norm(one), other / np.linalg.norm(other), atol=0.1)
 
 
-def test_a_unit_replaced_moves_losses_no_more_than_one_added():
+@pytest.mark.parametrize("cap", [1, 3])
+@pytest.mark.parametrize("points", [3, 5])
+def test_in_a_sample_a_unit_replaced_moves_losses_by_twice_what_one_added_does(cap, points):
+    """The unit, its replacement, or neither may be sampled: the accountant's neighbours lie around neither."""
+    learner = HyperparameterFree(sampling_rate=0.1, points=points)
+    hyper, constants = Hyper(0.05, 7, 1.0, 1e-7), constants_of(relation="replace_one", cap=cap)
+    gradients, losses, _ = hyfree_dp.declare(learner, hyper, constants).draws
+    found = split(learner, hyper, "replace_one")
+    assert losses.sensitivity == 2 * losses.entering == pytest.approx(2 * cap * math.sqrt(points))
+    assert losses.scale == pytest.approx(found.loss * 2 * cap)
+    assert gradients.sensitivity == 2 * gradients.entering == 2.0
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.3])
+def test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced(rate):
+    """One unit at the bound of every loss, its replacement at zero: a mixture of Gaussians against one Gaussian, made of the
+    noise that is declared. At no epsilon does it take more delta than the step is charged."""
+    learner = HyperparameterFree(sampling_rate=rate, gamma=2.0, every=1)
+    hyper, constants = Hyper(1.0, 1, 2.0, 1e-7), constants_of(relation="replace_one")
+    declared = hyfree_dp.declare(learner, hyper, constants)
+    gradients, losses, _ = declared.draws
+    # A unit's gradient of length 1 and its three losses, in deviations of their noise; the replacement adds nothing.
+    far = math.hypot(1.0 / gradients.scale, math.sqrt(3) / losses.scale)
+    x = np.linspace(-30, 60, 200_001)
+    nobody = stats.norm.pdf(x)
+    unit = (1 - rate) * nobody + rate * stats.norm.pdf(x, far)
+    curve = curve_of(declared.events[0].event, "replace_one")
+    for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
+        true = np.maximum(unit - math.exp(epsilon) * nobody, 0.0).sum() * (x[1] - x[0])
+        assert true <= np.interp(epsilon, curve.epsilons, curve.deltas) * (1 + 1e-6) + 1e-12, epsilon
+
+
+def test_on_full_batches_a_unit_replaced_moves_losses_no_more_than_one_added():
     one, two = (
         hyfree_dp.declare(HyperparameterFree(), HYPER, constants_of(relation=relation))
         for relation in ("add_remove", "replace_one")

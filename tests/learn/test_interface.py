@@ -67,6 +67,7 @@ SHAPES = [
     {"name": "dp_ls", "covariance": {"epsilon": 1.0}},
     {"name": "dp_fc", "covariance": {"epsilon": 1.0}, "clip": 0.3},
     {"name": "dp_gd", "sampling_rate": 0.2, "clip": 3.0},
+    {"name": "hyfree_dp", "sampling_rate": 0.2},
 ]
 
 
@@ -76,7 +77,7 @@ SHAPES = [
 def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relation):
     constants = Constants(n0=1000, classes=10, dimension=8, relation=relation, cap=cap)
     declared = method(values["name"]).declare(learner_of(values), Hyper(1.0, 7, 0.3, 1e-7), constants)
-    tie(declared.events, declared.draws)
+    tie(declared.events, declared.draws, relation)
     for changed in ({"sensitivity": 0.5}, {"count": 8 * 7}, {"scale": 0.9}):
         (name, value) = next(iter(changed.items()))
         noise, *others = (draw for draw in declared.draws if draw.distribution in ("gaussian", "laplace"))
@@ -85,7 +86,7 @@ def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relati
             noise, **{name: value * getattr(noise, name) if name != "count" else noise.count * 2}
         )
         with pytest.raises(Refused):
-            tie(declared.events, [broken, *others, *masks])
+            tie(declared.events, [broken, *others, *masks], relation)
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])

@@ -272,9 +272,48 @@ MUTANTS = (
     Mutant(
         "a step's losses are noised as if there were one",
         "learn/hyfree_dp/cost.py",
-        "moves = one * math.sqrt(found.points)",
-        "moves = one",
+        "together = math.sqrt(found.points)",
+        "together = 1.0",
         ("learn/test_interface.py::test_the_draws_of_a_training_cost_what_its_events_charge",),
+    ),
+    Mutant(
+        "losses of a sample move as those of a full batch do",
+        "learn/hyfree_dp/cost.py",
+        "constants.moves_count() if learner.sampling_rate == 1.0 else constants.moves(1.0)",
+        "constants.moves_count()",
+        ("learn/test_first_order.py::test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced",),
+    ),
+    Mutant(
+        "a sample's losses forget its neighbours, and the tie does not look",
+        "learn/hyfree_dp/cost.py",
+        "constants.moves_count() if learner.sampling_rate == 1.0 else constants.moves(1.0)",
+        "constants.moves_count()",
+        ("learn/test_interface.py::test_the_draws_of_a_training_cost_what_its_events_charge",),
+    ),
+    Mutant(
+        "a draw in a sample may declare too small a move",
+        "privacy/accounting/draws.py",
+        "    _check_samples(draws, relation)\n",
+        "",
+        (
+            "privacy/accounting/test_draws.py::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
+        ),
+    ),
+    Mutant(
+        "neighbours in a sample are taken for neighbours on a full batch",
+        "privacy/accounting/draws.py",
+        'return entering * (2.0 if relation == "replace_one" else 1.0)',
+        "return entering",
+        (
+            "privacy/accounting/test_draws.py::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
+        ),
+    ),
+    Mutant(
+        "a random subset is drawn at any probability",
+        "privacy/accounting/draws.py",
+        " and _on_subset(events, draws)",
+        "",
+        ("privacy/accounting/test_draws.py::test_a_subset_is_drawn_at_the_probability_that_is_charged",),
     ),
     Mutant(
         "gradients are clipped up",
@@ -636,7 +675,7 @@ MUTANTS = (
     Mutant(
         "commit does not join draws and charges",
         "privacy/ledger/book.py",
-        "    tie([Counted(spend.event, spend.count) for spend in concrete], draws)\n",
+        '    tie(charged, draws, "replace_one" if replaced else "add_remove")\n',
         "",
         (
             "privacy/ledger/test_book.py::test_noise_for_another_charge_is_not_committed_and_nothing_is_written",
@@ -645,8 +684,8 @@ MUTANTS = (
     Mutant(
         "draws are joined to charges whatever they cost",
         "privacy/accounting/draws.py",
-        "same = _equal(direct, cost(draws)) and len(found) == len(claimed)",
-        "same = len(found) == len(claimed)",
+        "same = _equal(direct, cost(draws)) and len(found) == len(claimed) and",
+        "same = len(found) == len(claimed) and",
         ("privacy/accounting/test_draws.py",),
     ),
     Mutant(

@@ -65,7 +65,7 @@ def search(found_by, where, seed=0, asked=None):
     terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
     source = ResearchNoise(terms, Job("toy", "private_search"), seed)
     declared = found_by.declare(where)
-    tie(declared.events, declared.draws)
+    tie(declared.events, declared.draws, where.constants.relation)
     meter = Meter(declared.draws, source)
     within = {draw.name: meter.within(draw.name) for draw in declared.draws if draw.distribution == "within"}
 

@@ -187,7 +187,8 @@ class Rule:
             with within(self.scene.folder, self.scene.home):
                 self._releases[units] = module.release_of(task)
         [asked] = self._releases[units].asked
-        tie([Counted(spend.event, spend.count) for spend in asked.spends], tuple(asked.draws))
+        charged = [Counted(spend.event, spend.count) for spend in asked.spends]
+        tie(charged, tuple(asked.draws), asked.task.reads.relation)
         return asked
 
     def run(self, units: Units, meter: Meter, as_asked: Asked) -> Floats:

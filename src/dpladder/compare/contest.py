@@ -148,7 +148,7 @@ def started(arena: Arena, entry: Competitor, repeat: int) -> Run:
     entry = replace(entry, setting=replace(entry.setting, search=search, learner=entry.learner))
     name = f"{entry.name} {entry.setting.epsilon} {repeat}"
     declared = entry.way.declare(entry.setting)
-    tie(declared.events, declared.draws)
+    tie(declared.events, declared.draws, entry.setting.constants.relation)
     meter = PublicMeter(declared.draws, arena, name)
     for draw in declared.draws:
         if draw.distribution == "within":

@@ -51,6 +51,10 @@ class Constants:
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}. It must be 1 or more, and public.")
 
+    def enters(self, bound: float) -> float:
+        """How far one unit moves a sum of vectors of norm `bound` per record when the unit enters, or leaves."""
+        return bound * self.cap
+
     def moves(self, bound: float) -> float:
         """How far one unit moves a sum of vectors of norm `bound` per record: by its records, and twice as far when it
         is replaced, which takes one contribution out of the sum and puts another in."""
@@ -59,13 +63,13 @@ class Constants:
     def moves_apart(self, bound: float) -> float:
         """The same where two contributions are never opposite: their inner product is 0 or more, so a replaced unit's
         distance is |P - Q|^2 <= |P|^2 + |Q|^2. So it is for positive semidefinite matrices, and for counts of several
-        kinds, of which a record is in one."""
+        kinds, of which a record is in one. Never of sums over a sample (privacy/accounting/draws.py, `in_sample`)."""
         return bound * self.cap * (math.sqrt(2.0) if self.relation == "replace_one" else 1.0)
 
     def moves_count(self, bound: float = 1.0) -> float:
         """The same for sums of numbers from 0 to `bound`, such as counts: a replaced unit moves one by no more than an
-        added unit does."""
-        return bound * self.cap
+        added unit does. Never of sums over a sample."""
+        return self.enters(bound)
 
 
 def public_random(constants: Constants, *purpose: int) -> np.random.Generator:
@@ -181,12 +185,14 @@ def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) ->
 def declaration(learner: Descending, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
     """A run's `steps` noised sums of gradients of this shape, each over a Poisson sample where the learner samples. A unit
     of `cap` records contributes `clip` at most, because each of them contributes clip / cap."""
-    sigma, moves = noise_multiplier(learner, hyper, constants), constants.moves(learner.clip / constants.cap)
+    sigma, one = noise_multiplier(learner, hyper, constants), learner.clip / constants.cap
+    moves = constants.moves(one)
     if learner.sampling_rate == 1.0:
         noise = gaussian("noise", sigma, moves, shape, hyper.steps)
         return Declaration((Counted(Gaussian(sigma), hyper.steps),), (noise,))
     sample = Draw("sample", "mask", learner.sampling_rate, count=hyper.steps)
-    noise = gaussian("noise", sigma, moves, shape, hyper.steps, under=sample.name)
+    entering = constants.enters(one)
+    noise = gaussian("noise", sigma, moves, shape, hyper.steps, under=sample.name, entering=entering)
     booked = _booked(learner.sampling_rate, sigma, hyper.steps, hyper.delta0)
     return Declaration((Counted(booked),), (noise, sample))
 

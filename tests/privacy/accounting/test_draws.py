@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.accounting.draws import Draw, cost, gaussian, tie
+from dpladder.privacy.accounting.draws import Draw, cost, gaussian, in_sample, tie
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -40,7 +40,7 @@ PAIRS: dict[str, tuple[Event, tuple[Draw, ...]]] = {
     "pure noise": (Laplace(2.0), (Draw("count", "laplace", 4.0, sensitivity=2.0),)),
     "sampled steps": (
         Booked((Counted(Sampled(0.1, Gaussian(2.0)), 5),), 1e-7),
-        (SAMPLE, gaussian("step", 2.0, 1.0, (3,), 5, under="sample")),
+        (SAMPLE, gaussian("step", 2.0, 1.0, (3,), 5, under="sample", entering=1.0)),
     ),
     "the best of secret runs": (RUNS, SELECTION),
     "tuning on a subset": (
@@ -62,7 +62,7 @@ NOISY = [name for name in PAIRS if name != "nothing"]
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_charge_and_its_own_noise_go_together(name):
     event, draws = PAIRS[name]
-    tie([Counted(event)], draws)
+    tie([Counted(event)], draws, "add_remove")
 
 
 def noises(draws: tuple[Draw, ...]) -> list[int]:
@@ -76,7 +76,7 @@ def test_no_noise_may_hide_more_or_less_than_is_charged(name, factor):
     for place in noises(draws):
         other = replace(draws[place], sensitivity=factor * draws[place].sensitivity)
         with pytest.raises(Refused, match="is not what the declared noise costs"):
-            tie([Counted(event)], (*draws[:place], other, *draws[place + 1 :]))
+            tie([Counted(event)], (*draws[:place], other, *draws[place + 1 :]), "add_remove")
 
 
 @pytest.mark.parametrize("name", NOISY)
@@ -84,28 +84,58 @@ def test_no_noise_may_be_drawn_that_is_not_charged_nor_charged_that_is_not_drawn
     event, draws = PAIRS[name]
     for place in noises(draws):
         with pytest.raises(Refused):
-            tie([Counted(event)], (*draws[:place], *draws[place + 1 :]))
+            tie([Counted(event)], (*draws[:place], *draws[place + 1 :]), "add_remove")
     with pytest.raises(Refused):
-        tie([Counted(event)], (*draws, gaussian("another", 100.0, 1.0)))
+        tie([Counted(event)], (*draws, gaussian("another", 100.0, 1.0)), "add_remove")
     with pytest.raises(Refused):
-        tie([Counted(event), Counted(Gaussian(100.0))], draws)
+        tie([Counted(event), Counted(Gaussian(100.0))], draws, "add_remove")
     with pytest.raises(Refused):
-        tie([], draws)
+        tie([], draws, "add_remove")
 
 
 def test_samples_are_charged_at_the_probability_that_is_drawn():
     event, (sample, step) = PAIRS["sampled steps"]
     with pytest.raises(Refused):
-        tie([Counted(event)], (replace(sample, scale=0.2), step))
+        tie([Counted(event)], (replace(sample, scale=0.2), step), "add_remove")
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled(relation):
+    """Under replace_one a unit's bounds are right on full batches, for counts, and too little inside a sample."""
+    event = Booked((Counted(Sampled(0.1, Gaussian(2.0)), 5),), 1e-7)
+    enough = in_sample(0.7, relation)
+
+    def declared(sensitivity, entering=0.7):
+        step = gaussian("step", 2.0, sensitivity, (3,), 5, under="sample", entering=entering)
+        return [Counted(event)], (SAMPLE, step), relation
+
+    assert enough == (1.4 if relation == "replace_one" else 0.7)
+    tie(*declared(enough))
+    for wrong in (declared(0.99 * enough), declared(0.5 * enough), declared(enough, entering=0.0)):
+        with pytest.raises(Refused, match=f"Under {relation} the sensitivity must be at least"):
+            tie(*wrong)
+
+
+def test_how_far_a_unit_that_enters_moves_a_sum_is_a_number():
+    with pytest.raises(BadInput, match="entering -1"):
+        Draw("sum", "gaussian", 1.0, sensitivity=1.0, under="sample", entering=-1.0)
+
+
+def test_a_subset_is_drawn_at_the_probability_that_is_charged():
+    event, (subset, *others) = PAIRS["tuning on a subset"]
+    with pytest.raises(Refused, match="is not what the declared noise costs"):
+        tie([Counted(event)], (replace(subset, scale=0.3), *others), "add_remove")
 
 
 def test_rounds_and_steps_are_counted():
     event, draws = PAIRS["rounds of tests"]
     with pytest.raises(Refused):
-        tie([Counted(event)], tuple(replace(draw, shape=(8, *draw.shape[1:])) for draw in draws))
+        tie(
+            [Counted(event)], tuple(replace(draw, shape=(8, *draw.shape[1:])) for draw in draws), "add_remove"
+        )
     event, (sample, step) = PAIRS["sampled steps"]
     with pytest.raises(Refused):
-        tie([Counted(event)], (replace(sample, count=6), replace(step, count=6)))
+        tie([Counted(event)], (replace(sample, count=6), replace(step, count=6)), "add_remove")
 
 
 def test_mus_add_in_squares():

@@ -21,7 +21,7 @@ from dpladder.config.model import Resources
 from dpladder.learn.bounds import normalise
 from dpladder.learn.descent import SLACK, Begin, Sums, momentum, per_trial, published, released, sampled_rows
 from dpladder.learn.dp_adam.train import adam
-from dpladder.learn.hyfree_dp.cost import Multipliers, split
+from dpladder.learn.hyfree_dp.cost import Multipliers, loss_moves, split
 from dpladder.learn.interface import Constants, Data, Hyper, alone
 from dpladder.learn.linear import resident, sums_of
 from dpladder.learn.links import link_of
@@ -102,7 +102,8 @@ def descend(
     splits = [split(learner, hyper, constants.relation) for hyper in hypers]
     weights = first.double().expand(len(hypers), *first.shape).clone()
     size = constants.n0 * learner.sampling_rate
-    deviation = per_trial([found.loss * constants.moves_count() for found in splits], first).flatten()
+    one = loss_moves(learner, constants)
+    deviation = per_trial([found.loss * one for found in splits], first).flatten()
     unit = torch.full_like(deviation, sums.unit)
     rate = Rate(per_trial([hyper.eta for hyper in hypers], first).flatten(), FIRST * unit)
     update = _optimizer(learner)(weights, per_trial([0.0] * len(hypers), first))

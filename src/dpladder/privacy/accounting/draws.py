@@ -20,6 +20,7 @@ from dpladder.privacy.accounting.events import (
     Gaussian,
     Laplace,
     Nothing,
+    Relation,
     RepeatAndSelect,
     Sampled,
     SubsetSelect,
@@ -43,6 +44,9 @@ class Draw:
     release, which a unit moves by that much in all. `under` names the mask, or the secret number of runs, that the
     draw lies under: the cost is then that of one run, or of one sample in which the unit is.
 
+    `entering` belongs to a draw under a mask: how far one unit moves the sum when the unit enters the sample. `in_sample`
+    makes the sensitivity of it, and `tie` refuses a smaller one.
+
     `within` gives trainings streams of their own; its sensitivity is the mu of all of them, as many as its shape says.
     """
 
@@ -54,6 +58,7 @@ class Draw:
     sensitivity: float = 0.0
     stack: int = 1
     under: str = ""
+    entering: float = 0.0
 
     def __post_init__(self) -> None:
         if self.distribution not in get_args(Distribution):
@@ -71,6 +76,8 @@ class Draw:
             raise BadInput(f"draw {self.name}: sensitivity {self.sensitivity} must be 0 or more, and finite.")
         if self.distribution in ("gaussian", "laplace") and not self.sensitivity:
             raise BadInput(f"draw {self.name}: say how far one unit moves what this noise is added to.")
+        if not (self.entering >= 0.0 and math.isfinite(self.entering)):
+            raise BadInput(f"draw {self.name}: entering {self.entering} must be 0 or more, and finite.")
         if self.stack < 1 or self.count % self.stack:
             raise BadInput(f"draw {self.name}: stack {self.stack} must divide count {self.count}.")
 
@@ -92,9 +99,25 @@ def gaussian(
     count: int = 1,
     stack: int = 1,
     under: str = "",
+    entering: float = 0.0,
 ) -> Draw:
     """Noise whose sd is a multiple of the sensitivity."""
-    return Draw(name, "gaussian", multiplier * sensitivity, shape, count, sensitivity, stack, under)
+    scale = multiplier * sensitivity
+    return Draw(name, "gaussian", scale, shape, count, sensitivity, stack, under, entering)
+
+
+def in_sample(entering: float, relation: Relation) -> float:
+    """The sensitivity of a sum over a Poisson sample, which a unit in the sample moves by `entering`.
+
+    Under replace_one it is twice that, even where no two units' contributions are ever opposite, as with counts or losses.
+    A sample may hold the unit, its replacement, or neither, so the two neighbours' releases are
+    (1 - q) N(0) + q N(a) and (1 - q) N(0) + q N(b), with |a| and |b| up to `entering`, and both lie around "nobody
+    sampled", not only around each other. The accountant's pair for Sampled[Gaussian] under replace_one is N(m/2) against
+    N(-m/2) in the places of N(a) and N(b), m being the sensitivity (booking.py). That pair is the worst one for all a and
+    b within m/2 of 0, and for no longer ones. On a full batch nobody is ever outside, |a - b| alone counts, and
+    a smaller sensitivity can be right (`Constants.moves_count`, `moves_apart`).
+    """
+    return entering * (2.0 if relation == "replace_one" else 1.0)
 
 
 def cost(draws: Iterable[Draw], under: str = "") -> float:
@@ -102,21 +125,43 @@ def cost(draws: Iterable[Draw], under: str = "") -> float:
     return math.sqrt(math.fsum(_square(draw) for draw in draws if draw.under == under))
 
 
-def tie(charged: Sequence[Counted], draws: Sequence[Draw]) -> None:
-    """Refuse unless these draws cost exactly what these events charge."""
+def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -> None:
+    """Refuse unless these draws cost exactly what these events charge, under the lineage's relation."""
     events = list(flat(charged))
     direct = math.sqrt(math.fsum(_direct(e.event) ** 2 * e.count for e in events))
     others = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
     rounds = [draw for draw in draws if draw.distribution == "laplace" and draw.under]
     claimed = [(e.event, e.count) for e in others]
     found = [*_sampled(draws), *_selected(draws), *_rounds(rounds)]
-    same = _equal(direct, cost(draws)) and len(found) == len(claimed)
+    same = _equal(direct, cost(draws)) and len(found) == len(claimed) and _on_subset(events, draws)
     if not (same and all(any(_matches(event, other) for other in found) for event in claimed)):
         kinds = ", ".join(sorted({describe(e.event) for e in events})) or "nothing"
         raise Refused(
             f"what is charged ({kinds}) is not what the declared noise costs. Nothing was read: the declaration of this "
             "mechanism is wrong; make its events and its draws from the same sensitivity."
         )
+    _check_samples(draws, relation)
+
+
+def _check_samples(draws: Sequence[Draw], relation: Relation) -> None:
+    """Refuse noise under a mask whose sensitivity is not that of neighbours in a sample."""
+    masks = {draw.name for draw in draws if draw.distribution == "mask"}
+    for draw in draws:
+        if draw.under not in masks or draw.distribution not in ("gaussian", "laplace"):
+            continue
+        if not draw.entering or draw.sensitivity < in_sample(draw.entering, relation) * (1.0 - EQUAL):
+            raise Refused(
+                f"draw {draw.name} under mask {draw.under} declares sensitivity {draw.sensitivity:g}, and a unit that "
+                f"enters the sample moves it by {draw.entering:g}. Under {relation} the sensitivity must be at least "
+                f"{in_sample(draw.entering, relation):g}, and entering positive. Nothing was read: the declaration "
+                "of this mechanism is wrong."
+            )
+
+
+def _on_subset(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
+    """Whether a mask draws each random subset at the probability that is charged."""
+    drawn = {draw.scale for draw in draws if draw.distribution == "mask"}
+    return all(e.event.probability in drawn for e in events if isinstance(e.event, SubsetSelect))
 
 
 Priced = tuple[Event, int]

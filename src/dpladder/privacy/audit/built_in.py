@@ -103,7 +103,8 @@ def laplace_count(epsilon: float = 2.0) -> Mechanism:
 
 def sampled_sum(sigma: float = 0.5, probability: float = 0.5, radius: float = 1.0) -> Mechanism:
     """A clipped sum over a Poisson sample. No base records: their part in it would vary from run to run."""
-    draws = (Draw("sample", "mask", probability), gaussian("sum", sigma, radius, (4,), under="sample"))
+    noise = gaussian("sum", sigma, radius, (4,), under="sample", entering=radius)
+    draws = (Draw("sample", "mask", probability), noise)
 
     def run(data: Sequence[Floats], meter: Meter) -> Floats:
         ids = np.arange(16 * len(data), dtype=np.uint8).reshape(-1, 16)

@@ -308,7 +308,9 @@ def commit(ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draw
     An attempt that died before DONE published nothing: the same query gets the same nonce again, free.
     """
     concrete = tuple(dataclasses.replace(spend, query=query) for spend in spends)
-    tie([Counted(spend.event, spend.count) for spend in concrete], draws)
+    replaced = any(spend.relation == "replace_one" for spend in concrete)
+    charged = [Counted(spend.event, spend.count) for spend in concrete]
+    tie(charged, draws, "replace_one" if replaced else "add_remove")
     declared_draws = json.loads(json.dumps([dataclasses.asdict(draw) for draw in draws]))
     return _commit(ledger, token, query, concrete, declared_draws)
 
