@@ -107,6 +107,7 @@ def several(learner: Descending, reach: Reach) -> tuple[Mechanism, ...]:
         training(learner, 3, "add_remove", reach),
         training(learner, 2, "replace_one", reach),
         training(sampled, 2, "add_remove", reach),
+        training(sampled, 2, "replace_one", reach),
     )
 
 

@@ -23,6 +23,7 @@ def mechanisms() -> tuple[Mechanism, ...]:
         training(head, 1, "add_remove", reach),
         training(head, 2, "replace_one", reach),
         training(head.model_copy(update={"sampling_rate": 0.5}), 2, "add_remove", reach),
+        training(head.model_copy(update={"sampling_rate": 0.5}), 2, "replace_one", reach),
         training(adapted, 1, "replace_one", reach, note=", adapted", network=network),
         training(norm, 1, "add_remove", reach, note=", with a norm", network=network),
         training(other, 2, "add_remove", partial(along_momentum, other), note=", automatic clipping, linear"),

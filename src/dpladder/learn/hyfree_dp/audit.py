@@ -9,7 +9,7 @@ import numpy as np
 
 from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
 from dpladder.config.model import Resources
-from dpladder.learn.attacks import CANARIES, CLASSES, ETA, N0, NOTHING, Record, data_of
+from dpladder.learn.attacks import CANARIES, CLASSES, DELTA0, ETA, N0, NOTHING, Record, data_of
 from dpladder.learn.hyfree_dp.cost import split
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.registry import method
@@ -22,7 +22,10 @@ from dpladder.privacy.release.meter import Meter
 
 
 def mechanisms() -> tuple[Mechanism, ...]:
-    return first_look(HyperparameterFree(), "add_remove"), first_look(HyperparameterFree(), "replace_one")
+    sampled = HyperparameterFree(sampling_rate=0.5, gamma=2.0)
+    kinds: tuple[Relation, ...] = ("add_remove", "replace_one")
+    whole = (first_look(HyperparameterFree(), kind) for kind in kinds)
+    return *whole, *(first_look(sampled, kind, note=" sampled") for kind in kinds)
 
 
 def first_look(
@@ -35,20 +38,22 @@ def first_look(
     """A step that looks at the losses, by what it asks: how its rate follows from the answers is post-processing. Under a
     network records are activations at its cut."""
     width = len(NOTHING[0]) if network is None else math.prod(network.shape)
-    constants, hyper = Constants(N0, CLASSES, width, relation, network=network), Hyper(ETA, 1, mu)
+    constants, hyper = Constants(N0, CLASSES, width, relation, network=network), Hyper(ETA, 1, mu, DELTA0)
     found = split(learner, hyper, relation)
     declared = method(learner.name).declare(learner, hyper, constants)
-    scales = [draw.scale / N0 for draw in declared.draws]
+    scales = [draw.scale / N0 for draw in declared.draws[:2]]
 
     def run(records: Sequence[Record], meter: Meter) -> Floats:
         import torch
 
+        from dpladder.learn.descent import sampled_rows
         from dpladder.learn.hyfree_dp.train import Step, noised_gradient, noised_losses
 
         data = data_of(records, width=width)
         begun = method(learner.name).room("train").begun
         sums, first = begun(data, learner, constants, Resources(threads=1))
-        step = Step(sums, sums.records.chunks(), N0)
+        rows = sampled_rows(sums.records, learner.sampling_rate, meter, data.units)
+        step = Step(sums, rows, N0)
         weights, bound = first[None].double(), torch.ones(1).double()
         gradient = noised_gradient(step, weights, constants, [meter])
         losses = noised_losses(step, weights, ETA * gradient, bound, [found], [meter])

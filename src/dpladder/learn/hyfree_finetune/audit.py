@@ -17,6 +17,9 @@ def mechanisms() -> tuple[Mechanism, ...]:
     norm = head.model_copy(update={"trains": ("norm.*",)})
     return (
         first_look(head, "add_remove"),
+        first_look(
+            head.model_copy(update={"sampling_rate": 0.5, "gamma": 2.0}), "replace_one", note=" sampled"
+        ),
         first_look(adapted, "replace_one", note=", adapted", network=network),
         first_look(norm, "add_remove", note=", with a norm", network=network),
     )

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking, events, gdp
-from dpladder.privacy.accounting.draws import Shape
+from dpladder.privacy.accounting.draws import Shape, in_sample
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -176,8 +176,9 @@ class _Bare(Meter):
     """No noise, and everybody in every sample: what is left is what the data alone do. `totals` are what noise was asked
     for, by the name of its draw."""
 
-    def __init__(self, draws: Sequence[Draw], source: Streams) -> None:
+    def __init__(self, draws: Sequence[Draw], source: Streams, without_last: bool = False) -> None:
         super().__init__(draws, source)
+        self._without_last = without_last
         self.totals: dict[str, list[Floats]] = {draw.name: [] for draw in draws}
 
     def noise(self, name: str, shape: Shape) -> Noise:
@@ -186,7 +187,8 @@ class _Bare(Meter):
 
     def mask(self, name: str, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
         super().mask(name, ids)
-        return np.ones(len(ids), dtype=np.bool_)
+        others = np.ones(len(ids), dtype=np.bool_)
+        return (ids != ids[-1:]).any(axis=1) if self._without_last else others
 
     def within(self, name: str) -> Within:
         found = super().within(name)
@@ -215,6 +217,7 @@ def _audit(mechanism: Mechanism, streams: SourceOfJob, delta: float, chance: flo
         _distribution(name, scores, chance),
         _sensitivity(mechanism, norms[worst]),
         _declared(mechanism, streams(job, "shift", "0")),
+        *_entering(mechanism, streams(job, "shift", "0")),
         _epsilon(mechanism, streams, mechanism.neighbours[worst], shifts[worst], delta, chance),
     ]
 
@@ -371,8 +374,30 @@ def _declared(mechanism: Mechanism, stream: Streams) -> Finding:
     )
 
 
-def _totals(mechanism: Mechanism, data: Any, stream: Streams) -> dict[str, list[Floats]]:
-    meter = _Bare(mechanism.draws, stream)
+def _entering(mechanism: Mechanism, stream: Streams) -> list[Finding]:
+    """How far the last unit moves each sum by being in the sample, over what neighbours in a sample may: half of the
+    declared sensitivity under replace_one (draws.in_sample). Two neighbours that are both sampled tell nothing of it.
+    Nothing is drawn by chance here."""
+    masks = {draw.name for draw in mechanism.draws if draw.distribution == "mask"}
+    noises = [draw for draw in mechanism.draws if draw.under in masks and draw.sensitivity]
+    if not noises:
+        return []
+    fewest = min(len(first) for first, _ in mechanism.neighbours)
+    data = {id(second[-1]): second for first, second in mechanism.neighbours if len(first) == fewest}
+    ratios = [
+        float(np.linalg.norm(moved)) * in_sample(1.0, mechanism.relation) / draw.sensitivity
+        for units in data.values()
+        for out, inside in [(_totals(mechanism, units, stream, True), _totals(mechanism, units, stream))]
+        for draw in noises
+        for moved in _moved(draw, out[draw.name], inside[draw.name])
+    ]
+    return [Finding(mechanism.name, "move in a sample over its declaration", 1, max(ratios), 0, 1 + SLACK)]
+
+
+def _totals(
+    mechanism: Mechanism, data: Any, stream: Streams, without_last: bool = False
+) -> dict[str, list[Floats]]:
+    meter = _Bare(mechanism.draws, stream, without_last)
     _release(mechanism, data, meter)
     return meter.totals
 
