@@ -127,3 +127,14 @@ def test_what_has_no_price_is_refused(event):
 def test_what_is_no_mechanism_is_named(given):
     with pytest.raises(BadInput):
         charged(given)
+
+
+@pytest.mark.parametrize("relation", NEIGHBOURS)
+def test_mechanisms_on_one_sample_are_charged_together(relation):
+    def run(*multipliers):
+        inside = dp_event.ComposedDpEvent([dp_event.GaussianDpEvent(m) for m in multipliers])
+        return dp_event.SelfComposedDpEvent(dp_event.PoissonSampledDpEvent(0.02, inside), 100)
+
+    together = charged(run(2.0, 2.0), relation)
+    assert together == pytest.approx(charged(run(math.sqrt(2.0)), relation), rel=1e-6)
+    assert together > 1.1 * charged(run(2.0), relation)

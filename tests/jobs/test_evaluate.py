@@ -15,10 +15,19 @@ from dpladder.config.model import TrainedGroup
 from dpladder.config.section import restored
 from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput
-from dpladder.jobs.evaluate import NO_GROUPS, Groups, by_groups, evaluate, groups_of, metrics, perplexity
+from dpladder.jobs.evaluate import (
+    NO_GROUPS,
+    Groups,
+    Test,
+    by_groups,
+    evaluate,
+    groups_of,
+    metrics,
+    perplexity,
+)
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
-from dpladder.learn.interface import Data
+from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -185,3 +194,15 @@ def test_accuracies_by_group_follow_from_the_counts_alone() -> None:
     assert found.worst is not None
     assert (found.worst.name, found.worst.value) == ("b", 0.25)
     assert found.worst.sd == found.elsewhere["sd"]  # of one group, the same counts
+
+
+def test_a_record_is_in_one_bin_whatever_the_others_score() -> None:
+    """Bins are public: one record more is one count more, and moves no other record to another bin."""
+    random = np.random.default_rng(0)
+    model = (random.normal(size=(2, 5)).astype(np.float32),)
+    test = Test(model, None, Constants(50, 2, 5), ("a", "b"), "auc")
+    features = random.normal(size=(60, 5)).astype(np.float32)
+    features[-1] = 100.0 * features[-1]
+    labels = random.integers(0, 2, 60)
+    without, among = (test.scores(Data(features[:n], labels[:n])) for n in (59, 60))
+    assert np.abs(among - without).sum() == 1.0

@@ -284,13 +284,6 @@ MUTANTS = (
         ("learn/test_first_order.py::test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced",),
     ),
     Mutant(
-        "a sample's losses forget its neighbours, and the tie does not look",
-        "learn/hyfree_dp/cost.py",
-        "constants.moves_count() if learner.sampling_rate == 1.0 else constants.moves(1.0)",
-        "constants.moves_count()",
-        ("learn/test_interface.py::test_the_draws_of_a_training_cost_what_its_events_charge",),
-    ),
-    Mutant(
         "a draw in a sample may declare too small a move",
         "privacy/accounting/draws.py",
         "    _check_samples(draws, relation)\n",
@@ -314,6 +307,27 @@ MUTANTS = (
         " and _on_subset(events, draws)",
         "",
         ("privacy/accounting/test_draws.py::test_a_subset_is_drawn_at_the_probability_that_is_charged",),
+    ),
+    Mutant(
+        "a sample of several mechanisms is priced as its first one",
+        "embed/mechanisms.py",
+        "one = inside[0].event if len(inside) == 1 and inside[0].count == 1 else Composed(inside)",
+        "one = inside[0].event",
+        ("embed/test_mechanisms.py::test_mechanisms_on_one_sample_are_charged_together",),
+    ),
+    Mutant(
+        "what is booked several times is charged once",
+        "privacy/accounting/booking.py",
+        "else _booked(event, relation)\n            return total([one] * count)",
+        "else _booked(event, relation)\n            return total([one])",
+        ("privacy/accounting/test_booking.py::test_what_is_booked_several_times_is_charged_each_time",),
+    ),
+    Mutant(
+        "bins of scores follow the private scores",
+        "jobs/evaluate.py",
+        "edges = measures.edges(self.model, self.constants, self.own)",
+        "edges = np.quantile(measures.margin(self.model, plain(data.features), self.own), np.linspace(0.05, 0.95, measures.BINS - 1))",
+        ("jobs/test_evaluate.py::test_a_record_is_in_one_bin_whatever_the_others_score",),
     ),
     Mutant(
         "gradients are clipped up",

@@ -442,3 +442,11 @@ def test_dominating_is_the_smallest_to_its_tolerance() -> None:
     x = np.linspace(0.0, 5.0, 20_001)
     curve = Curve(x, gaussian_profile(x, 0.7) * (1 + 2e-9) + 2e-16)
     assert 0.7 <= dominating(curve, 1e-9) <= 0.7 * 1.001
+
+
+@pytest.mark.parametrize("inner", [Gaussian(3.0), Sampled(0.1, Gaussian(1.0))], ids=["reserved", "sampled"])
+def test_what_is_booked_several_times_is_charged_each_time(inner: Any) -> None:
+    booked = Booked((Counted(inner, 2),), 1e-7)
+    one, three = price(booked, "add_remove"), price(booked, "add_remove", 3)
+    assert three.mu == pytest.approx(math.sqrt(3) * one.mu)
+    assert three.delta0 == pytest.approx(3 * one.delta0)
