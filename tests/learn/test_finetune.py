@@ -11,7 +11,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+import timm
 import torch
+from kinds import KINDS, registered
 from languages import tiny_causal_model, tiny_language_model
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
@@ -394,3 +396,56 @@ def test_a_head_above_the_cut_follows_sigmoids_where_they_are_asked_for() -> Non
     assert torch.allclose(module.losses(logits, labels), expected.sum(1))
     other = parts.tuned_of(FineTune(trains="head"), constants).module
     assert torch.allclose(other.losses(logits, labels), cross_entropy(logits, labels, reduction="none"))
+
+
+def apart_from_autograd(learner: FineTune, constants: Constants, count: int = 5) -> float:
+    """Of a sum of clipped gradients, against plain autograd one record at a time."""
+    data, weights = records(constants, count), moved(learner, constants)
+    gradients = one_by_one(learner, constants, data, weights)
+    norms = torch.stack([gradient.norm() for gradient in gradients])
+    bound = norms.median().item()
+    factors = (bound / norms.clamp(min=bound)).tolist()
+    expected = torch.stack([f * g for f, g in zip(factors, gradients, strict=True)]).sum(0)
+    found = summed(learner, constants, data, weights, bound)
+    return ((found - expected).norm() / expected.norm()).item()
+
+
+def apart_when_merged(learner: FineTune, constants: Constants) -> float:
+    """Of logits of what was trained, against the public network with the merged tensors in it."""
+    data = records(constants, 5)
+    flat = moved(learner, constants, 0.1).float().numpy()
+    own = method("dp_finetune")
+    tuned = parts.tuned_of(learner, constants)
+    ends = np.cumsum([weight.numel() for weight in tuned.trained.values()])[:-1]
+    trained = tuple(
+        part.reshape(weight.shape)
+        for part, weight in zip(np.split(flat, ends), tuned.trained.values(), strict=True)
+    )
+    upper = upper_of(constants.network)
+    state = parts.merged(learner, constants, trained)
+    inputs = (upper.enter(torch.from_numpy(data.features)),)
+    plain = torch.func.functional_call(upper.network, state, inputs).double()
+    head = torch.from_numpy(trained[-1]).double()
+    wanted = own.logits(learner, constants)(trained, data.features)
+    found = (plain @ head[:, :-1].T + head[:, -1]).detach().numpy()
+    return float(np.abs(found - wanted).max() / np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("trains", ["all", "lora"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained(kind, trains) -> None:
+    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
+    constants = constants_of(registered(kind), "input")
+    assert apart_from_autograd(learner, constants) < 1e-5
+    assert apart_when_merged(learner, constants) < 1e-4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("trains", ["all", "lora"])
+@pytest.mark.parametrize("name", timm.list_models("test_*"))
+def test_every_small_network_of_timm_trains_as_autograd_does(name: str, trains: str) -> None:
+    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
+    network = network_of(name, "input", 64)
+    constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
+    assert apart_from_autograd(learner, constants, 3) < 1e-5
+    assert apart_when_merged(learner, constants) < 1e-3

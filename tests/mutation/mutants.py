@@ -201,6 +201,13 @@ MUTANTS = (
         ("learn/test_finetune.py::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",),
     ),
     Mutant(
+        "a layer that changes its weight on the way is taken for the layer it derives from",
+        "network/layers.py",
+        "type(module) is kind and not hooked",
+        "isinstance(module, kind)",
+        ("learn/test_finetune.py::test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained",),
+    ),
+    Mutant(
         "a gradient whose terms cancel is clipped by its norm alone",
         "learn/dp_finetune/clipping.py",
         "torch.maximum(squares, LOOSE**2 * terms).sqrt()",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,7 @@ from dpladder.learn.bounds import Scale, clip
 from dpladder.learn.descent import Bounded
 from dpladder.learn.dp_finetune.parts import Tuned
 from dpladder.learn.records import Records, Rows
+from dpladder.network.layers import is_plain
 
 # A gradient that is the small difference of terms this much larger counts as longer than it is. Its terms are float32, whose
 # rounding is 2^-24 of them, so of a clipped record it stays 2^-14 of the bound: learn/descent.py pays for 2^-10. Records are
@@ -248,7 +249,7 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
         made = {"weight": (g.mT @ a).flatten(1), "bias": g.sum(1)}
         return Made([made[name] for name in names])
 
-    if type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq:
+    if _is_table(module):
         rows, g = (
             taken.reshape(-1, views * taken.shape[1]),
             gradient.reshape(-1, views * taken.shape[1], gradient.shape[2]),
@@ -283,18 +284,22 @@ def _summed(found: Mapping[str, Tensor], layer: Layer, views: int) -> Made:
 
 def _is_product(module: nn.Module) -> bool:
     """Whether each output is one matrix times one input: a linear layer, or a convolution without a neighbourhood."""
-    if type(module) is nn.Linear:
+    if is_plain(module, nn.Linear):
         return True
     return (
-        isinstance(module, nn.Conv2d)
+        is_plain(module, nn.Conv2d)
         and (module.kernel_size, module.stride, module.groups) == ((1, 1), (1, 1), 1)
         and module.padding in ("same", "valid", (0, 0))
     )
 
 
+def _is_table(module: nn.Module) -> TypeGuard[nn.Embedding]:
+    return is_plain(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq
+
+
 def _positions(values: Tensor, module: nn.Module, views: int) -> Tensor:
     """As (records, positions, width): views are positions too."""
-    if isinstance(module, nn.Conv2d):
+    if type(module) is nn.Conv2d:
         rows = values.flatten(2).mT
     else:
         rows = values.flatten(1, -2) if values.ndim > 2 else values[:, None]

@@ -24,6 +24,7 @@ from dpladder.learn.interface import Constants, Weights, public_random
 from dpladder.learn.links import Link
 from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
+from dpladder.network.layers import is_linear
 from dpladder.network.stack import vocabulary
 
 HEAD = "head.weight"
@@ -68,11 +69,12 @@ class Adapted(nn.Module):
         super().__init__()
         self.base, self.scale = base, lora.alpha / lora.rank
         self.down = _thin(base, lora.rank)
-        self.up: nn.Linear | nn.Conv2d
-        if isinstance(base, nn.Linear):
-            self.up = nn.Linear(lora.rank, base.out_features, bias=False)
-        else:
-            self.up = nn.Conv2d(lora.rank, base.out_channels, 1, bias=False)
+        wide = len(base.weight)
+        self.up = (
+            nn.Linear(lora.rank, wide, bias=False)
+            if type(base) is nn.Linear
+            else nn.Conv2d(lora.rank, wide, 1, bias=False)
+        )
         nn.init.zeros_(self.up.weight)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -90,7 +92,7 @@ def _thin(base: nn.Linear | nn.Conv2d, rank: int) -> nn.Linear | nn.Conv2d:
     thin = copy.deepcopy(base)
     thin.weight = nn.Parameter(base.weight.new_zeros(rank, *base.weight.shape[1:]), requires_grad=False)
     thin.bias = None
-    if isinstance(thin, nn.Linear):
+    if type(thin) is nn.Linear:
         thin.out_features = rank
     else:
         thin.out_channels = rank
@@ -177,7 +179,7 @@ def _tuned(
 def _adapt(network: nn.Module, lora: Lora) -> None:
     """Adapters beside every layer that the targets name."""
     for name, layer in [*network.named_modules()]:
-        able = isinstance(layer, nn.Linear) or (isinstance(layer, nn.Conv2d) and layer.groups == 1)
+        able = is_linear(layer) and getattr(layer, "groups", 1) == 1
         if able and _named(name, lora.targets):
             network.set_submodule(name, Adapted(layer, lora))
 
