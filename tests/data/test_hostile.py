@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from dpladder.config.shift import Matching
 from dpladder.data.census import census, report
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.shift import matched
-from dpladder.data.sources import several, text
+from dpladder.data.sources import bytes_of, from_texts, several, text
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("cat", "dog", "bird")
@@ -126,3 +127,25 @@ def test_hdf5_has_lists_of_any_length(tmp_path: Path) -> None:
         file["features"] = X
         file.create_dataset("labels", data=held, dtype=h5py.vlen_dtype(np.int64))
     assert classes_in(f"hdf5:{tmp_path / 't.hdf5'}", 3) == [number_of({0, 2}, 3), 1, -1]
+
+
+def test_a_pipe_is_a_record_that_counts_as_nothing(tmp_path: Path) -> None:
+    """Its reader would wait for ever: somebody who writes is there, so that a mistake ends here too."""
+    os.mkfifo(tmp_path / "pipe.txt")
+    held = os.open(tmp_path / "pipe.txt", os.O_RDWR)
+    os.write(held, b"written")
+    os.set_blocking(held, False)
+    assert bytes_of(tmp_path / "pipe.txt") == b""
+    assert os.read(held, 7) == b"written"
+    os.close(held)
+
+
+def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
+    inside = tmp_path / "source" / "cat"
+    inside.mkdir(parents=True)
+    (inside / "own.txt").write_text("own")
+    (inside / "up").symlink_to("..")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.txt").write_text("secret")
+    (tmp_path / "source" / "dog").symlink_to(tmp_path / "outside")
+    assert from_texts(tmp_path / "source").files == [inside / "own.txt"]

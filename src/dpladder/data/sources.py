@@ -63,7 +63,7 @@ def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str], lev
         raise _missing(path, f"a folder with one subfolder of {wanted} per class")
     files = [
         Path(folder, name)
-        for folder, _, names in os.walk(path, onerror=_unreadable_folder, followlinks=True)
+        for folder, _, names in os.walk(path, onerror=_unreadable_folder)  # follows no links to folders
         for name in sorted(names)
         if Path(name).suffix.lower() in suffixes
     ]
@@ -442,9 +442,10 @@ def text(value: object) -> str:
 
 
 def bytes_of(file: Path) -> bytes:
-    """A file's bytes; none if it cannot be read, which makes it one bad record rather than the end of the run."""
+    """A file's bytes; none if it is no regular file (a pipe would be waited for without end) or cannot be read: one bad
+    record rather than the end of the run."""
     try:
-        return file.read_bytes()
+        return file.read_bytes() if file.is_file() else b""
     except (OSError, ValueError):  # no path at all, where NUL is in it
         return b""
 
