@@ -19,7 +19,8 @@ from dpladder.config.shift import Matching
 from dpladder.data.census import census, report
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.shift import matched
-from dpladder.data.sources import bytes_of, from_texts, several, text
+from dpladder.data.sources import bytes_of, from_hdf5, from_texts, several, text
+from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("cat", "dog", "bird")
@@ -149,3 +150,31 @@ def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside" / "secret.txt").write_text("secret")
     (tmp_path / "source" / "dog").symlink_to(tmp_path / "outside")
     assert from_texts(tmp_path / "source").files == [inside / "own.txt"]
+
+
+def _outside(file: h5py.File, name: str, secret: Path) -> None:
+    """A data set of the file that is read from another one."""
+    if name == "external":
+        file.create_dataset("features", (2, 5), "u1", external=[(str(secret), 0, 10)])
+    elif name == "virtual":
+        layout = h5py.VirtualLayout((2, 5), "u1")
+        layout[:] = h5py.VirtualSource(secret.with_suffix(".h5"), "rows", (2, 5))
+        file.create_virtual_dataset("features", layout)
+    else:
+        kind = h5py.ExternalLink if name == "link" else None
+        file["other"] = h5py.ExternalLink(secret.with_suffix(".h5"), "/")
+        file["features"] = kind(secret.with_suffix(".h5"), "rows") if kind else h5py.SoftLink("/other/rows")
+
+
+@pytest.mark.parametrize("name", ["external", "virtual", "link", "soft"])
+def test_an_hdf5_file_that_leads_to_another_one_is_refused(tmp_path: Path, name: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"0123456789")
+    with h5py.File(secret.with_suffix(".h5"), "w") as file:
+        file["rows"] = np.ones((2, 5), np.uint8)
+    path = tmp_path / "data.h5"
+    with h5py.File(path, "w") as file:
+        _outside(file, name, secret)
+        file["labels"] = [0, 1]
+    with pytest.raises(BadInput, match="Only what the file holds itself is read"):
+        from_hdf5(path)

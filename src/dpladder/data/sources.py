@@ -241,12 +241,28 @@ def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> So
         file = h5py.File(
             path, "r", locking=False
         )  # open as long as the source is: rows are read from it one by one
-        arrays = {name: array for name, array in file.items() if isinstance(array, h5py.Dataset)}
+        whole = all(_holds_all(file, name) for name in file)
+        arrays = {name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)}
     except OSError:
         raise BadInput(
             f"{path} is truncated, unreadable or not HDF5. Write it again and check it with h5ls."
         ) from None
+    if not whole:
+        raise BadInput(
+            f"{path} has links, or data sets that lie in other files (external or virtual). Only what the file holds "
+            "itself is read: copy the rows into it, with h5repack or h5py."
+        )
     return _from_arrays(arrays, path, labelled, group)
+
+
+def _holds_all(file: Any, name: str) -> bool:
+    """Whether what has this name lies in the file itself, without a link to anywhere."""
+    import h5py
+
+    if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        return False
+    found = file[name]
+    return not isinstance(found, h5py.Dataset) or not (found.external or found.is_virtual)
 
 
 def from_parquet(
