@@ -16,6 +16,7 @@ import pytest
 from dpladder.config.label_sets import number_of
 from dpladder.config.model import Dataset, Split
 from dpladder.config.shift import Matching
+from dpladder.config.wording import cell, printable
 from dpladder.data.census import census, report
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.shift import matched
@@ -178,3 +179,16 @@ def test_an_hdf5_file_that_leads_to_another_one_is_refused(tmp_path: Path, name:
         file["labels"] = [0, 1]
     with pytest.raises(BadInput, match="Only what the file holds itself is read"):
         from_hdf5(path)
+
+
+@pytest.mark.parametrize("name", ["\033[2J.png", "a\nb", "\r", "\x9b1m", "\u202egnp", "\udcff", "\u2028"])
+def test_a_name_steers_no_terminal_and_breaks_no_line(name: str) -> None:
+    shown = printable(name)
+    assert shown.isprintable()
+    assert shown.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "@SUM(1).png", "+1", "-1", " =1", "\t=1", "\n=1"])
+def test_a_name_is_no_formula(name: str) -> None:
+    assert cell(name)[0] not in "=+-@ \t\r\n"
+    assert cell("plain.png") == "plain.png"

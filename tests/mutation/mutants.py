@@ -205,7 +205,9 @@ MUTANTS = (
         "network/layers.py",
         "type(module) is kind and not hooked",
         "isinstance(module, kind)",
-        ("learn/test_finetune.py::test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained",),
+        (
+            "learn/test_finetune.py::test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained",
+        ),
     ),
     Mutant(
         "a gradient whose terms cancel is clipped by its norm alone",

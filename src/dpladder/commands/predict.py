@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpladder.config.wording import cell, printable
 from dpladder.data.prepare import place_of
 from dpladder.errors import BadInput
 from dpladder.use.model import Model, load
@@ -48,6 +49,7 @@ def _table(model: Model, given: Path) -> pd.DataFrame:
 
     source, found = model.predict_file(given)
     records = [place_of(source, index) for index in range(len(found.problems))]
-    facts = pd.DataFrame({"input": str(given), "record": [*map(str, records)], "class": found.labels})
-    odds = pd.DataFrame(found.probabilities, columns=[f"p({name})" for name in found.classes])
-    return facts.assign(problem=[problem or "" for problem in found.problems]).join(odds)
+    labels = [None if label is None else cell(label) for label in found.labels]
+    facts = pd.DataFrame({"input": cell(given), "record": [*map(cell, records)], "class": labels})
+    odds = pd.DataFrame(found.probabilities, columns=[f"p({printable(name)})" for name in found.classes])
+    return facts.assign(problem=[cell(problem or "") for problem in found.problems]).join(odds)

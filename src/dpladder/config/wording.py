@@ -47,3 +47,17 @@ def closest(given: str, options: Iterable[str]) -> str | None:
 def did_you_mean(given: str, options: Iterable[str]) -> str:
     close = closest(given, options)
     return "" if close is None or close == given else f"did you mean {close}? "
+
+
+def printable(name: object) -> str:
+    """A name that somebody else gave, on one line and without what would steer a terminal."""
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape", "surrogatepass").decode()
+        for one in str(name)
+    )
+
+
+def cell(name: object) -> str:
+    """A name that somebody else gave, as a spreadsheet's cell that is read as text: what would begin a formula is quoted."""
+    told = printable(name)
+    return f"'{told}" if told.lstrip().startswith(("=", "+", "-", "@")) else told

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.label_sets import are_of, each_label
 from dpladder.config.model import LARGEST_IMAGE
+from dpladder.config.wording import printable
 from dpladder.data import texts
 from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
@@ -202,8 +203,7 @@ def lines(found: Census) -> Iterator[str]:
 
 def report(found: Census) -> str:
     """Printable, whatever a file is called."""
-    told = "".join(f"{line}\n" for line in lines(found))
-    return told.encode("utf-8", "backslashreplace").decode()
+    return "".join(f"{printable(line)}\n" for line in lines(found))
 
 
 def contact_sheet(found: Survey, side: int = 96, each: int = 10, largest: int = LARGEST_IMAGE) -> Any:
