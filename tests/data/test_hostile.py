@@ -192,3 +192,11 @@ def test_a_name_steers_no_terminal_and_breaks_no_line(name: str) -> None:
 def test_a_name_is_no_formula(name: str) -> None:
     assert cell(name)[0] not in "=+-@ \t\r\n"
     assert cell("plain.png") == "plain.png"
+
+
+def test_folders_that_programs_leave_beside_the_data_are_no_classes(tmp_path: Path) -> None:
+    for folder in ("cat", "__MACOSX/cat", ".ipynb_checkpoints", ".hidden/dog", "dog/.thumbs"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "one.txt").write_text("told")
+    assert from_texts(tmp_path).labels == ["cat"]
+    assert from_texts(tmp_path / "dog" / ".thumbs" / "..").labels == []

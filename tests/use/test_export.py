@@ -90,6 +90,7 @@ def test_an_exported_head_predicts_the_same_by_itself(tmp_path: Path, mapped: di
     source = Source("features", lambda index: rows[index], (), width=6)
     file = model_of(tmp_path, Features(model="none", normalize=True), source, layers, **mapped)
     assert main(["export", str(file), str(tmp_path / "out")]) == 0
+    assert len({path.stat().st_mode for path in (tmp_path / "out").iterdir()}) == 1
     found = alone(tmp_path / "out", f"c.classify({rows.tolist()})")
     wanted = dpladder.load(file).predict(rows).probabilities
     assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)

@@ -67,10 +67,16 @@ def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str], lev
         for name in sorted(names)
         if Path(name).suffix.lower() in suffixes
     ]
+    files = [file for file in files if not any(map(_aside, file.relative_to(path).parts[:-1]))]
     ways = [file.relative_to(path).parts for file in files]
     labels = [way[1] if level == 1 and len(way) > 2 else way[0] if level != 1 else "" for way in ways]
     groups = None if level is None else [way[level - 1] if len(way) > level else None for way in ways]
     return Source(kind, lambda index: bytes_of(files[index]), labels, files=files, groups=groups)
+
+
+def _aside(folder: str) -> bool:
+    """Whether a folder was left by a program beside the data: hidden, or by an archiver of macOS."""
+    return folder.startswith(".") or folder == "__MACOSX"
 
 
 def from_csv(

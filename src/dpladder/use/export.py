@@ -42,6 +42,8 @@ def export(model: Model, folder: Path, form: Form) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "README.md").write_text(card(model, form == "huggingface"), "utf-8")
     (_write_language_model if model.speaks else _write_classifier)(model, folder, form)
+    for written in folder.rglob("*.safetensors"):  # which safetensors closes to others
+        shutil.copymode(folder / "README.md", written)
 
 
 def _write_classifier(model: Model, folder: Path, form: Form) -> None:
