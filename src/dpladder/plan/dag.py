@@ -105,7 +105,7 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
 
 
 def _keys(config: Config, kind: type[Reads]) -> Keys:
-    return {key: _at(_values(config), key) for key in reads.keys_of(kind)}
+    return _present(_values(config), reads.keys_of(kind))
 
 
 def _facts(asked: JobAsked, kind: type[Reads], among: Iterable[str] | None = None) -> Keys:
@@ -393,7 +393,7 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     """Everything in the config that a job's output depends on, its ancestors' keys included."""
     values = _values(config)
     behind, asked = ancestry(config, rule), JobAsked(config, rule, wildcards)
-    keys = {key: _at(values, key) for name in behind for key in STAGES[name].keys}
+    keys = _present(values, (key for name in behind for key in STAGES[name].keys))
     seen = {name: FACTS[name](asked) for name in OF_VIEWS} if "extract_features" in behind else {}
     also = {} if asked.further is None else {"also": _also(asked)}
     spans = {} if not config.dataset.spans else {"spans": _spans(asked)}
@@ -461,9 +461,24 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
+LATER: Keys = {}
+"""The keys of the config that came after identities were fixed, each by its path, and the value at which it asks nothing
+new. There it is left out of what a job is known by, so that it must be the default of its field: a job that is not told
+it reads that."""
+
+
 @cache
 def _values(config: Config) -> Keys:
-    return _effective(config).model_dump(mode="json")
+    return without_later(_effective(config).model_dump(mode="json"))
+
+
+def without_later(values: Keys, at: str = "") -> Keys:
+    """The values of a config without later keys at their neutral values."""
+    return {
+        key: without_later(value, f"{at}{key}.") if isinstance(value, dict) else value
+        for key, value in values.items()
+        if f"{at}{key}" not in LATER or value != LATER[f"{at}{key}"]
+    }
 
 
 def _effective(config: Config) -> Config:
@@ -478,6 +493,16 @@ def _effective(config: Config) -> Config:
     if config.sweep.select.by == "public":
         updates["sweep"] = config.sweep.model_copy(update={"select": Select(by="public")})
     return config.model_copy(update=updates)
+
+
+def _present(values: Keys, keys: Iterable[str]) -> Keys:
+    """What a config says by these paths, but for later keys that it leaves out."""
+    return {key: _at(values, key) for key in keys if key not in LATER or _has(values, key)}
+
+
+def _has(values: Any, key: str) -> bool:
+    section, _, name = key.rpartition(".")
+    return name in (_at(values, section) if section else values)
 
 
 def _at(values: Any, key: str) -> Any:

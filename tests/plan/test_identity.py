@@ -1,0 +1,93 @@
+"""What a job is known by for life: later keys at their neutral values, and later versions, leave it as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpladder.config.learner_sections import SECTIONS, names
+from dpladder.config.load import overlay
+from dpladder.plan import dag, mechanisms, stages
+from dpladder.plan.plan import _asked
+from dpladder.plan.settle import opened
+
+ROOT = Path(__file__).parents[2]
+FIXED = Path(__file__).with_name("identities.json")
+EXAMPLES = sorted([ROOT / "config" / "config.yaml", *ROOT.glob("config/examples/*.yaml")])
+LEARNERS = sorted(name for section in SECTIONS for name in names(section))
+FIRST: dict[str, int] = {}
+
+
+@pytest.fixture(name="sources")
+def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory that holds what the examples say they need."""
+    for folder in ("photos", "hospitals", "reviews", "glue"):
+        (tmp_path / "data" / folder).mkdir(parents=True)
+    files = ["features.npz", "patients.csv", "speeches.jsonl"]
+    files += [f"glue/{task}.jsonl" for task in ("sst2", "qnli", "qqp", "mnli")]
+    for name in files:
+        (tmp_path / "data" / name).touch()
+    monkeypatch.chdir(tmp_path)
+
+
+def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str, str]:
+    """By experiment and rule, a digest of what its jobs are known by, all mechanisms at their first version."""
+    project = opened([path], overrides)
+    found: dict[str, list[str]] = {}
+    for job, config in _asked(project).items():
+        wildcards, of = dict(job.wildcards), dag.modelled(project, config)
+        found.setdefault(f"{job.experiment} {job.rule}", []).append(
+            dag.static(config, job.rule, wildcards, of, FIRST)
+        )
+    return {name: dag.digest(sorted(statics))[:12] for name, statics in sorted(found.items())}
+
+
+@pytest.mark.usefixtures("sources")
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_jobs_of_the_examples_are_known_by_what_they_were_known_by(path: Path) -> None:
+    """An example that changes has new identities; one that is new is added. Whatever else moves one asks all users anew."""
+    assert identities(path) == json.loads(FIXED.read_text())[path.stem]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_jobs_of_each_learner_at_its_defaults_are_known_by_what_they_were_known_by(learner: str) -> None:
+    assert identities(EXAMPLES[0], of_learner(learner)) == json.loads(FIXED.read_text())[learner]
+
+
+def of_learner(learner: str) -> dict[str, Any]:
+    section = next(section for section in SECTIONS if learner in names(section))
+    rungs = {} if section.searches else {"sweep": {"rungs": []}}
+    cut = {"features": {"until": "blocks.5"}} if "finetune" in learner else {}
+    return {"learner": {"name": learner}, **rungs, **cut}
+
+
+@pytest.mark.parametrize("key", sorted(dag.LATER))
+def test_a_later_key_is_left_out_at_the_value_that_its_absence_means(key: str) -> None:
+    values = overlay({}, {})
+    for part in reversed(key.split(".")):
+        values = {part: values or dag.LATER[key]}
+    assert dag.without_later(values) in ({}, {key.split(".")[0]: {}})
+
+
+def test_first_versions_have_the_tokens_that_ledgers_hold() -> None:
+    fixed = json.loads(mechanisms.FIRST.read_text("utf-8"))
+    for rule, tokens in fixed.items():
+        for methods, token in tokens.items():
+            learner, _, search = methods.partition(" ")
+            assert mechanisms.token(rule, learner or None, search or None, FIRST) == token
+            assert mechanisms.token(rule, learner or None, search or None, {rule: 2}) != token
+
+
+def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
+    searches = {methods.partition(" ")[2] for methods in mechanisms._first()["private_search"]}
+    assert set(mechanisms.VERSIONS) <= {*stages.STAGES, *LEARNERS, *searches}
+
+
+def test_what_prepares_data_is_at_its_first_version() -> None:
+    """Caches are claimed by identity alone: a later version of extraction has to enter `data.cache.claims` first."""
+    assert not [
+        name for name in mechanisms.VERSIONS if name in stages.STAGES and stages.STAGES[name].prepares
+    ]
