@@ -11,7 +11,7 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-slow test-mutants test-slurm lint docs site lock bench compare-learners compare-hpo papers report clean
+.PHONY: help env demo test test-all test-ci test-slow test-mutants test-slurm test-slurm-ci lint docs site lock bench compare-learners compare-hpo papers report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,20 +22,26 @@ env: ## make .venv hold exactly what the lock names (every target below does thi
 demo: env ## tune and train on 5,000 real images at a total of epsilon = 1
 	@$(RUN) snakemake
 
-test: env ## fast tests: units, and real workflow runs on tiny data
-	@$(PY) -m pytest $(PARALLEL) -m "not long and not weaker" tests $(ELSEWHERE)
+test: env ## fast tests: units, and real workflow runs on tiny data (3 minutes)
+	@$(PY) -m pytest $(PARALLEL) -m "not long and not ci and not weaker" tests $(ELSEWHERE)
+
+test-ci: env ## what CI runs besides: a whole run a family, crashes, short audits, a few planted bugs
+	@$(PY) -m pytest $(PARALLEL) -m "ci or weaker" tests --ignore=tests/slurm --ignore=tests/benchmarks
 
 test-all: env ## everything: also crash tests, statistical tests and planted bugs
 	@$(PY) -m pytest $(PARALLEL) tests --ignore=tests/slurm --ignore=tests/benchmarks
 
-test-slow: env ## crash tests, statistical tests and the longer workflow runs
-	@$(PY) -m pytest $(PARALLEL) -m long tests $(ELSEWHERE)
+test-slow: env ## all whole runs, crash tests, and statistical tests at full strength: nightly
+	@$(PY) -m pytest $(PARALLEL) -m "long or ci" tests $(ELSEWHERE)
 
 test-mutants: env ## bugs planted in the privacy core, one at a time: each must be caught
 	@$(PY) -m pytest $(PARALLEL) tests/mutation
 
 test-slurm: env ## the workflow on a real SLURM cluster of three nodes: needs root, slurm-wlm and munge
 	@$(PY) -m pytest -rs tests/slurm
+
+test-slurm-ci: env ## the same, as CI runs it: without what takes minutes of waiting
+	@$(PY) -m pytest -rs -m "not long" tests/slurm
 
 lint: env ## style, types, generated files, lock, workflow
 	@$(PY) envs/lock.py --check

@@ -59,6 +59,7 @@ def test_what_the_page_calls_not_run_is_what_the_list_makes_by_default(ask: str,
     assert bool(never) == ("not run" in measured), never
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("key", [row.key for row in papers.ROWS if row.configs])
 def test_every_config_can_be_planned_before_its_data_is_there(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

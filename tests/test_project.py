@@ -59,7 +59,7 @@ def test_a_folder_that_is_there_is_no_new_project(capsys: pytest.CaptureFixture[
     assert "Name a new folder" in capsys.readouterr().err
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_the_workflow_works_in_the_projects_folder_from_wherever_it_is_started(tmp_path: Path) -> None:
     Workspace(tmp_path / "a" / "project", tmp_path / "home").create()
     ended = dpladder("run", "a/project", "--cores", "1", "plan")

@@ -18,7 +18,7 @@ import pytest
 import yaml
 from support import ROOT, TINY, mixture
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 

@@ -52,6 +52,7 @@ def test_every_example_loads_where_its_sources_are(path):
     assert load([path]).main.privacy.epsilon > 0
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("sources")
 @pytest.mark.parametrize("path", [DEMO, *EXAMPLES], ids=lambda path: path.stem)
 def test_the_demo_and_every_example_can_be_afforded(path, tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import release
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 DRAWS = (gaussian("noise", 20.0, 1.0, (4,)),)

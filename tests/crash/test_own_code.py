@@ -77,6 +77,7 @@ def test_killed_at_every_step_all_that_was_drawn_is_charged(tmp_path: Path, befo
     assert step > 60
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_random_times_all_that_was_drawn_is_charged(tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
@@ -87,6 +88,7 @@ def test_killed_at_random_times_all_that_was_drawn_is_charged(tmp_path: Path, se
     assert_paid(tmp_path)
 
 
+@pytest.mark.ci
 def test_of_many_processes_racing_for_one_limit_none_goes_beyond_it(tmp_path: Path) -> None:
     """As hosts with one home do. Each process spends until it is refused."""
     opened(tmp_path)

@@ -19,7 +19,7 @@ from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import Item, Ledger, Terms, finish, load, open_ledger, reserve, verify
 from dpladder.privacy.ledger.home import Home, open_home
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 
 REMEMBERED = "attr_timeout=60,entry_timeout=60,negative_timeout=60"
 TERMS = Terms("shared", "add_remove", "record", 1, 1e-5, "hash", 1.0)

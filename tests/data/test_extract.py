@@ -318,6 +318,7 @@ def killed_at(name: str, call: int, monkeypatch: pytest.MonkeyPatch, module: Any
     monkeypatch.setattr(module, name, killing)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("module", "name", "calls"),
     [

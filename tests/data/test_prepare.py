@@ -94,6 +94,7 @@ records = st.lists(
 )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("unit", [Unit(), BY_USER, Unit(by="user", cap=1)])
 @given(rows=records, data=st.data())
 @settings(max_examples=25, deadline=None)
@@ -204,6 +205,7 @@ regional = st.lists(
 )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("with_ids", [False, True])
 @pytest.mark.parametrize("train", [(), ("north",)])
 @given(rows=regional, names=st.lists(ids, min_size=20, max_size=20))

@@ -47,6 +47,7 @@ def test_every_learner_passes_a_short_audit(name: str) -> None:
     assert report.ok, table(report)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["dp_gd", "dp_adam", "dp_prodigy", "one_step"])
 def test_trainings_of_one_pass_release_what_each_releases_alone(name: str) -> None:
     for mechanism in audits.mechanisms(name):

@@ -38,6 +38,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("file", "edit"),
     [

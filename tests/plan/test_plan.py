@@ -397,6 +397,7 @@ SEARCHING = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("section", SEARCHES)
 def test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one(
     section: Any, tmp_path: Any

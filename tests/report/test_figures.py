@@ -381,6 +381,7 @@ each_figure = pytest.mark.parametrize("plot", LABELS)
 # --- every figure --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.ci
 @each_figure
 def test_the_same_releases_give_the_same_bytes_whatever_the_users_settings(plot, tmp_path):
     plot(DOCUMENTS["demo"], tmp_path / "a.svg")

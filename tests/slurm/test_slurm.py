@@ -204,6 +204,7 @@ def test_a_job_that_goes_back_to_the_queue_is_resumed(project, cluster, charges)
     assert_once(project, 3, charges[3])
 
 
+@pytest.mark.long
 def test_a_job_out_of_memory_runs_again_with_more(project, cluster):
     project.configure({"resources": {"mem_mb": 400, "threads": 4}})
     project.finish(score(4))
@@ -214,6 +215,7 @@ def test_a_job_out_of_memory_runs_again_with_more(project, cluster):
     assert [each.status for each in held(project, 4)] == ["DONE"]
 
 
+@pytest.mark.long
 def test_a_killed_driver_leaves_a_job_that_ends_beside_its_second_attempt(project, cluster):
     """Both answer one query, so they publish one release."""
     project.configure()
@@ -234,6 +236,7 @@ def test_a_killed_driver_leaves_a_job_that_ends_beside_its_second_attempt(projec
     assert_once(project, 5, charge)
 
 
+@pytest.mark.long
 def test_an_interrupted_run_takes_its_jobs_along_and_the_next_one_resumes_them(project, cluster):
     driver = start(project, 6)
     charge = begun(project, 6)
@@ -283,6 +286,7 @@ def test_trials_that_run_on_several_nodes_are_charged_once_each_on_one_ledger(cl
     assert main(["ledger", "verify", "results"]) == 0
 
 
+@pytest.mark.long
 def test_a_job_on_a_node_with_a_home_of_its_own_prepares_no_data(cluster, tmp_path, monkeypatch):
     project = Workspace(tmp_path / "project", tmp_path / "home", options=ON_SLURM, patience=PATIENCE)
     project.create()

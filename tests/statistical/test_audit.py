@@ -31,7 +31,7 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.privacy.release.publish import Noise
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 
 KEY = bytes(range(32))
 

@@ -15,7 +15,7 @@ from dpladder.learn.hyfree_dp import cost, train
 from dpladder.learn.hyfree_dp.audit import first_look
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 
 KEY = b"a public key for audits in tests"
 

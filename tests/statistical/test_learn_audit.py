@@ -44,16 +44,19 @@ def patched_noise(change: Callable[[Any], Any]) -> Callable[..., Any]:
     return lambda meters, name, totals: totals + change(honest(meters, name, totals) - totals)
 
 
+@pytest.mark.ci
 def test_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise / 2))
     assert "scale of noise over its claim" in failed(run_audit([one_step()], KEY))
 
 
+@pytest.mark.ci
 def test_one_noise_vector_for_all_classes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise[:, :1].expand_as(noise)))
     assert "largest correlation of noise" in failed(run_audit([one_step()], KEY))
 
 
+@pytest.mark.ci
 def test_one_noise_vector_for_all_steps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest, first = descent.published, {}
 
@@ -64,11 +67,13 @@ def test_one_noise_vector_for_all_steps_is_caught(monkeypatch: pytest.MonkeyPatc
     assert failed(run_audit([three_steps()], KEY))
 
 
+@pytest.mark.ci
 def test_noise_on_the_mean_instead_of_the_sum_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise / 50))
     assert "scale of noise over its claim" in failed(run_audit([one_step()], KEY))
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("few")
 def test_a_forgotten_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = linear.clipped_sum
@@ -80,6 +85,7 @@ def test_a_forgotten_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sensitivity over scale of noise" in failed(run_audit([one_step()], KEY))
 
 
+@pytest.mark.ci
 def test_noise_of_its_own_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
     monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise + float(random.normal())))

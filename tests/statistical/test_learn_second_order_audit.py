@@ -16,7 +16,7 @@ from dpladder.learn.dp_newton import cost as dp_newton
 from dpladder.learn.interface import Constants
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 
 KEY = b"a public key for audits in tests"
 

@@ -20,7 +20,7 @@ from dpladder.privacy.release import noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 
 CHECKS = 40  # at least as many as this file makes
 ALPHA = 1e-6 / CHECKS

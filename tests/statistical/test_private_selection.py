@@ -144,17 +144,20 @@ def attack(method, **how):
     return violation(searches(method, True, **how), searches(method, False, **how))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("order", [up, down, folded])
 @pytest.mark.parametrize("law", ["logarithmic", "geometric", "poisson"])
 def test_the_best_of_a_random_number_of_runs(law, order):
     assert attack(searcher_of(PapernotSteinke(law=law, padded=False)), order=order) < 6
 
 
+@pytest.mark.ci
 def test_a_fixed_number_of_runs_is_caught(monkeypatch):
     monkeypatch.setattr(selection, "number", lambda uniform, runs, limit: 30)
     assert attack(searcher_of(PapernotSteinke(mean=30.0, padded=False)), number=25_000) > 6
 
 
+@pytest.mark.ci
 def test_a_bound_without_the_weight_of_ranks_is_caught(monkeypatch):
     forget()
     with monkeypatch.context() as planted:
@@ -182,6 +185,7 @@ def test_tuning_on_a_subset(apart, order):
     assert attack(searcher_of(KoskelaKulkarni(share=0.5, apart=apart, padded=False)), order=order) < 6
 
 
+@pytest.mark.ci
 def test_a_final_training_that_is_not_paid_for_is_caught(monkeypatch):
     rarely = KoskelaKulkarni(mean=1.1, share=0.9, apart=False, padded=False)
     [honest] = price(rarely, EPSILON, DELTA, "add_remove")
@@ -199,6 +203,7 @@ def test_rounds_of_propose_and_test():
     assert attack(searcher_of(ProposeTest(parts=2, candidates=2)), score=favourite) < 6
 
 
+@pytest.mark.ci
 def test_utilities_without_enough_noise_are_caught(monkeypatch):
     monkeypatch.setattr(DoublingTests, "_sensitivity", lambda self, setting: 1e-3)
     assert attack(searcher_of(ProposeTest(parts=2, candidates=2)), score=favourite) > 6
@@ -209,6 +214,7 @@ def test_the_best_of_runs_that_were_all_paid_for(order):
     assert attack(searcher_of(NaiveComposition(runs=5)), order=order) < 6
 
 
+@pytest.mark.ci
 def test_losers_that_are_not_paid_for_are_caught(monkeypatch):
     whole = Counted(Gaussian(1 / SETTING.mu), 5)
     monkeypatch.setattr(naive_composition, "events_of", lambda *_: (whole,))
@@ -239,6 +245,7 @@ def test_all_that_a_ladder_publishes(told):
     assert violation(told(LadderSearcher(), True), told(LadderSearcher(), False)) < 6
 
 
+@pytest.mark.ci
 def test_trials_that_are_not_paid_for_are_caught(monkeypatch, told):
     monkeypatch.setattr(Climbed, "final", property(lambda self: self.total))
     dear = LadderSearcher(((0.5, 3), (0.6, 3)))

@@ -51,6 +51,7 @@ def rows(arena, epsilon, ways, search=None):
     return contest(arena, [Competitor(str(way), way, setting, Descent()) for way in ways], REPEATS)
 
 
+@pytest.mark.ci
 def test_even_an_unlucky_ladder_beats_the_average_random_draw(mixture):
     ladder, random = rows(mixture, 1.0, [METHODS["ladder"], METHODS["random_search_uniform"]])
     assert ladder.p10 > random.mean + 0.02

@@ -54,7 +54,7 @@ def test_a_bad_config_stops_snakemake_with_our_message_and_exit_code_2(more, tmp
     assert not (tmp_path / "home").exists()
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_a_mistake_on_the_command_line_stops_snakemake_in_the_same_way(tmp_path):
     file = tmp_path / "good.yaml"
     file.write_text(GOOD, "utf-8")

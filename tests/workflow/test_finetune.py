@@ -69,6 +69,7 @@ def tuned(project):
     return project
 
 
+@pytest.mark.ci
 def test_a_network_is_tuned_from_data_to_statement_and_used_from_its_file_alone(tuned) -> None:
     assert main(["verify", "results"]) == 0
     assert Counter(held.job.rule for held in tuned.held()) == {

@@ -165,7 +165,7 @@ def test_a_job_on_a_node_with_an_older_copy_of_the_home_is_refused(project) -> N
         reserved(job())
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_caches_of_another_home_are_refused_before_anything_is_committed(finished) -> None:
     """Results gone and made again under another home, while the private folder kept the first one's caches."""
     other = dataclasses.replace(finished, home=finished.home.with_name("other"))

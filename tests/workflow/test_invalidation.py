@@ -304,6 +304,7 @@ CODE_EDITS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("file", "old", "new", "due"), CODE_EDITS.values(), ids=CODE_EDITS.keys())
 def test_an_edit_to_the_code_runs_the_rules_that_depend_on_it(file, old, new, due, finished, package, walk):
     insert(package / file, old, new)

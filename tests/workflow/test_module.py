@@ -77,7 +77,7 @@ def snakemake(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_an_outer_workflow_runs_to_its_end_and_again_for_nothing(outer, capsys):
     write()
     ended = snakemake()

@@ -263,18 +263,18 @@ def whole(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     return runs
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_a_run_shows_the_same_whatever_the_private_data_is(whole: list[Run]) -> None:
     assert {"results/privacy.json", "results/report.html", "report.html"} <= whole[0].sight().keys()
     assert_same_sight(whole)
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_no_name_and_no_count_of_private_records_shows(whole: list[Run]) -> None:
     assert_no_canary(whole[1])
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_private_files_are_closed_to_others(whole: list[Run]) -> None:
     for run in whole:
         private = run.folder / "private"
@@ -353,7 +353,7 @@ def uneven_columns(records: int, labels: int) -> Write:
     return write
 
 
-@pytest.mark.long
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("sources", "reason"),
     [

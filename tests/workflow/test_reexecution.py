@@ -43,7 +43,7 @@ def test_a_finished_project_has_nothing_to_do_and_says_what_it_guarantees(finish
     assert {held.status for held in before} == {"DONE"}
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_a_second_clone_restores_every_release_for_nothing(finished, monkeypatch):
     before = finished.held()
     clone = dataclasses.replace(finished, folder=finished.folder.with_name("clone"))
@@ -151,7 +151,7 @@ def test_changed_data_is_refused_then_undone_for_nothing_or_paid_for(project):
     assert [held.status for held in project.held()] == ["DONE"] * 2 * len(before)
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_paying_again_is_refused_before_anything_runs_where_the_total_has_no_room(finished):
     before, bytes_before = finished.held(), released(finished)
     finished.configure({"respend": True})
@@ -202,7 +202,7 @@ def resumed(begun: list[Held], done: list[Held]) -> None:
             assert (before.nonce, before.query) == (after.nonce, after.query)
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_a_killed_driver_loses_no_charge_and_charges_nothing_twice(project):
     project.configure(LONG)
     driver = start(project)
@@ -219,7 +219,7 @@ def test_a_killed_driver_loses_no_charge_and_charges_nothing_twice(project):
     resumed(begun, project.held())
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_a_killed_job_fails_the_run_and_is_resumed_by_the_next(project):
     project.configure(LONG)
     driver = start(project)
@@ -261,7 +261,7 @@ def test_an_edited_release_is_named_and_comes_back_for_nothing(finished):
     assert finished.held() == before
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_an_edited_score_is_undone_for_nothing(finished):
     before, bytes_before = finished.held(), released(finished)
     document = json.loads(Path(TRIAL).read_text())
@@ -280,7 +280,7 @@ def test_an_edited_score_is_undone_for_nothing(finished):
     assert finished.held() == before
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_an_edited_record_fails_the_check_and_the_statement(finished, capsys):
     assert main(["verify", "results"]) == 0
     record = Path("results/main/rungs/1/trials/1/privacy.json")
@@ -294,7 +294,7 @@ def test_an_edited_record_fails_the_check_and_the_statement(finished, capsys):
     assert not Path(STATEMENT).exists()
 
 
-@pytest.mark.long
+@pytest.mark.ci
 def test_a_plan_that_forgot_the_score_publishes_no_score(project, tmp_path, monkeypatch):
     shutil.copytree(SOURCE, tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     plan = tmp_path / "src/dpladder/plan/plan.py"

@@ -31,6 +31,7 @@ def searching(**experiments):
     }
 
 
+@pytest.mark.ci
 def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(project, walk):
     project.configure(searching())
     project.finish("results/privacy.json", *(f"results/{name}/summary.json" for name in NAMES))

@@ -133,6 +133,7 @@ OTHERS: dict[str, Any] = {
 WEIGHTS = Path("results/main/final/1/weights.safetensors")
 
 
+@pytest.mark.ci
 def test_other_peoples_records_are_counted_on_a_lineage_of_their_own(project: Workspace) -> None:
     others = mixture(400, seed=1)
     users = np.arange(400) // 2
@@ -229,6 +230,7 @@ def test_other_people_are_counted_group_by_group_in_one_release(project: Workspa
     assert "Nothing to be done" in again.stdout + again.stderr
 
 
+@pytest.mark.ci
 def test_what_nobody_released_is_counted_for_nobody(project: Workspace) -> None:
     """A model that was edited would cost other people as much as the one that was meant."""
     np.savez("others.npz", **mixture(400, seed=1), users=np.arange(400) // 2)

@@ -59,6 +59,7 @@ def _written(project: Workspace) -> Workspace:
     return project
 
 
+@pytest.mark.ci
 def test_texts_are_tuned_on_trained_on_measured_and_predicted(
     written: Workspace, capfd: pytest.CaptureFixture
 ) -> None:

@@ -20,7 +20,7 @@ from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.documents import Statement
 from dpladder.privacy.statement.page import first_line
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.ci
 
 FINAL = Path("results/main/final/1/weights.safetensors")
 

@@ -40,6 +40,7 @@ def caches(part: str) -> list[FeatureCache]:
     return [open_cache(path, key) for path in sorted(Path("private/tiny/features").glob(f"*/{part}.h5"))]
 
 
+@pytest.mark.ci
 def test_several_views_run_from_images_to_statement_and_cost_what_one_view_costs(photos):
     photos.configure(VIEWED, {"experiments": {"plain": {"learner": {"augment": 1}}}})
     photos.finish("results/privacy.json", "results/main/summary.json", "results/plain/summary.json")

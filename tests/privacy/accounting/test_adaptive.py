@@ -82,6 +82,7 @@ def greedy(choose: random.Random, loss: float, spent: list[Entry]) -> Entry:
     return Entry(max(left if loss > choose.uniform(0.0, 1.0) else 0.4 * left, 1e-9), delta0=SHARE * DELTA / 3)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("choose", [wild, greedy])
 def test_an_adaptive_history_within_the_filter_stays_within_the_limit(choose: Choose, seed: int) -> None:

@@ -390,6 +390,7 @@ def random_plan(choose: random.Random) -> tuple[list[Event], tuple[Counted, ...]
     return [*full, *(Composed((part,)) for part in bare), *booked], inside
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("seed", range(20))
 def test_the_stated_figure_of_mixed_plans_is_never_below_a_direct_composition_and_hardly_above(

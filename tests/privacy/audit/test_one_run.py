@@ -55,6 +55,7 @@ def gambled(coins, mu, random):
     return np.where(shared, told, 0.5 * mu)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("release", [apart, together, gambled])
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("guesses", [6, 20, 60])
