@@ -11,7 +11,7 @@ RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-all test-ci test-slow test-mutants test-slurm test-slurm-ci lint docs site lock bench compare-learners compare-hpo papers report clean
+.PHONY: help env demo test test-all test-ci test-slow test-mutants test-slurm test-slurm-ci lint golden docs site lock bench compare-learners compare-hpo papers report clean
 
 help: ## list the targets
 	@awk -F ":.*## " '/^[a-z-]+:.*##/ {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ lint: env ## style, types, generated files, lock, workflow
 	@$(PY) -m mypy
 	@$(RUN) snakefmt --check Snakefile workflow
 	@$(RUN) snakemake --lint
+
+golden: env ## renew the golden record of mechanisms whose version rose, and of no others
+	@$(PY) tests/golden/renew.py
 
 docs: env ## regenerate the demo config, the schemas and the key reference
 	@$(PY) -m dpladder.config.docs

@@ -1,0 +1,182 @@
+"""What the golden test records: mechanisms on public records, under public noise that lies on no grid.
+
+On the grid the last bit of a sum could move a release by a whole cell, so whole trainings are recorded without the grid; the
+grid has cases of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from dpladder.config.learner_sections import SECTIONS, names
+from dpladder.config.model import Resources
+from dpladder.learn import interface
+from dpladder.learn.hyfree_dp import cost as hyfree
+from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.registry import LEARNERS, method
+from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Counted,
+    Exponential,
+    Gaussian,
+    Laplace,
+    RepeatAndSelect,
+    Sampled,
+)
+from dpladder.privacy.release import noise, publish
+from dpladder.privacy.release.meter import Meter
+
+CLASSES, WIDTH, UNITS, CAP = 3, 4, 40, 2
+KEY = b"a public key of the golden tests"
+HYPER = Hyper(0.5, 3, 2.0, 1e-7)
+Found = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A recorded computation. `owners`: the mechanisms whose versions it decides about."""
+
+    name: str
+    owners: tuple[str, ...]
+    compute: Callable[[], Found]
+
+
+class PlainNoise(publish.Noise):
+    """Noise that is added as it is."""
+
+    def onto(self, total: Any, values: Any = None) -> Any:
+        return total + (self.values if values is None else values) * self.scale
+
+
+class PlainMeter(Meter):
+    def noise(self, name: str, shape: tuple[int, ...]) -> publish.Noise:
+        found = super().noise(name, shape)
+        return PlainNoise(found.values, found.scale)
+
+
+DRAWN = ("name", "distribution", "scale", "shape", "count", "sensitivity", "stack", "under")
+
+
+def records() -> Data:
+    """Two records a unit, some of them far away, zero or without a label."""
+    random = np.random.default_rng(29)
+    features = random.normal(size=(UNITS * CAP, WIDTH)).astype(np.float32)
+    features[0], features[1], features[2] = 1e6, 0.0, [1e-30, 0, 0, 0]
+    labels = np.arange(len(features)) % CLASSES
+    labels[5:8] = -1
+    units = np.repeat(random.integers(0, 256, (UNITS, 16), dtype=np.uint8), CAP, axis=0)
+    return Data(features, labels.astype(np.int64), units)
+
+
+def constants(relation: str) -> Constants:
+    return Constants(UNITS, CLASSES, WIDTH, relation, cap=CAP)  # type: ignore[arg-type]
+
+
+def section(name: str) -> Any:
+    found = next(one for one in SECTIONS if name in names(one))
+    small = {"trains": "head", "hidden": 6}
+    further = {key: value for key, value in small.items() if key in found.model_fields}
+    return found(name=name, **further)
+
+
+def training(learner: Any, relation: str, hyper: Hyper = HYPER) -> Found:
+    """A whole training. Where it samples, its noise multiplier is given, because solving for it takes long."""
+    known = method(learner.name)
+    with (
+        patch.object(interface, "sampled_sigma", lambda *_: 1.25),
+        patch.object(hyfree, "_least_scale", lambda *_: 1.25),
+    ):
+        declared = known.declare(learner, hyper, constants(relation))
+        meter = PlainMeter(declared.draws, noise.DerivedNoise(KEY))
+        weights = known.train(records(), hyper, learner, constants(relation), meter, Resources(threads=1))
+    meter.close()
+    order = [[name, len(list(made))] for name, made in groupby(used.name for used in meter.used)]
+    return {
+        "events": repr(declared.events),
+        "draws": [repr([getattr(draw, field) for field in DRAWN]) for draw in declared.draws],
+        "order of draws": order,
+        "output": [np.ravel(layer).tolist() for layer in weights],
+    }
+
+
+def kappa(learner: Any, mu: float) -> Found:
+    hyper = replace(HYPER, mu=mu)
+    found = method(learner.name).logit_noise(learner, hyper, replace(constants("replace_one"), length=2.0))
+    return {"kappa": [found]}
+
+
+def loss_bound() -> Found:
+    """HyFreeDP's rate and bound after losses that say something, in the middle of the bound's range."""
+    import torch
+
+    from dpladder.learn.hyfree_dp.train import Rate, learned
+
+    losses = torch.tensor([[0.9, 0.5, 0.3], [0.4, 0.5, 0.9]], dtype=torch.float64)
+    ones = torch.ones(2, dtype=torch.float64)
+    found = learned(Rate(ones, ones), losses, 0.01 * ones, ones)
+    return {"eta": found.eta.tolist(), "bound": found.bound.tolist()}
+
+
+def streams() -> Found:
+    stream = noise.DerivedNoise(KEY).stream("noise", 3)
+    ids = np.arange(16 * 16, dtype=np.uint8).reshape(16, 16)
+    return {
+        "gaussian": noise.gaussian(stream, (6,)).tolist(),
+        "laplace": noise.laplace(stream, (6,)).tolist(),
+        "uniform": noise.uniform(stream, (6,)).tolist(),
+        "mask": noise.mask(stream, 0.5, ids).astype(int).tolist(),
+    }
+
+
+def grids() -> Found:
+    scales = (0.3, 1.0, 7.0)
+    onto = [
+        publish.on_grid(np.array([1.3, -2.7]), np.array([0.41, -1.2]), scale).tolist() for scale in scales
+    ]
+    return {"steps": [publish.grid(scale) for scale in scales], "published": onto}
+
+
+EVENTS = {
+    "gaussian": Gaussian(1.3),
+    "laplace": Laplace(2.0),
+    "sampled": Booked((Counted(Sampled(0.2, Gaussian(1.1)), 3),), 1e-7),
+    "exponential": Booked((Counted(Exponential(0.2), 3),), 1e-7),
+    "selected": RepeatAndSelect(Gaussian(3.0), 2.0, 1.0),
+}
+
+
+def priced(event: Any, relation: str) -> Found:
+    found = booking.price(event, relation)  # type: ignore[arg-type]
+    return {"price": repr(found)}
+
+
+def cases() -> list[Case]:
+    found = []
+    for name in LEARNERS:
+        learner = section(name)
+        rated = "sampling_rate" in type(learner).model_fields
+        rates = (1.0, 0.5) if rated else (None,)
+        for rate in rates:
+            own = learner if rate is None else learner.model_copy(update={"sampling_rate": rate})
+            sampled = ", sampled" if rate == 0.5 else ""
+            for relation in ("add_remove", "replace_one"):
+                title = f"{name} {relation}{sampled}"
+                found.append(Case(title, (name,), partial(training, own, relation)))
+        if hasattr(method(name).room("cost"), "logit_noise"):
+            for mu in (2.0, 0.01):
+                found.append(Case(f"{name} kappa at mu {mu:g}", (name,), partial(kappa, learner, mu)))
+    found.append(Case("the loss bound", ("hyfree_dp", "hyfree_finetune"), loss_bound))
+    found.append(Case("noise streams", LEARNERS, streams))
+    found.append(Case("the grid", LEARNERS, grids))
+    for name, event in EVENTS.items():
+        for relation in ("add_remove", "replace_one"):
+            found.append(Case(f"price {name} {relation}", LEARNERS, partial(priced, event, relation)))
+    return found
