@@ -255,7 +255,7 @@ def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: R
     def cost(sigma: float) -> float:
         return price(_booked(rate, sigma, steps, delta0), relation).mu
 
-    arguments = {"arguments": [mu, delta0, steps, rate, relation]}
+    arguments = {"arguments": [mu, relation], "prices": repr(_booked(rate, 1.0, steps, delta0))}
     return memo.remembered("sampled sigma", arguments, partial(least_noise, cost, mu, gdp.sigma(mu, steps)))
 
 

@@ -39,7 +39,7 @@ def plan_document(
         f"lineage {lineage} would reach epsilon = {up(ever.epsilon_after)}, above its lifetime limit of {limit:g}"
         for lineage, ever in lifetimes.items()
         for limit in [lineages[lineage].lifetime_epsilon]
-        if limit is not None and ever.epsilon_after > limit
+        if limit is not None and ever.epsilon_after > max(limit, ever.epsilon_spent)
     ]
     main = plan.artifacts[0]
     terms, figures = plan.terms[main.lineage], lineages[main.lineage]

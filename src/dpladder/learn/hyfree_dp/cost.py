@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
 from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, least_noise
@@ -46,8 +47,10 @@ def _least_scale(whole: Multipliers, hyper: Hyper, rate: float, relation: Relati
     def cost(scale: float) -> float:
         return price(Booked(events(_scaled(whole, scale), rate), hyper.delta0), relation).mu
 
-    arguments = {"split": [whole.gradient, whole.loss, whole.steps, whole.looks, whole.points]}
-    arguments |= {"run": [hyper.mu, hyper.delta0, rate]}
+    arguments: dict[str, Any] = {
+        "split": [whole.gradient, whole.loss, whole.steps, whole.looks, whole.points]
+    }
+    arguments |= {"run": [hyper.mu, hyper.delta0, rate], "prices": repr(events(whole, rate))}
     question = f"hyfree_dp under {relation}"
     return memo.remembered(question, arguments, partial(least_noise, cost, hyper.mu, 1.0))
 

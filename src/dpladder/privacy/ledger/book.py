@@ -34,7 +34,7 @@ from dpladder.privacy.accounting.events import (
     to_json,
 )
 from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger import journal
+from dpladder.privacy.ledger import journal, unsound
 from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.ledger.journal import Body, Chain, Journal
 
@@ -127,6 +127,7 @@ class Held:
         default_factory=dict
     )  # empty: all first ones, of before versions were
     code: str = ""
+    unsound: str = ""  # why it costs more than was booked, where it does
 
 
 @dataclass(frozen=True)
@@ -483,9 +484,11 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
             if body["nonce"] in state.nonces:
                 raise Refused("uses a nonce that was used before")
             state.nonces.add(body["nonce"])
-            spends = from_json(body["spends"])
+            booked = from_json(body["spends"])
+            spends, bug = unsound.charged(booked, body["draws"]), unsound.found(booked, body["draws"])
             state.version = next((s.partition.version for s in spends if s.partition.version), state.version)
-            _move(state, status="COMMITTED", **body | {"spends": spends})
+            facts = {"spends": spends, "unsound": "" if bug is None else bug.why}
+            _move(state, status="COMMITTED", **body | facts)
         case "DONE":
             _move(state, status="DONE", released=state.entries, **body)
         case "REFUNDED":

@@ -99,9 +99,17 @@ def shared(values: Iterable[Value]) -> Value | None:
     return found.pop() if len(found) == 1 else None
 
 
+def broken(dataset: Stated) -> bool:
+    """Whether more was spent than the limit allowed, which only releases that a bug had priced too low can do."""
+    low = any(line.unsound for line in (*dataset.spends, *dataset.outside_this_dag.spends))
+    return low and dataset.lifetime_epsilon is not None and dataset.lifetime_spent > dataset.lifetime_epsilon
+
+
 def guarantee_of(dataset: Stated) -> Cost | None:
     """The figure that holds: the limit that was declared, or what was planned as a whole; else none does (docs/design.md,
     line 17)."""
+    if broken(dataset):
+        return None
     if dataset.lifetime_epsilon is not None:
         return Cost(dataset.lifetime_epsilon, dataset.lifetime_mu)
     if dataset.outside_this_dag.jobs or not dataset.planned:
@@ -192,7 +200,7 @@ def _agree(recorded: Mapping[Job, tuple[Spend, ...]], current: Mapping[Job, Held
                 "ledger lacks was spent all the same, and would be charged and answered anew: set DPLADDER_HOME to the home "
                 "that these results were made under, as it was last."
             )
-        if [replace(spend, query=None) for spend in held.spends] != list(spends):
+        if [replace(spend, query=None) for spend in held.spends] != list(spends) and not held.unsound:
             raise Refused(
                 f"the privacy record of {name(job)} disagrees with the ledger of lineage {lineage}. Delete its outputs "
                 "and run again: what was released is restored, free."
@@ -214,6 +222,7 @@ def _line(spend: Spend, held: Held, current: Mapping[Job, Held], delta: float) -
         released=held.released,
         spend=to_json(replace(spend, query=None)),
         static=held.static,
+        unsound=held.unsound,
     )
 
 
@@ -251,7 +260,7 @@ def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float) -> St
     borne = borne_by(promise, lines)
     spends = _spends(borne)
     cost = compose(spends, delta)
-    if cost.epsilon > promise.target_epsilon:
+    if cost.epsilon > promise.target_epsilon and not any(line.unsound for line in borne):
         raise Refused(
             f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of {promise.target_epsilon:g}. "
             "The statement is not written; `dpladder ledger show` lists what was spent."

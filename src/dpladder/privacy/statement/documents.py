@@ -121,7 +121,7 @@ class PlanDocument:
 class StatedSpend(NamedJob):
     """`mu`, `epsilon`: of this spend alone. `superseded`: of another version of its job than the one that is stated.
     `reserved`, `released`: entries of the ledger. `static`: what the ledger knows its question by; null in statements of before
-    mechanisms had versions."""
+    mechanisms had versions. `unsound`: why it costs more than was booked for it, where a bug that is mended made it so."""
 
     label: str
     partition: str
@@ -133,6 +133,7 @@ class StatedSpend(NamedJob):
     released: int | None
     spend: dict[str, Any]
     static: str | None = None
+    unsound: str = ""
 
 
 @dataclass(frozen=True)

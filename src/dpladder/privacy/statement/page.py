@@ -9,7 +9,7 @@ from statistics import NormalDist
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import in_cell, up
 from dpladder.privacy.ledger.book import OWN, State, Terms, ever
-from dpladder.privacy.statement.build import guarantee_of, limit_mu
+from dpladder.privacy.statement.build import broken, guarantee_of, limit_mu
 from dpladder.privacy.statement.documents import (
     Cost,
     SealedStatement,
@@ -20,6 +20,10 @@ from dpladder.privacy.statement.documents import (
     measures_another,
 )
 
+AT_COST = (
+    "The figures here count what such releases really cost, which is more than the totals that were asked for, and may be more "
+    "than the lifetime limit: where it is, no figure above that limit was enforced, and nothing more may be spent."
+)
 MANY = 1_000_000
 FALSE_ALARMS = 0.05
 WANTED = {"add_remove": "one more is", "replace_one": "a certain one, and not another in its place, is"}
@@ -47,11 +51,22 @@ def page(statement: SealedStatement) -> str:
     lines += ["| | |", "|---|---|", *(f"| {what} | {words} |" for what, words in _facts(statement)), ""]
     if statement.mode == "release":
         lines += ["## In plain words", "", *(f"- {line}" for line in plain_words(statement)), ""]
+    lines += [line for bug in bugs_in(statement) for line in (f"**{bug}.** {AT_COST}", "")]
     for lineage, dataset in statement.datasets.items():
         lines += [f"## Figures: lineage {lineage}", "", *_page_of(dataset)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
     lines += ["Signed: ______________________   Date: ______________", ""]
     return "\n".join(lines)
+
+
+def bugs_in(statement: Statement) -> list[str]:
+    """Why some releases cost more than was booked for them."""
+    lines = (
+        line
+        for dataset in statement.datasets.values()
+        for line in (*dataset.spends, *dataset.outside_this_dag.spends)
+    )
+    return list(dict.fromkeys(line.unsound for line in lines if line.unsound))
 
 
 def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
@@ -147,6 +162,11 @@ def first_line(statement: Statement, lineage: str) -> str:
         return (
             f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public and its noise may be seeded, so "
             f"nothing is guaranteed; a release would have cost epsilon = {up(dataset.epsilon)} at delta = {delta:g}."
+        )
+    if broken(dataset):
+        return (
+            f"Lineage {lineage}: its limit of epsilon = {limit:g} was not kept. What is published cost epsilon = {spent} at delta "
+            f"= {delta:g}, by a bug that is mended; nothing more may be spent."
         )
     if limit is not None:
         return _limited(lineage, Cost(limit, dataset.lifetime_mu), delta, dataset.unit, spent)
