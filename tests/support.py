@@ -166,8 +166,9 @@ def _noise_of(name: str, event: Event, count: int) -> list[Draw]:
         case RepeatAndSelect(inner):
             within = Draw(name, "within", sensitivity=mu(inner) or 0.0, under=f"{name} runs")
             return [Draw(f"{name} runs", "uniform"), within] * count
-        case SubsetSelect(_, tuning, final):
-            return [*_noise_of(name, tuning, count), *_noise_of(f"{name} final", final, count)]
+        case SubsetSelect(probability, tuning, final):
+            subset = Draw(f"{name} subset", "mask", probability, count=count)
+            return [subset, *_noise_of(name, tuning, count), *_noise_of(f"{name} final", final, count)]
         case Composed(events) | Booked(events):
             return [
                 draw

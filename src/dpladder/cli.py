@@ -17,7 +17,7 @@ from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import edits
 from dpladder.plan.plan import assign, make_plan
 from dpladder.plan.settle import opened
-from dpladder.plan.startup import known_states
+from dpladder.plan.startup import known_states, recalled
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.shown import up
@@ -209,7 +209,7 @@ def _init(given: argparse.Namespace) -> int:
 def _plan(given: argparse.Namespace) -> int:
     try:
         with entered(given.config + given.configfile) as configs:
-            project = opened(configs)
+            project = opened(configs, recall=recalled)
             states = known_states(project)
             project = assign(project, states)
             with edits.named(project):

@@ -19,7 +19,16 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
-from dpladder.plan.plan import Plan, artifact_cost, assign, make_plan, refuse_renamed, trial_budget
+from dpladder.plan.plan import (
+    Plan,
+    artifact_cost,
+    assign,
+    make_plan,
+    paid_again,
+    refuse_renamed,
+    refuse_replaced,
+    trial_budget,
+)
 from dpladder.plan.settle import settled
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp
@@ -414,6 +423,18 @@ def test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one
     dearer = make_plan(project(**overlay(wider, {"privacy": {"epsilon": 4.0}})), {"mnist5k": state})
     (artifact,) = dearer.artifacts
     assert 3.9 < artifact_cost(dearer, artifact).epsilon <= 4.0
+
+
+def test_research_has_no_budget_that_edits_could_use_up(tmp_path: Any) -> None:
+    public = {"mode": "research", "dataset": {"declared_public": True}, "privacy": {"lifetime": None}}
+    state = spent_in_full(plan(**public), tmp_path)
+    edited = overlay(public, {"sweep": {"search": {"eta": [0.02, 5.0]}}})
+    asked = project(**edited)
+    made = make_plan(asked, {"mnist5k": state})
+    (artifact,) = made.artifacts
+    assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
+    assert paid_again(asked, made.items) == made.items.keys()
+    refuse_replaced(project(**overlay(edited, {"privacy": {"epsilon": 3.0}})), {"mnist5k": state})
 
 
 SHARED_COVARIANCE = {

@@ -17,7 +17,7 @@ from support import ROOT, Workspace, as_the_ledger_knows, enter
 from dpladder.plan import dag, digests, stages
 from dpladder.plan.plan import assign, make_plan, paid_again
 from dpladder.plan.settle import opened
-from dpladder.plan.startup import known_states
+from dpladder.plan.startup import known_states, recalled
 from dpladder.privacy.ledger import book as ledgers
 
 THREE_RUNGS = {
@@ -114,7 +114,7 @@ def parsed(*targets: str, snakefile: Path = ROOT / "Snakefile") -> tuple[list[An
 
 def charges(jobs: set[Any]) -> Counter[str]:
     """What the ledgers would charge for these jobs, as the reservation at the start of a run computes it."""
-    project = opened(["config.yaml"])
+    project = opened(["config.yaml"], recall=recalled)
     states = known_states(project)
     plan = make_plan(assign(project, states), states)
     charged: Counter[str] = Counter()

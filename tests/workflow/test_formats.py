@@ -15,18 +15,24 @@ from dpladder.cli import main
 from dpladder.plan import stages
 from dpladder.privacy.accounting.composition import compose
 
-ARCHIVES = sorted((ROOT / "tests" / "formats").glob("*.tar.xz"))
+NAMES = sorted(path.name.removesuffix(".tar.xz") for path in (ROOT / "tests" / "formats").glob("*.tar.xz"))
 WEIGHTS = {"ladder": "final/1", "auto": "final/2", "hyfree": "final/2"}
 
 
-@pytest.fixture(params=ARCHIVES, ids=[path.name.removesuffix(".tar.xz") for path in ARCHIVES])
-def old(request, tmp_path, monkeypatch) -> Workspace:
+def unpacked(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A finished project as it was kept; its folder is the working directory."""
+    archive = ROOT / "tests" / "formats" / f"{name}.tar.xz"
     # Python's own tarfile rounds times, and a source is known by the nanosecond that it changed at.
-    subprocess.run(["tar", "xJf", str(request.param), "-C", str(tmp_path)], check=True)
-    name = request.param.name.partition("-")[2].removesuffix(".tar.xz")
-    found = Workspace(tmp_path / name / "project", tmp_path / name / "home")
+    subprocess.run(["tar", "xJf", str(archive), "-C", str(folder)], check=True)
+    own = folder / name.partition("-")[2]
+    found = Workspace(own / "project", own / "home")
     enter(found, monkeypatch)
     return found
+
+
+@pytest.fixture(params=NAMES)
+def old(request, tmp_path, monkeypatch) -> Workspace:
+    return unpacked(request.param, tmp_path, monkeypatch)
 
 
 def reconfigure(workspace: Workspace, section: str, **keys: object) -> None:

@@ -22,6 +22,7 @@ from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
 from dpladder.plan import stages
 from dpladder.plan.settle import opened
+from dpladder.plan.startup import recalled
 from dpladder.privacy.ledger.home import open_home
 
 PUBLIC: tuple[Part, ...] = ("validation", "test", "sample")
@@ -40,7 +41,7 @@ class SourceAsked:
 
 def check(configs: Sequence[Path], sheet: bool) -> None:
     """Print what each source of a project holds, one after the other."""
-    project = opened(configs)
+    project = opened(configs, recall=recalled)
     for features in (config.features for config in project.experiments.values()):
         if features.takes == "texts":
             check_packages(features.model)

@@ -19,6 +19,7 @@ from dpladder.data.datasets import known_classes
 from dpladder.data.sources import SUFFIXES, TEXT, TEXT_SUFFIX, delimiter_in, header_of
 from dpladder.errors import BadInput
 from dpladder.plan.settle import opened
+from dpladder.plan.startup import recalled
 from dpladder.privacy.statement.records import file_digest
 
 Node = dict[str, Any]
@@ -138,7 +139,7 @@ class PublicSource:
 
 def croissant(configs: Sequence[Path], chosen: Path | None) -> list[Path]:
     """Write a description of each public source, into the folder that was chosen or the results."""
-    project = opened(configs)
+    project = opened(configs, recall=recalled)
     found = public_sources(project)
     if not found:
         raise BadInput(

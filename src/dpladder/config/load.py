@@ -54,7 +54,7 @@ Wildcards = tuple[tuple[str, str], ...]
 class Project:
     """Every experiment of a config, resolved and checked. The base is called main and comes first. `repeats` names the
     further repeats of each experiment, which are experiments too; `grid` names, of each experiment that is a cell of the grid, its
-    place on each axis; `choices` says of each what was left to the plan. `elders`
+    place on each axis; `choices` says of each what was left to the plan; `settled`, what was chosen, under a digest of what that hung on. `elders`
     are all of them as the ledger met them; `paid` names, by rule and wildcards, those whose own job it holds as they ask
     for it; `kept` says of each job that it holds so under which versions of its mechanisms that was released."""
 
@@ -64,6 +64,7 @@ class Project:
     choices: Mapping[str, str] = field(default_factory=dict)
     elders: Sequence[str] = ()
     paid: Mapping[tuple[str, Wildcards], Sequence[str]] = field(default_factory=dict)
+    settled: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     kept: Mapping[Any, Mapping[str, int]] = field(default_factory=dict)
 
     @property

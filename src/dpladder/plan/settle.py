@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dpladder.config import Config, Project, load
 from dpladder.config.model import Mean, Rung, Sweep
 from dpladder.config.search_sections import Ladder
-from dpladder.plan import stages
+from dpladder.config.section import restored
+from dpladder.plan import dag, stages
 from dpladder.privacy.accounting import gdp
 from dpladder.search.looking import Bought, bought, written
 from dpladder.search.prior import DEFAULT, expecting
@@ -21,27 +23,90 @@ KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")  # networks whose own me
 MEAN, PAYS, PAYS_AGAIN = 0.05, 240.0, 480.0
 
 
-def opened(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None) -> Project:
-    """The project that these config files describe, with nothing left to choose."""
-    return settled(load(paths, overrides))
+Remembered = Mapping[tuple[str, str], Mapping[str, Any]]
+"""What was chosen for an experiment, by its name and a digest of what the choice hung on."""
 
 
-def settled(project: Project) -> Project:
+def opened(
+    paths: Sequence[Path | str],
+    overrides: Mapping[str, Any] | None = None,
+    recall: Callable[[Project], Remembered] = lambda project: {},
+) -> Project:
+    """The project that these config files describe, with nothing left to choose. `recall`: what was chosen and paid for before."""
+    project = load(paths, overrides)
+    return settled(project, recall(project))
+
+
+def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
     asked = {name: config for name, config in project.experiments.items() if stages.has_models(config)}
     experiments = {name: _expecting(_centred(config)) for name, config in asked.items()}
     looks = {name: _look(config) for name, config in experiments.items()}
-    found = {name: _swept(config, looks[name]) for name, config in experiments.items()}
+    today = {name: _swept(config, looks[name]) for name, config in experiments.items()}
+    inputs = {name: _hung_on(config) for name, config in asked.items()}
+    kept = {name: remembered.get((name, inputs[name]), {}) for name in asked}
+    found = {name: _as_chosen(config, kept[name]) for name, config in today.items()}
     return replace(
         project,
+        settled={
+            name: (inputs[name], chosen_in(config))
+            for name, config in found.items()
+            if chosen_in(config) != chosen_in(asked[name])
+        },
         experiments={
             name: found.get(name) or _as_there(config, found) for name, config in project.experiments.items()
         },
         choices={
             name: "; ".join(words)
             for name, config in experiments.items()
-            if (words := [*_said_of_mean(project.experiments[name], config), *_said(config, looks[name])])
+            if (
+                words := [
+                    *_said_of_mean(project.experiments[name], config),
+                    *_said(config, looks[name]),
+                    *_said_of_kept(found[name], config, today[name]),
+                ]
+            )
         },
     )
+
+
+def _hung_on(config: Config) -> str:
+    """A digest of what automatic choices hang on, but for totals: a total that is added changes nothing that was paid for."""
+    features, sweep = config.features, config.sweep
+    plain = config.model_dump(mode="json", include={"learner": True, "mode": True, "hpo": {"name"}})
+    return dag.digest(
+        dag.without_later(plain),
+        features.model_dump(mode="json", include={"centre", "mean", "until", "model", "layers", "length"}),
+        sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
+        [config.dataset.nominal_size, config.dataset.public_sample is None],
+        [config.privacy.relation, config.privacy.delta, config.final.budget],
+    )
+
+
+def chosen_in(config: Config) -> dict[str, Any]:
+    """What may have been left to the plan, as it stands in a settled config."""
+    sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
+    return {**config.features.model_dump(mode="json", include={"centre", "mean"}), **sweep}
+
+
+def _as_chosen(config: Config, values: Mapping[str, Any]) -> Config:
+    """With what was chosen before in place of today's choice."""
+    if not values or values == chosen_in(config):
+        return config
+    features = {"centre": values["centre"], "mean": values["mean"] and restored(Mean, values["mean"])}
+    sweep = restored(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
+    return config.model_copy(update={"features": config.features.model_copy(update=features), "sweep": sweep})
+
+
+def _said_of_kept(config: Config, centred: Config, today: Config) -> Iterator[str]:
+    kept, now = chosen_in(config), chosen_in(today)
+    differing = [key for key in kept if kept[key] != now[key]]
+    if differing:
+        told = "; ".join(f"{key} {_short(kept[key])}, today {_short(now[key])}" for key in differing)
+        yield f"kept as it was chosen when it was paid for ({told})"
+
+
+def _short(value: Any) -> str:
+    return str(value.get("epsilon", "as before")) if isinstance(value, dict) else str(value)
 
 
 def _as_there(config: Config, found: Mapping[str, Config]) -> Config:

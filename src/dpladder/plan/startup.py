@@ -125,14 +125,24 @@ def known_states(project: Project) -> dict[str, State]:
     return {name: ledgers.load(Ledger(home, name)) for name in names}
 
 
+def recalled(project: Project) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What was chosen for a project's experiments, and paid for."""
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for state in known_states(project).values():
+        found |= ledgers.remembered_choices(state)
+    return found
+
+
 def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     if not INSTALLED:  # rules may run in environments of their own; what they import is this clone's package
         os.environ["PYTHONPATH"] = str(SOURCE)
     if outer.enter(workflow):
-        project = opened([], from_command_line(outer.config_of(config)))
+        project = opened([], from_command_line(outer.config_of(config)), recalled)
     else:
         project = opened(
-            workflow.overwrite_configfiles or [DEMO], from_command_line(workflow.config_settings.config)
+            workflow.overwrite_configfiles or [DEMO],
+            from_command_line(workflow.config_settings.config),
+            recalled,
         )
     stood = anchors_in(RESULTS)
     states = known_states(project)
@@ -203,6 +213,7 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
     for lineage, ledger in opened.items():
         own = {name: c for name, c in parsed.project.experiments.items() if c.dataset.lineage == lineage}
         ledgers.note(ledger, own)
+        ledgers.settle(ledger, {name: one for name, one in parsed.project.settled.items() if name in own})
         if any(config.dataset.new_lineage for config in own.values()):
             ledgers.confirm(ledger)
     # Another clone may have spent since the parse: what was priced then must still be the price.

@@ -151,6 +151,7 @@ class State:
     nonces: set[str] = field(default_factory=set)
     experiments: list[str] = field(default_factory=list)  # oldest first
     confirmed: bool = False  # by the operator: the lineage is about other people than those before it
+    choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     version: str = ""  # of the data that was read last, where parts hang on it
 
     def charged(self, *without: str) -> tuple[Spend, ...]:
@@ -230,6 +231,26 @@ def note(ledger: Ledger, experiments: Iterable[str]) -> None:
         return ("PLANNED", {"experiments": new}) if new else None
 
     _append(ledger, noted)
+
+
+def settle(ledger: Ledger, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
+    """Remember what a plan chose for its experiments, under a digest of what each choice hung on, before it is paid for."""
+
+    def remembered(state: State) -> Step:
+        new = [
+            {"experiment": name, "inputs": inputs, "chosen": dict(values)}
+            for name, (inputs, values) in chosen.items()
+            if state.choices.get((name, inputs)) != values
+        ]
+        return ("SETTLED", {"choices": new}) if new else None
+
+    _append(ledger, remembered)
+
+
+def remembered_choices(state: State) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Those of experiments for which something was committed: the others may be chosen anew."""
+    paid = {held.job.experiment for held in state.items.values() if held.status in ("COMMITTED", "DONE")}
+    return {key: chosen for key, chosen in state.choices.items() if key[0] in paid}
 
 
 def check_terms(fixed: Terms, given: Terms) -> None:
@@ -470,6 +491,9 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
             state.confirmed = True
         case "PLANNED":
             state.experiments += body["experiments"]
+        case "SETTLED":
+            for one in body["choices"]:
+                state.choices[one["experiment"], one["inputs"]] = one["chosen"]
         case "RESERVED":
             for token in body["replaces"]:
                 _move(state, token, "REFUNDED")

@@ -1,0 +1,92 @@
+"""The second day of a finished project: edits that ask nothing new are free both ways, the rest costs what the plan said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import mixture
+from workflow.test_formats import reconfigure, unpacked
+
+from dpladder.cli import main
+from dpladder.plan.settle import opened
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.home import open_home
+
+PAID = {"train_final": 1, "evaluate": 1}
+MODEL = "results/main/final/1/weights.safetensors"
+
+
+def targets(*totals: float) -> dict[str, object]:
+    return {"final": {"targets": [*totals]}}
+
+
+def test_a_total_in_anothers_place_is_refused_until_it_is_said(finished, walk, capfd):
+    finished.configure(targets(1.5))
+    with pytest.raises(SystemExit):
+        walk()
+    told = " ".join(capfd.readouterr().err.split())
+    assert re.search(
+        r"finished model of total 1, .* final\.targets: \[1, 1\.5\]; to replace it, respend", told
+    )
+    for change in (targets(1.0, 1.5), targets(1.5) | {"respend": True}, targets(1.5) | {"respend": ["main"]}):
+        finished.configure(change)
+        assert walk().charged == Counter(PAID)
+    finished.configure()
+    assert walk().charged == Counter()
+
+
+def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(tmp_path, monkeypatch, walk, capfd):
+    old = unpacked("1-auto", tmp_path, monkeypatch)
+    ledger = Ledger(open_home(), "auto")
+    book.settle(ledger, opened(["config.yaml"]).settled)
+    reconfigure(old, "final", targets=[2.0, 1.0])
+    assert walk().charged == Counter(PAID)
+    assert "kept as it was chosen when it was paid for (mean 0.386, today" in capfd.readouterr().err
+
+
+@pytest.mark.ci
+def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(finished):
+    first = Path(MODEL).read_bytes()
+    begun = charged(finished)
+
+    finished.configure(targets(1.0, 2.0))
+    finished.finish()
+    both = charged(finished)
+    assert both - begun == Counter(PAID)
+    verify()
+
+    finished.configure()  # taken back
+    finished.finish()
+    assert charged(finished) == both
+    verify()
+
+    Path(MODEL).unlink()
+    assert main(["verify", "results"]) == 1
+    finished.finish()
+    assert Path(MODEL).read_bytes() == first
+    assert charged(finished) == both
+    verify()
+
+    np.savez("data.npz", **mixture(records=310, seed=1))  # a new version of the data
+    finished.configure({"respend": True})
+    finished.finish()
+    assert Path(MODEL).read_bytes() != first
+    assert charged(finished) - both == Counter({"run_trial": 6, **PAID})
+    verify()
+    (model,) = json.loads(Path("results/privacy.json").read_text())["datasets"]["tiny"]["artifacts"].values()
+    assert model["epsilon"] <= 1.0 < model["with_earlier"]["epsilon"]
+
+
+def charged(workspace) -> Counter[str]:
+    return Counter(held.job.rule for held in workspace.held())
+
+
+def verify() -> None:
+    assert main(["verify", "results"]) == 0
+    assert main(["ledger", "verify", "results"]) == 0
