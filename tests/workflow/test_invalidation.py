@@ -336,13 +336,22 @@ RAISED = {
 
 @pytest.mark.parametrize(("name", "change", "due", "charged"), RAISED.values(), ids=RAISED.keys())
 def test_a_version_that_rises_keeps_what_was_released_until_it_is_asked_anew(
-    name, change, due, charged, finished, walk, monkeypatch
+    name, change, due, charged, finished, walk, monkeypatch, capfd
 ):
     monkeypatch.setitem(mechanisms.VERSIONS, name, 2)
     finished.configure(change)
     found = walk()
     assert grouped(found.due) == +Counter(due)
     assert found.charged == Counter(charged)
+    told = f"main: by {name} 1; this dpladder has {name} 2. Kept, and asked anew by respend: [{name}]"
+    asked = change.get("respend", [])
+    assert (told in capfd.readouterr().err) == (asked is not True and name not in asked)
+
+
+def test_other_code_of_the_same_version_is_told_and_refused_nowhere(finished, package, walk, capfd):
+    insert(package / "learn/descent.py", "from __future__", "PACE = 2\nfrom __future__")
+    assert walk().charged == Counter()
+    assert "kept: main: by other code of train_final, whose versions are the same" in capfd.readouterr().err
 
 
 def test_another_version_of_a_library_is_provenance_and_runs_nothing(finished, walk, monkeypatch):
@@ -361,4 +370,6 @@ def test_what_changed_is_named_when_snakemake_has_forgotten(finished, walk, capf
 
 def test_nothing_is_said_to_have_changed_in_a_finished_project(finished, walk, capfd):
     walk()
-    assert "Changed since" not in capfd.readouterr().err
+    told = capfd.readouterr().err
+    assert "Changed since" not in told
+    assert "by other code" not in told

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -137,6 +138,30 @@ def renews(project: Project, job: Job) -> bool:
     config = project.experiments.get(job.experiment)
     behind = () if config is None else stages.versions_of(config, job.rule)
     return bool({job.experiment, job.rule, *behind} & set(asked))
+
+
+def told_of_kept(project: Project, states: Mapping[str, State]) -> tuple[str, ...]:
+    """What a reader of the plan should know of releases that are kept: older versions, other code, a price that was too low."""
+    found: Counter[str] = Counter()
+    for held in (held for state in states.values() for held in state.items.values()):
+        if held.job not in project.kept or held.status != "DONE" or not _is_current(project, held):
+            continue
+        job, config = held.job, project.experiments[held.job.experiment]
+        now = stages.versions_of(config, job.rule)
+        older = [name for name, version in now.items() if held.versions.get(name, 1) < version]
+        for name in older:
+            found[
+                f"{job.experiment}: by {name} {held.versions.get(name, 1)}; this dpladder has {name} {now[name]}. Kept, and asked "
+                f"anew by respend: [{name}]"
+            ] += 1
+        if held.code and not older and held.code != stages.code_of(config, job.rule):
+            found[
+                f"{job.experiment}: by other code of {job.rule}, whose versions are the same. Kept; where what it computes was "
+                "changed on purpose, raise its version in plan/mechanisms.py"
+            ] += 1
+        if held.unsound:
+            found[f"{job.experiment}: {held.unsound}. Charged at what they cost"] += 1
+    return tuple(f"{told} ({count} released)" for told, count in found.items())
 
 
 def paid_again(project: Project, jobs: Iterable[Job]) -> frozenset[Job]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from dpladder.config import Project
 from dpladder.plan.edits import keys_of
 from dpladder.plan.notes import notes
-from dpladder.plan.plan import Artifact, Plan, artifact_cost
+from dpladder.plan.plan import Artifact, Plan, artifact_cost, told_of_kept
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.shown import up
@@ -64,6 +64,7 @@ def plan_document(
         feasible=not problems,
         problems=tuple(problems),
         lifetimes=lifetimes,
+        kept=() if project is None else told_of_kept(project, states),
     )
 
 
@@ -92,7 +93,7 @@ def over_target(plan: Plan) -> list[str]:
 
 def declared(document: PlanDocument) -> PlanDocument:
     """The plan without what the ledgers held when it was made, which changes while it is carried out."""
-    return replace(document, feasible=True, problems=(), lifetimes={})
+    return replace(document, feasible=True, problems=(), lifetimes={}, kept=())
 
 
 def plan_table(document: PlanDocument) -> str:
@@ -125,6 +126,7 @@ def plan_table(document: PlanDocument) -> str:
             )
             + f" (delta = {figures.delta:g}, {figures.relation})"
         )
+    lines += [f"kept: {told}" for told in document.kept]
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
     return "\n".join(lines)

@@ -91,8 +91,9 @@ class PlannedLifetime:
 @dataclass(frozen=True)
 class PlanDocument:
     """What a config will spend. The figures on top are the first lineage's. `config`: a digest of all that private jobs read
-    of the config. `keys`: all that an experiment's results follow from, by experiment, empty in research. `deployment`: its section of that name. `notes`: what it cannot hope for. What hangs on the ledger, `feasible`, `problems` and `lifetimes`, is
-    left at its default in results/plan.json, because it changes while the plan is carried out."""
+    of the config. `keys`: all that an experiment's results follow from, by experiment, empty in research. `deployment`: its section of that name. `notes`: what it cannot hope for. What hangs on the ledger, `feasible`, `problems`, `lifetimes` and
+    `kept`, what is told of releases by older versions or other code, is left at its default in results/plan.json, because it
+    changes while the plan is carried out."""
 
     mode: Mode
     relation: Relation
@@ -112,6 +113,7 @@ class PlanDocument:
     feasible: bool = True
     problems: tuple[str, ...] = ()
     lifetimes: dict[str, PlannedLifetime] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
 
 
 # --- the statement: results/privacy.json ---
