@@ -26,7 +26,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.publish import grid, on_grid, slack
+from dpladder.privacy.release.publish import MOST, grid, on_grid, slack
 
 DELTA = 1e-5
 RUNS = 80
@@ -156,7 +156,11 @@ def test_tensors_and_arrays_are_rounded_alike() -> None:
 
 
 def test_a_total_far_beyond_its_noise_is_cut_at_the_last_cell_and_stays_finite() -> None:
-    assert np.isfinite(on_grid(np.array([1e300, -1e300]), np.zeros(2), 1.0)).all()
+    for far in (1e300, math.inf):
+        ends = on_grid(np.array([far, -far]), np.array([5.0, 5.0]), 1.0) / grid(1.0)
+        assert ends.tolist() == [MOST, 40.0 - MOST]
+        there = on_grid(torch.tensor([far, -far]).double(), torch.tensor([5.0, 5.0]).double(), 1.0)
+        assert (there / grid(1.0)).tolist() == ends.tolist()
 
 
 def test_the_arithmetic_of_ten_million_numbers_costs_next_to_nothing() -> None:

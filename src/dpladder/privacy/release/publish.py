@@ -59,7 +59,7 @@ def grid(scale: float) -> float:
 def on_grid(total: Any, noise: Any, scale: float) -> Any:
     """`total + scale * noise` on the grid of this scale, for float64 numpy arrays and torch tensors alike."""
     step = grid(scale)
-    cells = total / step
+    cells = (total / step).clip(-MOST, MOST)  # brings no two totals further apart; infinity has no rest
     whole = cells.round()
     return (whole + (cells - whole + noise * (scale / step)).round()).clip(-MOST, MOST) * step
 
