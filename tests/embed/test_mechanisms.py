@@ -74,6 +74,23 @@ def test_concentrated_privacy_is_charged_no_less_than_its_gaussian():
     assert gaussian < charged(dp_event.ZCDpEvent(1 / 50)) < 2 * gaussian
 
 
+def test_a_rho_is_for_the_relation_of_the_lineage_and_a_noise_multiplier_for_added_records():
+    """As docs/ledger.md says. Four times the rho is what a Gaussian of half the multiplier has."""
+    (added,), (replaced,) = (events_of(dp_event.ZCDpEvent(0.02), kind, DELTA0) for kind in NEIGHBOURS)
+    assert added == replaced
+    gaussian = charged(dp_event.GaussianDpEvent(5.0), "replace_one")
+    assert charged(dp_event.ZCDpEvent(0.02), "replace_one") < gaussian
+    assert gaussian < charged(dp_event.ZCDpEvent(4 * 0.02), "replace_one")
+
+
+def test_a_pure_mechanism_costs_what_the_documentation_says():
+    assert charged(dp_event.DiscreteLaplaceDpEvent(1, 1)) == pytest.approx(5.58, abs=0.01)
+    assert charged(dp_event.LaplaceDpEvent(1.0)) == pytest.approx(4.53, abs=0.01)
+    hundred = dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.1, 1), 100)
+    assert charged(hundred) == pytest.approx(5.70, abs=0.01)
+    assert peer(hundred) == pytest.approx(4.31, abs=0.01)
+
+
 def test_the_best_of_a_secret_number_of_runs_is_charged_below_renyi():
     event = dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(3.7306), 10.0, 1.0)
     renyi = RdpAccountant().compose(event).get_epsilon(DELTA)

@@ -81,6 +81,9 @@ class OpenLedger:
         """Set budget aside for a mechanism: a DpEvent of dp_accounting, an Opacus accountant, its history
         [(noise_multiplier, sample_rate, steps), ...], or a list of these. Refused beyond the limit.
 
+        Noise multipliers are over what one record adds, and halved here under replace_one. ZCDpEvent.rho is for the
+        lineage's own relation: 4 rho under replace_one, where rho is what holds for added and removed records.
+
         A reservation that was never used is taken up again under its name, by a script that is run again. A name that was
         committed is refused, because that is paid for: `again=True` pays once more.
         """
