@@ -25,8 +25,7 @@ from dpladder.config.learner_sections import (
     ZerothOrder,
 )
 from dpladder.config.model import Resources
-from dpladder.learn.bounds import STABILITY, normalise
-from dpladder.learn.descent import SLACK
+from dpladder.learn.bounds import SLACK, STABILITY, normalise
 from dpladder.learn.dp_zo.train import directions
 from dpladder.learn.hyfree_dp.cost import Multipliers, events, split
 from dpladder.learn.hyfree_dp.train import (

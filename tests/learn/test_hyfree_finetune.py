@@ -17,8 +17,8 @@ from torch.nn.functional import cross_entropy
 
 from dpladder.config.learner_sections import HyperparameterFree, HyperparameterFreeTuning, Lora
 from dpladder.config.model import Resources
-from dpladder.learn.bounds import STABILITY
-from dpladder.learn.descent import SLACK, Sums
+from dpladder.learn.bounds import SLACK, STABILITY
+from dpladder.learn.descent import Sums
 from dpladder.learn.dp_finetune import parts
 from dpladder.learn.hyfree_dp.cost import Multipliers
 from dpladder.learn.hyfree_dp.train import Step, noised_gradient, noised_losses

@@ -19,8 +19,8 @@ from support import Silent, SmoothMeter
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
-from dpladder.learn.bounds import scale_of
-from dpladder.learn.descent import EMA, SLACK
+from dpladder.learn.bounds import SLACK, scale_of
+from dpladder.learn.descent import EMA
 from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
 from dpladder.learn.linear import clipped_sum, resident, train_many
 from dpladder.learn.records import load
@@ -515,3 +515,19 @@ def test_sums_are_divided_by_public_figures():
     constants = Constants(n0=50, classes=2, dimension=3)
     assert batch_size(Descent(), constants) == 50
     assert batch_size(Descent(sampling_rate=0.2), constants) == 10
+
+
+def test_a_neighbour_shifts_chunks_of_a_million_records_of_one_class_within_the_slack() -> None:
+    """Without the first record all others lie in other chunks, and their sum is rounded otherwise."""
+    count = 1_300_000
+    rows = np.random.default_rng(0).uniform(1.6, 2.4, (count, 2)).astype(np.float32)
+    constants, heads = Constants(count, 2, 2), torch.zeros(1, 2, 2, dtype=torch.float64)
+
+    def summed(x):
+        records, _ = resident(Data(x, np.zeros(len(x), np.int64)), constants, ONE)
+        return clipped_sum(records, heads, 1 - records.slack, records.chunks())[0].numpy(), records.slack
+
+    (whole, slack), (without, _) = summed(rows), summed(rows[1:])
+    own = np.outer([-1.0, 1.0], rows[0])
+    own *= (1 - slack) / np.linalg.norm(own)
+    assert np.linalg.norm(whole - without - own) < slack

@@ -152,10 +152,20 @@ MUTANTS = (
         attack("estimate_mean"),
     ),
     Mutant(
+        "a million records leave no more room for float32 than a thousand",
+        "learn/bounds.py",
+        "return SLACK * max(1.0, math.sqrt(records / ROOM))",
+        "return SLACK",
+        (
+            "learn/test_linear.py::"
+            "test_a_neighbour_shifts_chunks_of_a_million_records_of_one_class_within_the_slack",
+        ),
+    ),
+    Mutant(
         "each record of a unit is clipped to the whole unit's bound",
         "learn/descent.py",
-        "bound = learner.clip / constants.cap * (1.0 - SLACK)",
-        "bound = learner.clip * (1.0 - SLACK)",
+        "bound = learner.clip / constants.cap * (1.0 - records.slack)",
+        "bound = learner.clip * (1.0 - records.slack)",
         attack("train_final"),
     ),
     Mutant(

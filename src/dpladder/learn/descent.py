@@ -23,11 +23,6 @@ from dpladder.progress import LONG, progress
 
 EMA = 0.1  # weight of the newest iterate in the moving average
 
-# Records are clipped this far inside the bound. That pays for float32: the rounding of a record's own contribution,
-# and that of the other records' sums, whose chunks shift when a neighbour comes. Rows lie in the order of secret keyed
-# ids (data/prepare.py), so nobody can arrange records for these roundings to add up.
-SLACK = 2.0**-10
-
 LARGEST = 1e30  # of a released weight: what diverges ends here, and still has finite logits
 
 ClippedSum = Callable[[Tensor, float, list[Rows]], Tensor]
@@ -98,7 +93,7 @@ def descend(
     size = batch_size(learner, constants)
     rates = learning_rates(learner, hypers, first)
     # A unit of `cap` records contributes `clip` at most when each of them contributes clip / cap.
-    bound = learner.clip / constants.cap * (1.0 - SLACK)
+    bound = learner.clip / constants.cap * (1.0 - records.slack)
     weights = first.double().expand(len(hypers), *first.shape).clone()
     direction, average = torch.zeros_like(weights), torch.zeros_like(weights)
     update = begin(weights, per_trial(scales, first) / size)

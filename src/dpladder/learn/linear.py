@@ -23,11 +23,11 @@ from torch import Tensor
 from dpladder.config.learner_sections import Descending, Descent
 from dpladder.config.model import Resources
 from dpladder.learn import public_head
-from dpladder.learn.bounds import Scale, clip, scale_of
-from dpladder.learn.descent import SLACK, Begin, Bounded, Sums, descend, momentum
+from dpladder.learn.bounds import SLACK, Scale, clip, scale_of
+from dpladder.learn.descent import Begin, Bounded, Sums, descend, momentum
 from dpladder.learn.interface import Constants, Data, Hyper, public_random
 from dpladder.learn.links import SOFTMAX, Link, link_of
-from dpladder.learn.records import Records, Rows, load, prepare
+from dpladder.learn.records import Records, Rows, exactly, load, prepare
 from dpladder.privacy.release.meter import Meter
 
 CHUNK = {"cpu": 1024, "cuda": 16384}
@@ -143,7 +143,7 @@ def _sum(
         residual *= factor.float()[:, None, :, None]
         # A record whose logits overflow has no gradient: a rule that looks at this record alone.
         residual.nan_to_num_(nan=0.0)
-        total += product(residual.view(trials * classes, count * views), x.T)
+        total += product(exactly(residual.view(trials * classes, count * views)), exactly(x).T)
     return total.view(trials, classes, width)
 
 

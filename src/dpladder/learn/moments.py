@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpladder.config.model import Resources
-from dpladder.learn.descent import SLACK
 from dpladder.learn.interface import Constants, Data, Release, Weights
-from dpladder.learn.records import Records, Rows, load, prepare
+from dpladder.learn.records import Records, Rows, exactly, load, prepare
 
 CHUNK = 1024
 Conclusion = TypeVar("Conclusion")
@@ -61,7 +60,7 @@ def class_by_class(
 
 def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:
     """Some records scaled into the ball, as (rows, dimension); zero where they contribute nothing."""
-    factors = (radius * (1.0 - SLACK) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)
+    factors = (radius * (1.0 - records.slack) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)
     scaled: Tensor = records.block(rows)[:, 0] * factors.float()[:, None]
     return scaled
 
@@ -77,7 +76,8 @@ def second_moment(
     total = torch.zeros(dimension, dimension, dtype=torch.float64, device=records.device)
     for chunk in rows:
         x = in_ball(records, chunk, radius)
-        total += x.T @ (x if weigh is None else x * weigh(chunk, x)[:, None])
+        weighed = x if weigh is None else x * weigh(chunk, x)[:, None]
+        total += exactly(x).T @ exactly(weighed)
     return to_coordinates(total)
 
 

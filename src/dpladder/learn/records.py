@@ -15,6 +15,7 @@ from torch.nn.functional import pad
 from dpladder.config.label_sets import end_of_numbers
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
+from dpladder.learn.bounds import SLACK, slack
 from dpladder.learn.interface import Constants, Data
 
 Rows = slice | Tensor
@@ -37,6 +38,7 @@ class Records:
     counted: Tensor  # whether a record contributes at all
     bias: bool
     chunk: int  # records computed at a time
+    slack: float = SLACK  # by how much each is kept inside its bound (bounds.py), from public figures alone
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -68,6 +70,11 @@ class Records:
             x = _read(self.features, chosen, self.device)
         x.index_fill_(0, (~self.counted[rows]).nonzero()[:, 0], 0.0)
         return pad(x, (0, 1), value=1.0) if self.bias else x
+
+
+def exactly(summed: Tensor) -> Tensor:
+    """A factor of a sum over records. On a GPU in float64: its chunks are longer, and how it rounds is its own."""
+    return summed.double() if summed.is_cuda else summed
 
 
 def prepare(resources: Resources) -> torch.device:
@@ -118,6 +125,7 @@ def load(
         pad(counted, (0, more)),
         bias,
         chunk,
+        slack(constants.n0 * constants.cap * views),
     )
 
 

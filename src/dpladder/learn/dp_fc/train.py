@@ -7,7 +7,6 @@ import torch
 from dpladder.config.learner_sections import FeatureCovariance
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import scale_of
-from dpladder.learn.descent import SLACK
 from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
 from dpladder.learn.linear import clipped_sum
 from dpladder.learn.links import link_of
@@ -39,7 +38,7 @@ def fit(
         covariance = torch.from_numpy(data.covariance).to(records.device)
     values, vectors = eigen(to_matrix(covariance) / constants.n0, learner.damping)
     # A unit of `cap` records contributes `clip` at most when each of them contributes clip / cap.
-    bound = learner.clip / constants.cap * (1.0 - SLACK)
+    bound = learner.clip / constants.cap * (1.0 - records.slack)
     shape = (constants.classes, constants.dimension)
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
     scale, link = scale_of(learner.clipping), link_of(learner, constants.classes)

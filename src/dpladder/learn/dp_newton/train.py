@@ -28,7 +28,7 @@ from dpladder.learn.moments import (
     threads_of,
     to_matrix,
 )
-from dpladder.learn.records import Records, Rows
+from dpladder.learn.records import Records, Rows, exactly
 
 MAJORANT = {"softmax": 2.0, "sigmoid": 1.0}
 
@@ -74,7 +74,7 @@ def _gradient(records: Records, weights: Tensor, radius: float, link: Link) -> t
             levels[rows] = logits.logsumexp(1)
         residual = _probability(logits, levels[rows][:, None], link)
         residual.scatter_add_(1, records.labels[rows][:, None], residual.new_full((len(x), 1), -1.0))
-        total += residual.float().T @ x
+        total += exactly(residual.float()).T @ exactly(x)
     return total, levels
 
 

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import ZerothOrder
 from dpladder.config.model import Resources
-from dpladder.learn.descent import SLACK, published, released
+from dpladder.learn.bounds import SLACK
+from dpladder.learn.descent import published, released
 from dpladder.learn.interface import Constants, Data, Hyper, alone, public_random
 from dpladder.learn.linear import resident, summed_losses
 from dpladder.learn.links import link_of

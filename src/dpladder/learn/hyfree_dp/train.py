@@ -18,8 +18,8 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Adam, Descent, HyperparameterFree, LossesLookedAt
 from dpladder.config.model import Resources
-from dpladder.learn.bounds import normalise
-from dpladder.learn.descent import SLACK, Begin, Sums, momentum, per_trial, published, released, sampled_rows
+from dpladder.learn.bounds import SLACK, normalise
+from dpladder.learn.descent import Begin, Sums, momentum, per_trial, published, released, sampled_rows
 from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.hyfree_dp.cost import Multipliers, loss_moves, split
 from dpladder.learn.interface import Constants, Data, Hyper, alone
@@ -135,7 +135,7 @@ def _optimizer(learner: LossesLookedAt) -> Begin:
 
 def noised_gradient(step: Step, weights: Tensor, constants: Constants, meters: Sequence[Meter]) -> Tensor:
     """The mean of normalised gradients, a unit's part in its sum being 1 at most."""
-    bound = (1.0 - SLACK) / constants.cap
+    bound = (1.0 - step.sums.records.slack) / constants.cap
     return published(meters, "noise", step.sums.gradients(weights, bound, step.rows)) / step.size
 
 
