@@ -463,6 +463,13 @@ MUTANTS = (
     ),
     # Noise.
     Mutant(
+        "noise ends where eight bits of its tail do",
+        "privacy/release/noise.py",
+        "np.ldexp(mantissa, -2 - _leading_zeros(places))",
+        "np.ldexp(mantissa, -2 - np.minimum(_leading_zeros(places), 8))",
+        ("privacy/release/test_noise.py::test_noise_reaches_as_far_out_as_64_bits_of_places_say",),
+    ),
+    Mutant(
         "one noise for both test counts",
         "jobs/evaluate.py",
         'meter.publish("counts", test.counts(data))',

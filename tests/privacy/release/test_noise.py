@@ -178,6 +178,30 @@ def test_leading_zeros_are_counted_exactly_however_a_float_would_round() -> None
     assert counted == [64 - word.bit_length() for word in words]
 
 
+@pytest.mark.parametrize(("sample", "rows"), [(noise.gaussian, 12), (noise.laplace, 6)])
+def test_noise_reaches_as_far_out_as_64_bits_of_places_say(
+    monkeypatch: pytest.MonkeyPatch, sample: Any, rows: int
+) -> None:
+    """A stream that puts V's leading one behind k zeros, for every k. All angles are 2^53 / 2^53: cosines are 1."""
+    of_each = rows // 3
+    for zeros in range(64):
+        words = [2] * of_each + [1 << (63 - zeros)] * of_each + [2**64 - 1] * of_each
+
+        class Chosen:
+            def __init__(self, *_: object) -> None: ...
+
+            def encryptor(self) -> Chosen:
+                return self
+
+            def update(self, data: bytes, words: list[int] = words) -> bytes:
+                return b"".join(word.to_bytes(8, "little") for word in words)
+
+        monkeypatch.setattr(noise, "Cipher", Chosen)
+        far = exponential(2, words[of_each])
+        ideal = of_each * sqrt(2 * far) / 2 if rows == 12 else of_each * far
+        assert sample(KEY, (1,))[0] == pytest.approx(float(ideal), rel=1e-12)
+
+
 @pytest.mark.parametrize("byte", [0x00, 0xFF])
 def test_the_ends_of_the_keystream_give_finite_noise(monkeypatch: pytest.MonkeyPatch, byte: int) -> None:
     class Constant:
