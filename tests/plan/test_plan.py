@@ -191,6 +191,21 @@ def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_
     assert alone.event == beside.event
 
 
+@pytest.mark.parametrize("rule", ["find_start", "find_mean"])
+def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rule: str) -> None:
+    """Heads and means without noise: each opens the sample alone, and nothing is booked for them."""
+    (tmp_path / "s.npz").touch()
+    public = {"public_sample": f"npz:{tmp_path / 's.npz'}"}
+    changes: dict[str, Any] = {"learner": {"init": "public"}, "features": {"centre": "public"}}
+    config = project(dataset=public, **changes).main
+    stage = stages.STAGES[rule]
+    assert stage.when(config)
+    parts = stage.parts(config, {})
+    assert parts
+    assert all(stages.is_public(config, part) for part in parts)
+    assert rule not in {job.rule for job in plan(dataset=public, **changes).items}
+
+
 OTHERS: dict[str, Any] = {
     "evaluate": {"of": "main"},
     "dataset": {"lineage": "others", "source": "digits", "nominal_size": 300},
@@ -213,6 +228,15 @@ def test_a_test_on_another_lineage_is_paid_by_that_lineage_alone() -> None:
     for total in ("0.5", "1"):
         counted = f"counts of another lineage's final model of total {total}"
         assert f"others: {counted} at epsilon = 0.4000 of 0.4\n" in table
+
+
+def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
+    found, made = project(experiments={"others": OTHERS}), plan(experiments={"others": OTHERS})
+    for job, item in made.items.items():
+        config = found.experiments[job.experiment]
+        opened = stages.STAGES[job.rule].parts(config, dict(job.wildcards))
+        private = {stages.records_of(config, part) for part in opened if not stages.is_public(config, part)}
+        assert private == {part for spend in item.spends for part in spend.partition.parts}
 
 
 def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
