@@ -20,6 +20,7 @@ def mechanisms() -> tuple[Mechanism, ...]:
         training(learner, 1, "replace_one", reach),
         training(learner.model_copy(update={"sampling_rate": 0.5}), 2, "add_remove", reach),
         training(learner.model_copy(update={"sampling_rate": 0.5}), 2, "replace_one", reach),
+        training(learner.model_copy(update={"sampling_rate": 0.5, "augment": 2}), 2, "replace_one", reach),
         training(learner.model_copy(update={"augment": 3}), 1, "add_remove", reach, tight=True),
         training(
             other,

@@ -13,4 +13,4 @@ def mechanisms() -> tuple[Mechanism, ...]:
     def reach(steps: int, noise: float) -> list[float]:
         return [learner.eta / learner.stability]
 
-    return (training(learner, 1, "replace_one", reach),)
+    return training(learner, 1, "add_remove", reach), training(learner, 1, "replace_one", reach)
