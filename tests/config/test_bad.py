@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from dpladder import cli
 from dpladder.config import load
+from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.load import resolve
 from dpladder.errors import BadInput
 
@@ -1207,3 +1210,31 @@ def test_a_mistake_in_an_override_is_named_without_a_place(tmp_path):
     assert "  - fit.degre: given 2; unknown key" in message_of(base, fit={"degre": 2})
     assert "  - privacy.epsilon: given 0" in message_of(base, privacy={"epsilon": 0})
     assert "write it out plainly" in message_of(base, fit={(1, 2): 2})
+
+
+def checkpoints(folder: Path) -> dict[str, Path]:
+    """Files under a checkpoint's name that hold none, and sound ones: of safetensors, and of torch's two forms."""
+    tensors = {"layer.weight": torch.arange(6.0).view(2, 3)}
+    made = {name: folder / f"{name}.pth" for name in ("pointer", "torn", "sound", "old")}
+    made |= {name: folder / f"{name}.safetensors" for name in ("short", "cut", "list", "whole")}
+    save_file(tensors, made["whole"])
+    torch.save(tensors, made["sound"])
+    torch.save(tensors, made["old"], _use_new_zipfile_serialization=False)
+    made["pointer"].write_text("version https://git-lfs.github.com/spec/v1\n")
+    made["torn"].write_bytes(made["sound"].read_bytes()[:-30])
+    made["short"].write_bytes(b"abc")
+    made["cut"].write_bytes(made["whole"].read_bytes()[:-1])
+    made["list"].write_bytes((2).to_bytes(8, "little") + b"[]")
+    made["pipe"] = folder / "pipe.bin"
+    os.mkfifo(made["pipe"])
+    made["name"] = folder / "weights.npz"
+    made["name"].touch()
+    return made
+
+
+def test_a_checkpoint_is_looked_at_from_outside_before_anything_is_planned_on_it(tmp_path):
+    wrong = {name: wrong_with_checkpoint(path) for name, path in checkpoints(tmp_path).items()}
+    assert [name for name, said in wrong.items() if said is None] == ["sound", "old", "whole"]
+    assert "ordinary file" in wrong["pipe"]
+    assert "must end in .safetensors" in wrong["name"]
+    assert "git lfs pull" in wrong["pointer"]

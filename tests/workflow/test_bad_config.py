@@ -73,3 +73,18 @@ def test_what_snakemake_cannot_parse_stops_it_before_our_loader_speaks(content, 
     ended = dry_run(file)
     assert ended.returncode == 1
     assert ended.stderr.strip()
+
+
+@pytest.mark.long
+def test_weights_that_cannot_be_read_stop_a_run_before_it_reserves(project):
+    Path("torn.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    network = {"model": "resnet18", "weights": "torn.safetensors", "image_size": 32}
+    project.configure(
+        {"dataset": {"source": "digits", "nominal_size": 1400, "classes": None}, "features": network}
+    )
+    ended = project.run()
+    assert ended.returncode == 2
+    assert ended.stderr.count("dpladder: ") == 1
+    assert "features.weights" in ended.stderr
+    assert "no whole checkpoint" in ended.stderr
+    assert not project.home.exists()

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
+from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.label_sets import most_labels
 from dpladder.config.learner_sections import Tuning, shares_releases, starts_public
 from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Also, Config, Group
@@ -455,7 +456,8 @@ def _features(config: Config) -> Iterator[Problem]:
     if features.until is not None:
         yield from _cut(config)
     if features.weights not in KEPT_WEIGHTS:
-        wrong = _wrong_with(features.weights)
+        path = Path(features.weights).expanduser()
+        wrong = _wrong_with(str(path)) or wrong_with_checkpoint(path)
         if wrong:
             yield (
                 ("features", "weights"),

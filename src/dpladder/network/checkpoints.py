@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dpladder.config.checkpoints import SUFFIXES
 from dpladder.errors import BadInput
 
-SUFFIXES = (".safetensors", ".pth", ".pt", ".bin")
 HEADS = re.compile(r"(head|fc|classifier|projector|predictor|mask_token|decoder\w*)(\.|$)")
 """What a network was trained with and features leave out. More blocks than the network has are another network."""
 
