@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    AlbertConfig,
+    AlbertModel,
+    BertConfig,
+    BertModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MPNetConfig,
+    MPNetModel,
+    PreTrainedTokenizerFast,
+)
 
 WORDS = [
     "the",
@@ -32,15 +44,21 @@ WORDS = [
 ]
 
 
-def tiny_language_model(folder: Path, words: list[str] = WORDS) -> Path:
+ENCODERS: Mapping[str, Callable[..., Any]] = {
+    "bert": lambda **sizes: BertModel(BertConfig(**sizes)),
+    "albert": lambda **sizes: AlbertModel(AlbertConfig(**sizes, embedding_size=8)),  # one layer, used again
+    "mpnet": lambda **sizes: MPNetModel(MPNetConfig(**sizes)),  # positions that all layers share
+}
+
+
+def tiny_language_model(folder: Path, words: list[str] = WORDS, kind: str = "bert") -> Path:
     vocabulary = save_tokenizer(folder, words)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        config = BertConfig(
+        ENCODERS[kind](
             vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
             intermediate_size=32, max_position_embeddings=32,
-        )  # fmt: skip
-        BertModel(config).save_pretrained(folder)
+        ).save_pretrained(folder)  # fmt: skip
     return folder
 
 

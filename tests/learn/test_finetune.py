@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,10 +60,11 @@ def constants_of(name: str, until: str, weights: str = "random") -> Constants:
     return Constants(40, CLASSES, math.prod(network.shape), network=network)
 
 
-def network_of_texts(until: str, speaks: bool) -> Network:
-    write, pooling = (tiny_causal_model, "none") if speaks else (tiny_language_model, "mean")
-    with TemporaryDirectory() as folder:
-        place = f"hf:{write(Path(folder))}"
+def network_of_texts(until: str, speaks: bool, kind: str = "bert") -> Network:
+    pooling = "none" if speaks else "mean"
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        place = f"hf:{tiny_causal_model(folder) if speaks else tiny_language_model(folder, kind=kind)}"
         features = Features(model=place, weights="pretrained", tokens=12, until=until, pooling=pooling)
         network = text_network_of(features)
         upper_of(network)  # kept for as long as the process lives
@@ -360,6 +362,39 @@ def test_batch_norm_in_training_mode_is_seen_too() -> None:
     plan.tuned.module.train()
     with pytest.raises(Refused, match="depends on the other records of its batch"):
         clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "trains", "tensor"),
+    [
+        ("albert", "all", "encoder.*full_layer_layer_norm.weight and of 15"),
+        ("albert", "lora", "encoder.*attention.query.down.weight and of"),
+        ("mpnet", "last_block", "encoder.relative_attention_bias.weight"),
+    ],
+)
+def test_a_network_that_cannot_be_trained_is_found_on_public_records(kind, trains, tensor) -> None:
+    network = network_of_texts("input", False, kind)
+    constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
+    finetune.ready(FineTune(trains="head"), constants, ONE)
+    with pytest.raises(Refused, match=f"gradients of {tensor}.* cannot be computed"):
+        finetune.ready(FineTune(trains=trains), constants, ONE)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 1.1])
+def test_a_layer_whose_sum_is_not_autograds_is_named(monkeypatch: pytest.MonkeyPatch, wrong: float) -> None:
+    plan = owners_of(FineTune(trains="all", init="random"), SMALL)
+    plan.tuned.put(moved(FineTune(trains="all"), SMALL).float())
+    clipping.refuse_untrainable(plan, 1, SMALL.dimension, CLASSES)
+    right = clipping._of_layer
+
+    def of_layer(layer: clipping.Layer, *given: Any) -> Any:
+        found = right(layer, *given)
+        plain = type(layer.module) is not nn.Linear
+        return found if plain else replace(found, gradients=wrong * found.gradients)
+
+    monkeypatch.setattr(clipping, "_of_layer", of_layer)
+    with pytest.raises(Refused, match=r"gradients of head.weight are not those of plain autograd"):
+        clipping.refuse_untrainable(plan, 1, SMALL.dimension, CLASSES)
 
 
 @pytest.mark.parametrize(

@@ -124,3 +124,18 @@ def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(writ
     export(model, Path("plain"), "torch")
     found = standalone.load("plain").classify(texts[:2])
     assert [[*row.values()] for row in found] == pytest.approx(together.probabilities[:2], abs=1e-5)
+
+
+def test_a_network_that_cannot_be_trained_costs_nothing(written: Workspace) -> None:
+    model = tiny_language_model(written.folder / "shares", kind="albert")
+    shared = {
+        "features": {"model": f"hf:{model}", "until": "input", "mean": None},
+        "learner": {"name": "dp_finetune", "trains": "all"},
+        "sweep": {"rungs": []},
+        "experiments": None,
+    }
+    written.configure(overlay(yaml.safe_load(Path("config.yaml").read_text("utf-8")), shared))
+    ended = written.run("results/main/final/20/weights.safetensors")
+    assert ended.returncode == 1
+    assert "cannot be trained privately" in ended.stderr
+    assert {held.status for held in written.held()} == {"RESERVED"}

@@ -201,9 +201,12 @@ def read_raw(part: Part) -> Data:
     return Data(opened.features, opened.labels, opened.units, groups=opened.groups)
 
 
-def _vouch(task: Task[ReleaseReads]) -> None:
+def _vouch(release: Release) -> None:
+    task = release.asked[0].task
     for part in task.reads.places.features:
         read_raw(part_of(task, part))
+    if release.ready is not None:
+        release.ready()
 
 
 def constants_of(task: Task[SeenReads], part: Part) -> Constants:
@@ -269,6 +272,7 @@ class Release:
 
     asked: Sequence[Asked]
     produce: Produce
+    ready: Callable[[], None] | None = None  # before COMMIT: what it refuses costs nothing
 
 
 def single(
@@ -279,6 +283,7 @@ def single(
     inputs: Mapping[str, Any],
     outputs: Iterable[str],
     produce: Callable[[Meter, Path], None],
+    ready: Callable[[], None] | None = None,
 ) -> Release:
     """The release of a job that asks one question."""
 
@@ -286,7 +291,7 @@ def single(
         for work in works:
             produce(work.meter, work.folder)
 
-    return Release([Asked(task, held, spends, draws, inputs, outputs)], each)
+    return Release([Asked(task, held, spends, draws, inputs, outputs)], each, ready)
 
 
 def release_once(release: Release) -> None:
@@ -294,7 +299,9 @@ def release_once(release: Release) -> None:
     task, ledger = release.asked[0].task, release.asked[0].held.ledger
     seed = task.reads.research.seed if task.reads.mode == "research" else None
     questions = [one.question() for one in release.asked]
-    outcomes = store.release_together(ledger, questions, release.produce, seed, ready=partial(_vouch, task))
+    outcomes = store.release_together(
+        ledger, questions, release.produce, seed, ready=partial(_vouch, release)
+    )
     anchors.keep(RESULTS, [ledgers.head(ledger)])
     for one, outcome in zip(release.asked, outcomes, strict=True):
         write_record(one.task, outcome.spends)

@@ -126,7 +126,8 @@ def _run(trials: Sequence[Prepared]) -> None:
 
 
 def _release(trials: Sequence[Prepared]) -> Release:
-    return Release([one.asked() for one in trials], partial(_produce, trials))
+    ready = partial(trials[0].training.ready, trials[0].task.resources)
+    return Release([one.asked() for one in trials], partial(_produce, trials), ready)
 
 
 def _prepared(task: Task[RunTrial], ledger: Ledger | None = None) -> Prepared:

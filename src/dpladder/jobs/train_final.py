@@ -39,9 +39,12 @@ def release_of(task: Task[TrainFinal]) -> Release:
         }
         save_model(folder / "weights.safetensors", found, task, train, choice | facts)
 
+    def ready() -> None:
+        training.ready(task.resources)
+
     spends = held.concrete("weights", training.declared.events, train)
     inputs = {"train": train.seal, **shared(task), **choice}
-    return single(task, held, spends, training.declared.draws, inputs, ("weights",), produce)
+    return single(task, held, spends, training.declared.draws, inputs, ("weights",), produce, ready)
 
 
 def of_prior(space: Space, mu: float) -> float | None:

@@ -64,6 +64,12 @@ class Method:
         found: Weights = self.room("train").train(data, hyper, learner, constants, meter, resources)
         return found
 
+    def ready(self, learner: Any, constants: Constants, resources: Resources) -> None:
+        """Refuse what cannot be trained on this machine, before a training is charged."""
+        own = self._own("ready")
+        if own is not None:
+            own(learner, constants, resources)
+
     @property
     def train_many(self) -> TrainMany | None:
         """Several trainings over one pass of the features, where the learner can do that."""

@@ -21,6 +21,10 @@ class Training:
     constants: Constants
     declared: Declaration
 
+    def ready(self, resources: Resources) -> None:
+        """Refuse, before it is charged, a training that cannot be run."""
+        method(self.learner.name).ready(self.learner, self.constants, resources)
+
     def run(self, data: Data, meter: Meter, resources: Resources) -> Weights:
         train = method(self.learner.name).train
         return train(data, self.hyper, self.learner, self.constants, meter, resources)

@@ -9,6 +9,7 @@ network adds by itself, a layer that is used twice) is taken from the network as
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,9 @@ from dpladder.network.layers import is_plain
 # rounding is 2^-24 of them, so of a clipped record it stays 2^-14 of the bound: learn/descent.py pays for 2^-10. Records are
 # added up in float64, so that no record's terms, however they cancel, move the rounding of others'.
 LOOSE = 2.0**-10
+
+CLOSE = 1e-2  # of a gradient's norm: what float32 may round on the way through a deep network
+FLOOR = 1e-5  # of a gradient that is nothing but rounding
 
 MOST = 64  # records in a chunk
 SHARE = 0.25  # of a job's memory, for a chunk
@@ -371,8 +375,7 @@ def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: 
     public noise: with another record among them, all others' logits and gradients stay the same to the last bit."""
     random = torch.Generator().manual_seed(0)
     draw, count = plan.tuned.module.draw, max(chunk, 2)
-    x = draw(random, count * views).reshape(count, views, width)
-    labels = torch.randint(0, classes, (count,), generator=random)
+    x, labels = _probes(plan, random, (count, views, width), classes)
     other, moved = x.clone(), labels.clone()
     place = count // 2
     other[place], moved[place] = draw(random, views), (labels[place] + 1) % classes
@@ -385,6 +388,70 @@ def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: 
             "learner.trains: in this network a record's output or gradient depends on the other records of its batch, "
             "which no privacy guarantee allows. Choose another features.model, or cut above the layer that mixes them."
         )
+
+
+def refuse_untrainable(plan: Ownership, views: int, width: int, classes: int) -> None:
+    """Refuse a network whose clipped sum is not that of plain autograd, as two public random records show."""
+    x, labels = _probes(plan, torch.Generator().manual_seed(1), (2, views, width), classes)
+    device = plan.tuned.base.device
+    x, labels = x.to(device), labels.to(device)
+    factor = torch.tensor([1.0, -0.5], dtype=torch.float64, device=device)
+    try:
+        parts = gradients(plan, x, labels)
+        norms = torch.stack([part.squares() for _, part in parts]).sum(0).sqrt()
+        found = _laid_out(plan, parts, factor)
+    except Exception as error:  # whatever another's layers trip over
+        raise _untrainable(plan.rest.names or tuple(plan.tuned.trained), "cannot be computed") from error
+    wanted = _by_autograd(plan, x, labels)
+    apart, slack = (found - factor @ wanted).abs(), CLOSE * wanted.norm() + FLOOR
+    if not (apart.norm() <= slack and (norms - wanted.norm(dim=1)).norm() <= slack):
+        worst = int(apart.nan_to_num(math.inf).argmax())
+        places = torch.tensor([weight.numel() for weight in plan.tuned.trained.values()]).cumsum(0)
+        name = [*plan.tuned.trained][int((places <= worst).sum())]
+        raise _untrainable((name,), "are not those of plain autograd")
+
+
+def _untrainable(names: Sequence[str], why: str) -> Refused:
+    shown = names[0].removeprefix("network.")
+    more = f" and of {len(names) - 1} more tensors" if len(names) > 1 else ""
+    return Refused(
+        f"learner.trains: records' gradients of {shown}{more} {why}, as public random records show, so this network "
+        "cannot be trained privately. Set a learner.trains that leaves these tensors out (head leaves all), or another "
+        "features.model: BERT, RoBERTa, MiniLM and Llama work, and timm's ViTs, ResNets and EfficientNets."
+    )
+
+
+def _probes(
+    plan: Ownership, random: torch.Generator, shape: tuple[int, int, int], classes: int
+) -> tuple[Tensor, Tensor]:
+    """Public random records, as (records, views, width), and labels of theirs."""
+    x = plan.tuned.module.draw(random, shape[0] * shape[1]).reshape(shape)
+    return x, torch.randint(0, classes, (shape[0],), generator=random)
+
+
+def _laid_out(plan: Ownership, parts: Sequence[tuple[Layer, Part]], factor: Tensor) -> Tensor:
+    """The records' gradients, each times its factor, added up in the vector's order."""
+    total = torch.zeros_like(plan.tuned.base, dtype=torch.float64)
+    for layer, part in parts:
+        for place, found in zip(layer.places, part.sums(factor), strict=True):
+            total[place] += found
+    return total
+
+
+def _by_autograd(plan: Ownership, x: Tensor, labels: Tensor) -> Tensor:
+    """Records' gradients as (records, numbers), in the plain way, which takes a backward pass for each."""
+    views, model, trained = x.shape[1], plan.tuned.module, [*plan.tuned.trained.values()]
+    for weight in trained:
+        weight.requires_grad_()
+    try:
+        each = model.losses(model(x.flatten(0, 1)), labels.repeat_interleave(views)).view(-1, views).mean(1)
+        found = [
+            torch.autograd.grad(loss, trained, retain_graph=True, materialize_grads=True) for loss in each
+        ]
+    finally:
+        for weight in trained:
+            weight.requires_grad_(False)
+    return torch.stack([torch.cat([one.flatten() for one in record]) for record in found]).double()
 
 
 def _shown(plan: Ownership, x: Tensor, labels: Tensor) -> list[Tensor]:

@@ -8,7 +8,7 @@ from dpladder.config.learner_sections import FineTune, Tuning
 from dpladder.learn import interface
 from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, declaration
 
-OWN = ("logits", "losses", "seen_by_head")
+OWN = ("logits", "losses", "ready", "seen_by_head")
 """What train.py tells of weights that are no layers of a perceptron."""
 
 

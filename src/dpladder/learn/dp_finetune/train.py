@@ -20,7 +20,14 @@ from dpladder.learn import linear
 from dpladder.learn.bounds import Scale, scale_of
 from dpladder.learn.descent import Begin, Bounded, Sums, descend, momentum
 from dpladder.learn.dp_adam.train import adam
-from dpladder.learn.dp_finetune.clipping import clipped_sum, owners_of, refuse_mixing, summed_losses
+from dpladder.learn.dp_finetune.clipping import (
+    Ownership,
+    clipped_sum,
+    owners_of,
+    refuse_mixing,
+    refuse_untrainable,
+    summed_losses,
+)
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, Tuned, start, tuned_of
 from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights
@@ -80,12 +87,16 @@ def train(
     return apart(flat, learner, constants)
 
 
+def ready(learner: Tuning, constants: Constants, resources: Resources) -> None:
+    """Refuse a network that cannot be trained, on public random records: before a training is charged."""
+    _planned(learner, constants, prepare(resources), resources)
+
+
 def begun(
     data: Data, learner: Tuning, constants: Constants, resources: Resources, scale: Scale
 ) -> tuple[Sums, Tensor]:
     """What a training asks of its records, and the vector that it starts from."""
     device = prepare(resources)
-    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
     first = start(learner, constants, tuned_of(learner, constants), data.start).to(device)
     return _sums_of(data, learner, constants, device, resources, scale), first
 
@@ -99,9 +110,7 @@ def _sums_of(
     scale: Scale,
 ) -> Sums:
     """The records, and how their losses and clipped gradients are summed."""
-    plan = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
-    chunk = plan.chunk(resources.mem_mb, learner.augment)
-    _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
+    plan, chunk = _planned(learner, constants, device, resources)
     if learner.trains == "head":
         return _of_the_head(data, learner, constants, plan.tuned, chunk, resources, scale)
     records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment)
@@ -109,6 +118,17 @@ def _sums_of(
     return Sums(
         records, gradients, partial(summed_losses, plan.tuned, records), plan.tuned.module.knowing_nothing
     )
+
+
+def _planned(
+    learner: Tuning, constants: Constants, device: torch.device, resources: Resources
+) -> tuple[Ownership, int]:
+    """Who owns what, and how many records are computed at a time, once both are seen to work."""
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
+    plan = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
+    chunk = plan.chunk(resources.mem_mb, learner.augment)
+    _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
+    return plan, chunk
 
 
 def _of_the_head(
@@ -156,6 +176,7 @@ def _check(
     random = learner.model_copy(update={"init": "random"})  # under a head of zeros no gradient gets through
     plan = owners_of(built.copied(device), dimension)
     plan.tuned.put(start(random, constants, built).float().to(device))
+    refuse_untrainable(plan, learner.augment, dimension, classes)
     refuse_mixing(plan, chunk, learner.augment, dimension, classes)
 
 

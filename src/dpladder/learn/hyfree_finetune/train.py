@@ -9,12 +9,12 @@ from dpladder.config.model import Resources
 from dpladder.learn.bounds import normalise
 from dpladder.learn.descent import Sums
 from dpladder.learn.dp_finetune import train as finetuning
-from dpladder.learn.dp_finetune.train import apart, logits, losses, seen_by_head
+from dpladder.learn.dp_finetune.train import apart, logits, losses, ready, seen_by_head
 from dpladder.learn.hyfree_dp.train import descend
 from dpladder.learn.interface import Constants, Data, Hyper, Weights
 from dpladder.privacy.release.meter import Meter
 
-__all__ = ["begun", "logits", "losses", "seen_by_head", "train"]
+__all__ = ["begun", "logits", "losses", "ready", "seen_by_head", "train"]
 
 
 def train(
