@@ -211,6 +211,19 @@ def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:
     assert "Balanced" not in told
 
 
+def test_a_class_is_called_what_it_likes_and_the_card_shows_just_that(tmp_path: Path) -> None:
+    source = Source("features", bytes, (), width=6)
+    file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
+    names = ("<img src=x onerror=alert(1)>", "![a|b](http://x)\x1b[2J")
+    found = metrics(names, np.array([[30.0, 10.0], [30.0, 10.0]]), 0.0)
+    (tmp_path / "metrics.json").write_text(json.dumps(asdict(found)))
+    told = card(replace(dpladder.load(file), classes=names), with_header=False)
+    assert "| &lt;img src=x onerror=alert(1)&gt; |" in told
+    assert "| ![a\\|b]\\(http://x)\\x1b[2J |" in told
+    assert not {"<", "\x1b"} & set(told)
+    assert "](" not in told
+
+
 def test_the_card_tells_what_is_right_where_a_record_is_of_several_classes(tmp_path: Path) -> None:
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpladder.config.model import HUGGING_FACE
 from dpladder.network.facts import INPUT
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import in_cell, up
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 
@@ -78,14 +78,14 @@ def _body(model: Model) -> Iterator[str]:
 def _speaks(model: Model, lineage: str) -> Iterator[str]:
     yield from (f"# A differentially private language model: {lineage}", "")
     yield (
-        f"It writes texts like those that it was trained on, from the public weights of {_public_network(model)}, a network that "
+        f"It writes texts like those that it was trained on, from the public weights of {in_cell(_public_network(model))}, a network that "
         "is taken to have seen none of the private data."
     )
 
 
 def _classifies(model: Model, lineage: str) -> Iterator[str]:
     yield from (f"# A differentially private classifier: {lineage}", "")
-    yield f"It tells {len(model.classes)} classes apart: {', '.join(model.classes)}."
+    yield f"It tells {len(model.classes)} classes apart: {', '.join(map(in_cell, model.classes))}."
     if model.features.model != "none":
         what = "a head on the features of"
         if model.features.until == INPUT:
@@ -93,7 +93,7 @@ def _classifies(model: Model, lineage: str) -> Iterator[str]:
         elif model.features.until:
             what = f"trained, above its layer {model.features.until}, from the public weights of"
         yield (
-            f"It is {what} {_public_network(model)}, a network that is taken to have seen none of the private data."
+            f"It is {what} {in_cell(_public_network(model))}, a network that is taken to have seen none of the private data."
         )
 
 
@@ -180,7 +180,7 @@ def _measured(model: Model) -> Iterator[str]:
     if found.get("classes") is not None:
         yield from ("", "| class | accuracy | standard deviation of its noise |", "|---|---|---|")
         yield from (
-            f"| {one['name']} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
+            f"| {in_cell(one['name'])} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
             for one in found["classes"]
         )
     if found.get("groups") is not None:
@@ -190,14 +190,14 @@ def _measured(model: Model) -> Iterator[str]:
 def _by_group(found: Mapping[str, Any]) -> Iterator[str]:
     """Of the groups that were trained on, and of others, where they were counted apart."""
     if found.get("worst") is not None:
-        yield f"Worst group, as noise shows it: {found['worst']['name']}, {found['worst']['value']:.1%}."
+        yield f"Worst group, as noise shows it: {in_cell(found['worst']['name'])}, {found['worst']['value']:.1%}."
     yield from (
         "",
         "| group | trained on | accuracy | standard deviation of its noise |",
         "|---|---|---|---|",
     )
     yield from (
-        f"| {one['name']} | {'yes' if one['trained'] else 'no'} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
+        f"| {in_cell(one['name'])} | {'yes' if one['trained'] else 'no'} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
         for one in found["groups"]
     )
 

@@ -11,8 +11,11 @@ import yaml
 from statements import CHANGES, DEPLOYED, UNLIMITED, Finished
 
 from dpladder.cli import main
+from dpladder.commands.register import HAZARDS
 from dpladder.config.model import Deployment
 from dpladder.config.section import restored
+from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.registry import slug, typed
 
 FIELDS = {
@@ -150,3 +153,16 @@ def test_an_edited_statement_is_not_registered(tmp_path: Path, capsys: pytest.Ca
     run.write("results/privacy.json", run.state() | {"delta": 1e-9})
     assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 1
     assert not (tmp_path / "filed").exists()
+
+
+def test_what_people_say_of_a_deployment_stands_on_no_page_as_html(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = DEPLOYED | {"name": "retina <script>x</script>", "data": "![a|b](http://x) <img onerror=x>"}
+    run = Finished(tmp_path, CHANGES | {"deployment": said})
+    registered(run, capsys)
+    statement = restored(SealedStatement, run.state())
+    for told in (page(statement), (run.folder / "filed" / HAZARDS).read_text("utf-8")):
+        assert "retina &lt;script&gt;" in told
+        assert "![a\\|b]\\(http://x) &lt;img onerror=x&gt;" in told
+        assert not [word for word in ("<script", "<img", "](http://x") if word in told]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import math
+
+from dpladder.config.wording import printable
 
 
 def up(value: float, places: int = 4) -> str:
@@ -11,5 +14,6 @@ def up(value: float, places: int = 4) -> str:
 
 
 def in_cell(text: str) -> str:
-    """Of a table in Markdown: on one line, and no end of its cell, for people call things as they like."""
-    return " ".join(text.split()).replace("|", "\\|")
+    """Words of others as Markdown shows them: on one line, no end of a table's cell, no HTML, no link, no picture."""
+    line = html.escape(printable(" ".join(text.split())), quote=False)
+    return line.replace("](", "]\\(").replace("|", "\\|")

@@ -37,7 +37,7 @@ def checklist(statement: SealedStatement, lineage: str, told: Deployment) -> str
     found = [*hazards(statement, dataset, bound, told)]
     return "\n".join(
         [
-            f"# NIST SP 800-226, hazard by hazard: {told.name}",
+            f"# NIST SP 800-226, hazard by hazard: {in_cell(told.name)}",
             "",
             f"Of statement `{statement.id}`, {statement.origin.date}. Sections and order follow the initial public draft of the "
             "guidelines (December 2023); the hazards are told in this software's words. *For people to judge* is what no software "
