@@ -11,7 +11,7 @@ import pytest
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.ledger.anchors import check, keep, read
-from dpladder.privacy.ledger.book import Anchor, Ledger, Terms, head, load, open_ledger
+from dpladder.privacy.ledger.book import Anchor, Ledger, Terms, head, load, open_ledger, verify
 from dpladder.privacy.ledger.home import open_home
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
@@ -98,3 +98,25 @@ def test_anchors_that_cannot_be_written_are_an_error(results: Path, monkeypatch:
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(Refused, match=r"No space left on device.*nothing is charged twice"):
         keep(results, [Anchor("toy", 1, "a" * 64)])
+
+
+def test_an_entry_that_was_whole_and_is_cut_short_has_to_be_restored_and_both_say_so(
+    tmp_path: Path, results: Path
+) -> None:
+    """Nobody promises a repair that the next run refuses."""
+    ledger = opened(tmp_path / "home")
+    keep(results, [head(ledger)])
+    [entry] = ledger.folder.glob("*.json")
+    whole = entry.read_bytes()
+    entry.chmod(0o600)
+    entry.write_bytes(whole[: len(whole) // 2])
+    same = Ledger(open_home(tmp_path / "home"), "toy")
+    assert verify(same) == ["entry 1 is half-written; the next run repairs it"]
+    said = "entry 1 was whole when results saw it, and its file was cut short since"
+    assert verify(same, read(results)) == [said]
+    with pytest.raises(Refused, match=rf"{said}.*Restore .*{entry.name} from a backup"):
+        check(same.home, read(results))
+    entry.write_bytes(whole)
+    again = Ledger(open_home(tmp_path / "home"), "toy")
+    assert verify(again, read(results)) == []
+    check(again.home, read(results))

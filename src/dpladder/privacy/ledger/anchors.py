@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.ledger.book import Anchor, Ledger, State, load, lost
+from dpladder.privacy.ledger.book import Anchor, Ledger, State, cut_short, load, lost
 from dpladder.privacy.ledger.home import Home, replace
 from dpladder.privacy.ledger.journal import unwritable
 
@@ -54,6 +54,12 @@ def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = N
     for anchor in anchors:
         ledger = Ledger(home, anchor.lineage)
         state = states.get(anchor.lineage) or load(ledger)
+        if cut_short(state.chain, anchor):
+            raise Refused(
+                f"lineage {anchor.lineage}: {lost(state.chain, anchor)}. Nothing was spent. Restore {ledger.folder / f'{anchor.seq:08d}.json'} "
+                "from a backup of DPLADDER_HOME, that file alone: the others are whole. Without a backup the count of what was spent is "
+                "lost: keep the results, and run no more on this lineage."
+            )
         if problem := lost(state.chain, anchor):
             raise Refused(
                 f"lineage {anchor.lineage}: {problem if ledger.folder.is_dir() else f'no ledger in {home.path}'}. The results "

@@ -422,11 +422,11 @@ def verify(ledger: Ledger, anchors: Iterable[Anchor] = ()) -> list[str]:
     if ledger.folder.is_dir():
         journal.read(_journal(ledger), chain, partial(_fold, ledger, state))
     problems = chain.problems
-    if chain.torn:
+    own = [anchor for anchor in anchors if anchor.lineage == ledger.lineage]
+    if chain.torn and not any(cut_short(chain, anchor) for anchor in own):
         problems.append(f"entry {len(chain.hashes)} is half-written; the next run repairs it")
     if _strangers(state, kept):
         problems.append("releases are kept that it does not know: rolled back or truncated")
-    own = [anchor for anchor in anchors if anchor.lineage == ledger.lineage]
     return problems + [problem for anchor in own if (problem := lost(chain, anchor))]
 
 
@@ -434,9 +434,16 @@ def lost(chain: Chain, anchor: Anchor) -> str | None:
     """What is wrong with a ledger that does not hold what an anchor saw in it."""
     if anchor.seq > len(chain.hashes):
         return f"results saw entry {anchor.seq}, the ledger ends at {len(chain.hashes)}: rolled back or truncated"
+    if cut_short(chain, anchor):
+        return f"entry {anchor.seq} was whole when results saw it, and its file was cut short since"
     if anchor.seq and chain.hashes[anchor.seq - 1] != anchor.sha256:
         return f"entry {anchor.seq} is not the one that results saw: rolled back and written anew"
     return None
+
+
+def cut_short(chain: Chain, anchor: Anchor) -> bool:
+    """Whether the last entry is half-written, and was whole when the anchor saw it: no run may go on without what it said."""
+    return chain.torn and anchor.seq == len(chain.hashes) and chain.head != anchor.sha256
 
 
 def head(ledger: Ledger) -> Anchor:
