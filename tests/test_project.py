@@ -14,7 +14,7 @@ from PIL import Image
 from support import ROOT, Workspace
 
 from dpladder import cli
-from dpladder.commands.project import RUN_HELP, command_of
+from dpladder.commands.project import RUN_HELP, command_of, lineage_of
 from dpladder.config import load
 from dpladder.errors import BadInput
 
@@ -152,3 +152,17 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         cli.main(["--version"])
     version = yaml.safe_load((ROOT / "pyproject.toml").read_text().split("version = ")[1].split("\n")[0])
     assert capsys.readouterr().out.strip() == f"dpladder {version}"
+
+
+@pytest.mark.parametrize(
+    ("folder", "lineage"),
+    [
+        ("Ünï", "uni"),
+        ("Straße 7", "strasse-7"),
+        ("My Photos", "my-photos"),
+        ("łódź", "my-data"),
+        ("写真", "my-data"),
+    ],
+)
+def test_a_lineage_keeps_every_letter_of_its_folders_name(folder: str, lineage: str) -> None:
+    assert lineage_of(folder) == lineage

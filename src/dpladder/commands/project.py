@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import sys
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -86,14 +87,23 @@ def init(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there already. Name a new folder.")
     name = folder.absolute().name
-    lineage = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")
-    lineage = lineage if re.fullmatch(NAME_PATTERN, lineage) else "my-data"
+    lineage = lineage_of(name)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "data").mkdir(mode=0o700)
     config = TEMPLATE.format(lineage=lineage, reference=ROOT / "config" / "README.md")
     (folder / CONFIG).write_text(config, "utf-8")
     (folder / ".gitignore").write_text(IGNORED, "utf-8")
     (folder / "README.md").write_text(README.format(name=name, environment=ENVIRONMENT), "utf-8")
+
+
+def lineage_of(name: str) -> str:
+    """A lineage for the data in a folder: its name, letters without their accents; `my-data` where letters would be lost."""
+    letters = "".join(
+        one for one in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(one)
+    )
+    found = re.sub(r"[^a-z0-9_-]+", "-", letters).strip("-_")
+    lost = any(one.isalnum() and not one.isascii() for one in letters)
+    return found if re.fullmatch(NAME_PATTERN, found) and not lost else "my-data"
 
 
 @contextlib.contextmanager
