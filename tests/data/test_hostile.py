@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import h5py
@@ -12,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dpladder.config.label_sets import number_of
 from dpladder.config.model import Dataset, Split
@@ -200,3 +203,59 @@ def test_folders_that_programs_leave_beside_the_data_are_no_classes(tmp_path: Pa
         (tmp_path / folder / "one.txt").write_text("told")
     assert from_texts(tmp_path).labels == ["cat"]
     assert from_texts(tmp_path / "dog" / ".thumbs" / "..").labels == []
+
+
+NAMED = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=12).filter(
+    lambda name: name not in (".", "..") and len(name.encode("utf-8", "surrogateescape")) < 200
+)
+ODD = st.sampled_from(["=1+1", "@SUM(1).txt", "\033[2J", "a\nb.txt", "<script>", "up", "\u202egnp.txt"])
+THINGS = st.sampled_from(["file", "folder", "up", "out", "pipe", "nothing"])
+SECRET = b"lies outside of the source"
+
+
+def _made(place: Path, thing: str, outside: Path) -> None:
+    """Something of this kind at a place, if the file system has room for it there."""
+    if place.exists() or place.is_symlink():
+        return
+    if thing == "folder":
+        place.mkdir()
+    elif thing == "pipe":
+        os.mkfifo(place)
+    elif thing in ("up", "out", "nothing"):
+        place.symlink_to({"up": "..", "out": outside, "nothing": "nowhere"}[thing])
+    else:
+        place.write_bytes(b"told")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    tree=st.lists(st.tuples(NAMED | ODD, NAMED | ODD, THINGS), max_size=8),
+    table=st.binary(max_size=60) | st.text("path,label\n\"'=@\0a", max_size=60).map(str.encode),
+    cut=st.integers(0, 600),
+)
+def test_whatever_a_source_is_made_of_it_ends_in_one_message_or_is_counted(
+    tree: list[tuple[str, str, str]], table: bytes, cut: int
+) -> None:
+    """Nothing is read outside of it, and what is told of it steers no terminal."""
+    with TemporaryDirectory() as name:
+        outside, folder = Path(name) / "outside", Path(name) / "source"
+        outside.mkdir()
+        (outside / "secret.txt").write_bytes(SECRET)
+        for above, below, thing in (("cat", "own.txt", "file"), ("dog", "out", "out"), *tree):
+            (folder / above).mkdir(parents=True, exist_ok=True)
+            _made(folder / above / below, thing, outside)
+        (Path(name) / "t.csv").write_bytes(table)
+        np.savez(Path(name) / "t.npz", features=X, labels=["cat", "dog", "bird"])
+        (Path(name) / "t.npz").write_bytes((Path(name) / "t.npz").read_bytes()[: 400 + cut])
+        for source in (f"texts:{folder}", f"csv:{Path(name) / 't.csv'}", f"npz:{Path(name) / 't.npz'}"):
+            _held_or_refused(source)
+
+
+def _held_or_refused(source: str) -> None:
+    try:
+        found = survey(Dataset(lineage="pets", source=source, nominal_size=3, classes=NAMES), KEYS)
+    except BadInput:  # exit code 2
+        return
+    assert all(line.isprintable() for line in report(census(found)).split("\n"))
+    if found.source.kind in ("files", "texts"):
+        assert SECRET not in [found.source.read(row.index) for row in found.kept]
