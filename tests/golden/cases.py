@@ -1,19 +1,14 @@
-"""What the golden test records: mechanisms on public records, under public noise that lies on no grid.
-
-On the grid the last bit of a sum could move a release by a whole cell, so whole trainings are recorded without the grid; the
-grid has cases of its own.
-"""
+"""What the golden test records of learners and of what all mechanisms share: noise, its grid, prices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from itertools import groupby
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.config.model import Resources
@@ -32,37 +27,9 @@ from dpladder.privacy.accounting.events import (
     Sampled,
 )
 from dpladder.privacy.release import noise, publish
-from dpladder.privacy.release.meter import Meter
 
 CLASSES, WIDTH, UNITS, CAP = 3, 4, 40, 2
-KEY = b"a public key of the golden tests"
 HYPER = Hyper(0.5, 3, 2.0, 1e-7)
-Found = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A recorded computation. `owners`: the mechanisms whose versions it decides about."""
-
-    name: str
-    owners: tuple[str, ...]
-    compute: Callable[[], Found]
-
-
-class PlainNoise(publish.Noise):
-    """Noise that is added as it is."""
-
-    def onto(self, total: Any, values: Any = None) -> Any:
-        return total + (self.values if values is None else values) * self.scale
-
-
-class PlainMeter(Meter):
-    def noise(self, name: str, shape: tuple[int, ...]) -> publish.Noise:
-        found = super().noise(name, shape)
-        return PlainNoise(found.values, found.scale)
-
-
-DRAWN = ("name", "distribution", "scale", "shape", "count", "sensitivity", "stack", "under")
 
 
 def records() -> Data:
@@ -98,11 +65,10 @@ def training(learner: Any, relation: str, hyper: Hyper = HYPER) -> Found:
         meter = PlainMeter(declared.draws, noise.DerivedNoise(KEY))
         weights = known.train(records(), hyper, learner, constants(relation), meter, Resources(threads=1))
     meter.close()
-    order = [[name, len(list(made))] for name, made in groupby(used.name for used in meter.used)]
     return {
         "events": repr(declared.events),
-        "draws": [repr([getattr(draw, field) for field in DRAWN]) for draw in declared.draws],
-        "order of draws": order,
+        "draws": drawn(declared.draws),
+        "order of draws": order(meter),
         "output": [np.ravel(layer).tolist() for layer in weights],
     }
 
