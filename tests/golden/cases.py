@@ -1,4 +1,4 @@
-"""What the golden test records of learners and of what all mechanisms share: noise, its grid, prices."""
+"""All that the golden test records; here, of learners and of what mechanisms share: noise, its grid, prices."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from golden import rule_cases
 from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 
 from dpladder.config.learner_sections import SECTIONS, names
@@ -125,6 +126,10 @@ def priced(event: Any, relation: str) -> Found:
 
 
 def cases() -> list[Case]:
+    return [*of_learners(), *rule_cases.of_rules(), *rule_cases.of_searches()]
+
+
+def of_learners() -> list[Case]:
     found = []
     for name in LEARNERS:
         learner = section(name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from golden.case import Case
 
 from dpladder.plan.mechanisms import VERSIONS
 
@@ -41,14 +42,29 @@ def _same(kept: Any, found: Any) -> bool:
 
 
 def load() -> dict[str, Any]:
-    return json.loads(PATH.read_text("utf-8")) if PATH.is_file() else {"versions": {}, "cases": {}}
+    """`recorded` names the cases that there are: one that vanished is not new."""
+    found: dict[str, Any] = json.loads(PATH.read_text("utf-8"))
+    return found
 
 
 def store(known: Mapping[str, Any]) -> None:
     lines = [f'"{name}": {json.dumps(case)}' for name, case in sorted(known["cases"].items())]
-    versions = json.dumps(known["versions"], sort_keys=True)
-    PATH.write_text(f'{{"versions": {versions},\n"cases": {{\n' + ",\n".join(lines) + "\n}}\n", "utf-8")
+    versions, recorded = (json.dumps(known[key], sort_keys=True) for key in ("versions", "recorded"))
+    cases = ",\n".join(lines)
+    PATH.write_text(
+        f'{{"versions": {versions},\n"recorded": {recorded},\n"cases": {{\n{cases}\n}}}}\n', "utf-8"
+    )
+
+
+def computed(case: Case) -> dict[str, Any]:
+    return {name: rounded(value) for name, value in case.compute().items()}
 
 
 def version(mechanism: str) -> int:
     return VERSIONS.get(mechanism, 1)
+
+
+def rose(case: Case, versions: Mapping[str, int]) -> bool:
+    """Whether versions explain that a case differs: all of its owners', or one that it runs through."""
+    up = {name for name in (*case.owners, *case.through) if version(name) > versions.get(name, 1)}
+    return up.issuperset(case.owners) or not up.isdisjoint(case.through)

@@ -1,0 +1,136 @@
+"""What the golden test records of whole rules: in the audits' scene, on public units, charged as the ledger charges them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import h5py
+import numpy as np
+from golden.case import KEY, Case, Found, PlainMeter, drawn, order
+from safetensors import safe_open
+
+from dpladder.audits import rules, searches
+from dpladder.audits.scene import CLASSES, Rule, Scene, SceneFolder, Units, stage
+from dpladder.jobs import private
+from dpladder.jobs.task import read_json
+from dpladder.learn import weights
+from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.release.noise import DerivedNoise
+
+KIND: rules.Kind = "replace_one"
+UNITS = 60
+SLOW = ("dp_hypo", "koskela_kulkarni", "propose_test")  # they import much, or solve for their noise
+WIDE = {"eta": [0.1, 1.0], "steps": [1, 4]}  # the audits' own search has one place alone
+# What says where and by which build something was made, in a document of a release. Later builds may say more.
+ASIDE = ("statement", "config", "inference", "experiment", "learner", "learns")
+
+
+class WideSceneFolder(SceneFolder):
+    def scene(self, *changes: Mapping[str, Any]) -> Scene:
+        return super().scene(*changes, {"sweep": {"search": WIDE}})
+
+
+def units(classes: int = CLASSES) -> Units:
+    """Two records a unit, some far away, zero, or without a label."""
+    random = np.random.default_rng(29)
+    features = random.normal(size=(2 * UNITS, 3)).round(3)
+    features[0], features[1], features[2] = 1e6, 0.0, [1e-30, 0, 0]
+    labels = np.arange(2 * UNITS) % classes
+    labels[5:8] = -1
+    rows = [(tuple(map(float, row)), int(label)) for row, label in zip(features, labels, strict=True)]
+    return tuple((rows[place], rows[place + 1]) for place in range(0, len(rows), 2))
+
+
+def whole(attack: Callable[[SceneFolder], Mechanism], classes: int = CLASSES) -> Found:
+    """A rule's question and its release."""
+    with stage(KEY) as made, patch.object(private, "is_kept", lambda *_: True):
+        rule: Rule = attack(WideSceneFolder(made.folder, made.key)).run.func.__self__  # type: ignore[attr-defined]
+        if "weights" in rule.inputs:
+            _plain_model(Path(rule.inputs["weights"]), classes)
+        answer = dataclasses.replace(rule, read=released, _releases={})
+        asked = answer.asked(units(classes))
+        meter = PlainMeter(asked.draws, DerivedNoise(KEY))
+        found: Any = answer.run(units(classes), meter, asked)
+    meter.close()
+    spends = [repr((spend.label, spend.event, spend.count)) for spend in asked.spends]
+    return {"spends": spends, "draws": drawn(asked.draws), "order of draws": order(meter)} | found
+
+
+def _plain_model(path: Path, classes: int) -> None:
+    """In place of the released one, whose noise hangs on the job that released it."""
+    head = np.array([[1.0, -0.5, 0.25], [-0.5, 1.0, 0.1], [0.2, 0.3, -1.0]], np.float32)[:classes]
+    weights.save(path, (head,), {})
+
+
+def released(folder: Path) -> Found:
+    """All that a rule wrote: numbers as they are, documents as text."""
+    found: Found = {}
+    for path in sorted(folder.iterdir()):
+        for name, value in READERS[path.suffix](path).items():
+            found[f"{path.name} {name}"] = value
+    return found
+
+
+def _tensors(path: Path) -> Found:
+    with safe_open(path, "numpy") as file:
+        names, facts = file.keys(), file.metadata() or {}
+        found = {name: np.ravel(file.get_tensor(name)).tolist() for name in names}
+    return found | {"facts": _told(json.loads(facts.get("dpladder", "{}")))}
+
+
+def _statistics(path: Path) -> Found:
+    with h5py.File(path) as file:
+        return {name: np.ravel(file[name][()]).tolist() for name in file}
+
+
+def _document(path: Path) -> Found:
+    return {"document": _told(read_json(path))}
+
+
+def _told(document: Mapping[str, Any]) -> str:
+    return json.dumps(_said({key: value for key, value in document.items() if key not in ASIDE}))
+
+
+def _said(value: Any) -> Any:
+    """Without what a document leaves open."""
+    if isinstance(value, dict):
+        return {key: _said(one) for key, one in sorted(value.items()) if one is not None}
+    return list(map(_said, value)) if isinstance(value, list) else value
+
+
+READERS: Mapping[str, Callable[[Path], Found]] = {
+    ".safetensors": _tensors,
+    ".h5": _statistics,
+    ".json": _document,
+}
+
+
+def of_rules() -> list[Case]:
+    found = []
+    for rule, (attacks, _) in rules.ATTACKED.items():
+        for attack in attacks:
+            classes = 2 if attack is rules.evaluation_of_scores else CLASSES
+            compute = partial(whole, partial(attack, kind=KIND), classes)
+            through = ("dp_gd",) if rule in ("run_trial", "train_final") else ()
+            found.append(Case(f"rule {rule} {attack.__name__}", (rule,), compute, through))
+    ball = partial(whole, partial(rules.mean, kind="add_remove"))
+    return [*found, Case("rule estimate_mean in a ball", ("estimate_mean",), ball)]
+
+
+def of_searches() -> list[Case]:
+    return [
+        Case(
+            f"search {name}",
+            (name,),
+            partial(whole, partial(searches.search, name=name)),
+            through=("private_search", "dp_gd"),
+            long=name in SLOW,
+        )
+        for name in searches.ATTACKED
+    ]
