@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from golden import rule_cases
+from golden import direct_cases, rule_cases
 from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 
+from dpladder.audits import rules, searches
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.config.model import Resources
 from dpladder.learn import interface
@@ -23,13 +26,22 @@ from dpladder.privacy.accounting.events import (
     Counted,
     Exponential,
     Gaussian,
+    Job,
     Laplace,
     RepeatAndSelect,
     Sampled,
 )
+from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.release import noise, publish
 
 CLASSES, WIDTH, UNITS, CAP = 3, 4, 40, 2
+EVERY = (*LEARNERS, *rules.ATTACKED, *searches.ATTACKED)
+CHARGED = {
+    "sampled": (*direct_cases.SAMPLING, *direct_cases.LOOKING),
+    "laplace": ("dp_zo", *direct_cases.LOOKING),
+    "exponential": ("propose_test",),
+    "selected": ("papernot_steinke", "liu_talwar", "dp_hypo"),
+}
 HYPER = Hyper(0.5, 3, 2.0, 1e-7)
 
 
@@ -111,6 +123,18 @@ def grids() -> Found:
     return {"steps": [publish.grid(scale) for scale in scales], "published": onto}
 
 
+def query_streams() -> Found:
+    """Of a query's secret noise: another stream for the same query would answer it a second time."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder))
+        home.key.touch(mode=0o600)
+        home.key.write_bytes(KEY)
+        own = subkey(home, "noise")
+    job = Job("main", "run_trial", (("rung", "0"), ("trial", "1")))
+    stream = noise.SecretNoise(KEY, job, "query", "nonce").stream("noise", 3)
+    return {"stream": list(stream), "key": list(own)}
+
+
 EVENTS = {
     "gaussian": Gaussian(1.3),
     "laplace": Laplace(2.0),
@@ -126,7 +150,12 @@ def priced(event: Any, relation: str) -> Found:
 
 
 def cases() -> list[Case]:
-    return [*of_learners(), *rule_cases.of_rules(), *rule_cases.of_searches()]
+    return [
+        *of_learners(),
+        *direct_cases.of_parts(),
+        *rule_cases.of_rules(),
+        *rule_cases.of_searches(),
+    ]
 
 
 def of_learners() -> list[Case]:
@@ -144,10 +173,16 @@ def of_learners() -> list[Case]:
         if hasattr(method(name).room("cost"), "logit_noise"):
             for mu in (2.0, 0.01):
                 found.append(Case(f"{name} kappa at mu {mu:g}", (name,), partial(kappa, learner, mu)))
+    options = {"schedule": "cosine", "average": "ema", "free_step": True, "weight_decay": 0.1}
+    rich = section("dp_gd").model_copy(update=options)
+    found.append(Case("dp_gd with options", ("dp_gd",), partial(training, rich, "add_remove")))
     found.append(Case("the loss bound", ("hyfree_dp", "hyfree_finetune"), loss_bound))
-    found.append(Case("noise streams", LEARNERS, streams))
-    found.append(Case("the grid", LEARNERS, grids))
+    found.append(Case("noise streams", EVERY, streams))
+    found.append(Case("streams of a query", EVERY, query_streams))
+    found.append(Case("the grid", EVERY, grids))
     for name, event in EVENTS.items():
         for relation in ("add_remove", "replace_one"):
-            found.append(Case(f"price {name} {relation}", LEARNERS, partial(priced, event, relation)))
+            found.append(
+                Case(f"price {name} {relation}", CHARGED.get(name, EVERY), partial(priced, event, relation))
+            )
     return found
