@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+RECORD = "golden/test_golden.py::test_a_mechanism_does_what_its_version_did"
 ATTACK = "audits/test_every.py::test_every_rule_and_every_search_passes"
 
 
@@ -24,6 +25,10 @@ class Mutant:
 
 def attack(*groups: str) -> tuple[str, ...]:
     return tuple(f"{ATTACK}[{group}]" for group in groups)
+
+
+def recorded(*cases: str) -> tuple[str, ...]:
+    return tuple(f"{RECORD}[{case}]" for case in cases)
 
 
 MUTANTS = (
@@ -1059,5 +1064,83 @@ MUTANTS = (
         "if isinstance(path, str) and not is_kept(",
         "if isinstance(path, str) and lineage is not None and not is_kept(",
         ("workflow/test_shift.py::test_what_nobody_released_is_counted_for_nobody",),
+    ),
+    # What changes what a mechanism answers: its version must rise.
+    Mutant(
+        "noise has larger cells",
+        "privacy/release/publish.py",
+        "FINENESS = 8  #",
+        "FINENESS = 4  #",
+        recorded("the grid"),
+    ),
+    Mutant(
+        "HyFreeDP's bound leaves more room",
+        "learn/hyfree_dp/train.py",
+        "ROOM = 2.0, 0.1, 4.0, 2.0",
+        "ROOM = 2.0, 0.1, 4.0, 2.5",
+        recorded("the loss bound"),
+    ),
+    Mutant(
+        "Adam divides by what may be zero",
+        "learn/dp_adam/train.py",
+        "root.add_(learner.stability)",
+        "root",
+        recorded("update of dp_adam"),
+    ),
+    Mutant(
+        "Adam without second moment divides by noise alone",
+        "learn/dp_adam_wosm/train.py",
+        "(noise[on] + learner.stability)",
+        "noise[on]",
+        recorded("update of dp_adam_wosm"),
+    ),
+    Mutant(
+        "kappa of dp_gd forgets momentum",
+        "learn/dp_gd/cost.py",
+        "constants, learner.momentum)",
+        "constants)",
+        recorded("dp_gd kappa at mu 2"),
+    ),
+    Mutant(
+        "the learning rate falls along another curve",
+        "learn/interface.py",
+        "(1 + math.cos(math.pi * share)) / 2",
+        "math.cos(math.pi * share / 2)",
+        recorded("schedule cosine"),
+    ),
+    Mutant(
+        "noise streams come from a key without purpose",
+        "privacy/ledger/home.py",
+        'f"dpladder {purpose}".encode()',
+        'b"dpladder"',
+        recorded("streams of a query"),
+    ),
+    Mutant(
+        "a trial's score has noise of twice the size",
+        "learn/score.py",
+        "sigma, constants.moves_count()),)",
+        "sigma, constants.moves_count(2.0)),)",
+        recorded("rule run_trial trial"),
+    ),
+    Mutant(
+        "trials lie closer together",
+        "search/space.py",
+        "SPREAD = 2.0  #",
+        "SPREAD = 1.9  #",
+        recorded("draws stratified"),
+    ),
+    Mutant(
+        "the response surface is wider",
+        "search/fit.py",
+        "HUMP_WIDTH = 1.7  #",
+        "HUMP_WIDTH = 1.8  #",
+        recorded("fit pooled"),
+    ),
+    Mutant(
+        "a rung's best is its worst",
+        "search/select.py",
+        "return max(sorted(",
+        "return min(sorted(",
+        recorded("rule select_rung and fit_radius"),
     ),
 )
