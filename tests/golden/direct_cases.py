@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from golden.case import Case, Found
+from golden.case import Case, Found, PlainNoise
 
 from dpladder.config import Project
 from dpladder.config.learner_sections import (
@@ -38,7 +39,10 @@ from dpladder.plan import dag
 from dpladder.plan.settle import settled
 from dpladder.privacy.accounting import gdp
 from dpladder.search import fit
+from dpladder.search.asking import Answer
+from dpladder.search.dp_hypo.run import Lean, beliefs, proposal
 from dpladder.search.prior import Belief
+from dpladder.search.secret_runs import Chance
 from dpladder.search.space import Space, decompose, draw
 from dpladder.search.trial import Trial
 
@@ -185,6 +189,14 @@ def _task(
     return Task(rule, named, cfg, dag.code(project, rule, named), dict(inputs), outputs, Resources())
 
 
+def leaning() -> Found:
+    """Where dp_hypo's next run may lie, after three."""
+    answers = [Answer((), correct) for correct in (410, 455, 430)]
+    chance = Chance(3, np.zeros(3), PlainNoise(np.zeros(3), 1.0), np.zeros(3))
+    wished = beliefs([5, 20, 40], answers, chance, 15.0)
+    return {"wished": wished.tolist(), "density": proposal(wished, Lean(0.7, 1.4)).tolist()}
+
+
 # Of learners.
 
 
@@ -238,6 +250,7 @@ def of_parts() -> list[Case]:
         ),
         Case("update of dp_adam_wosm", ("dp_adam_wosm",), partial(update, AdamNoSecondMoment())),
         *(Case(f"schedule {name}", RATED, partial(paces, name)) for name in ("cosine", "linear")),
+        Case("proposals of dp_hypo", ("dp_hypo",), leaning, long=True),
         Case("sampled noise", SAMPLING, sampled_sigma, long=True),
         Case("sampled noise of losses too", LOOKING, sampled_scale, long=True),
     ]
