@@ -116,8 +116,11 @@ def test_snakemake_is_given_what_it_needs_and_what_was_said(tmp_path: Path) -> N
     (tmp_path / "config.yaml").touch()
     _, command = command_of(["config.yaml", "-n", "--forcerun", "evaluate"])
     assert command[command.index("--workflow-profile") + 1] == str(ROOT / "workflow/profiles/default")
-    assert command[-5:] == ["-n", "--forcerun", "evaluate", "--configfile", str(tmp_path / "config.yaml")]
-    assert command_of(["-n"])[1][-1] == str(tmp_path / "config.yaml")
+    assert command[-3:] == ["-n", "--forcerun", "evaluate"]
+    place = command.index("--configfile")
+    assert command[place + 1 : place + 3] == [str(tmp_path / "config.yaml"), "--workflow-profile"]
+    _, ended = command_of(["-n", "--", "results/plan.json"])
+    assert ended.index("--configfile") < ended.index("--")
     _, command = command_of(["--slurm", "-n"])
     assert command[command.index("--workflow-profile") + 1] == str(ROOT / "workflow/profiles/slurm")
     assert "--slurm" not in command

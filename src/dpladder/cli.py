@@ -17,7 +17,7 @@ from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import edits
 from dpladder.plan.plan import assign, make_plan
 from dpladder.plan.settle import opened
-from dpladder.plan.startup import known_states, recalled
+from dpladder.plan.startup import known_states, recalled, refuse_new
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.shown import up
@@ -213,7 +213,9 @@ def _plan(given: argparse.Namespace) -> int:
             states = known_states(project)
             project = assign(project, states)
             with edits.named(project):
-                document = plan_document(make_plan(project, states), states, project)
+                plan = make_plan(project, states)
+                document = plan_document(plan, states, project)
+                refuse_new(plan, states, project)
     except Refused as refused:
         if given.json:
             print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))

@@ -51,7 +51,7 @@ def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(tmp_path, mo
 
 
 @pytest.mark.ci
-def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(finished):
+def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(finished, capfd):
     first = Path(MODEL).read_bytes()
     begun = charged(finished)
 
@@ -75,6 +75,8 @@ def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(fin
 
     np.savez("data.npz", **mixture(records=310, seed=1))  # a new version of the data
     finished.configure({"respend": True})
+    assert main(["plan"]) == 0
+    assert "lineage tiny goes from epsilon = 2.1926 to" in capfd.readouterr().out
     finished.finish()
     assert Path(MODEL).read_bytes() != first
     assert charged(finished) - both == Counter({"run_trial": 6, **PAID})

@@ -154,7 +154,8 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     profile = PROFILES / ("slurm" if SLURM in arguments else "default")
     return folder, [
         *(sys.executable, "-m", "snakemake", "--snakefile", str(snakefile)),
-        *("--workflow-profile", str(profile), *others, "--configfile", *map(str, configs)),
+        # Before what the user says, which may end options by --; and before an option that ends the list of configs.
+        *("--configfile", *map(str, configs), "--workflow-profile", str(profile), *others),
     ]
 
 

@@ -193,6 +193,12 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
 
 
 def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document: PlanDocument) -> None:
+    refuse_new(plan, states, project)
+    if not document.feasible:
+        raise Refused("; ".join(document.problems) + ". Nothing was read or spent.")
+
+
+def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> None:
     """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
     refuse_renamed(plan, project, states)
     refuse_replaced(project, states)
@@ -202,8 +208,6 @@ def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document:
         known = {(held.job, held.static) for held in state.items.values()}
         new = [item for item in plan.items_of(lineage) if (item.job, item.static) not in known]
         ledgers.admit(state.terms, state, new, paid_again(project, plan.items))
-    if not document.feasible:
-        raise Refused("; ".join(document.problems) + ". Nothing was read or spent.")
 
 
 def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:

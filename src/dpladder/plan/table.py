@@ -9,7 +9,7 @@ from dataclasses import replace
 from dpladder.config import Project
 from dpladder.plan.edits import keys_of
 from dpladder.plan.notes import notes
-from dpladder.plan.plan import Artifact, Plan, artifact_cost, told_of_kept
+from dpladder.plan.plan import Artifact, Plan, artifact_cost, renews, told_of_kept
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.shown import up
@@ -64,8 +64,29 @@ def plan_document(
         feasible=not problems,
         problems=tuple(problems),
         lifetimes=lifetimes,
-        kept=() if project is None else told_of_kept(project, states),
+        kept=() if project is None else (*told_of_kept(project, states), *_renewed(plan, states, project)),
     )
+
+
+def _renewed(plan: Plan, states: Mapping[str, State], project: Project) -> Iterator[str]:
+    """What respend may cost: a job whose data proves to be the same is restored, and every other one is paid again."""
+    for lineage, terms in plan.terms.items():
+        state = states.get(lineage, State())
+        again = tuple(
+            spend
+            for item in plan.items_of(lineage)
+            if renews(project, item.job)
+            and any(held.status == "DONE" and held.static == item.static for held in state.of(item.job))
+            for spend in item.spends
+        )
+        if again:
+            before, after = ever(terms, state.charged()), ever(terms, (*state.charged(), *again))
+            limit = terms.lifetime_epsilon
+            yield (
+                f"respend: what has changed is paid again. If all of it has, lineage {lineage} goes from epsilon = "
+                f"{up(before.epsilon)} to {up(after.epsilon)}"
+                + ("" if limit is None else f" of its lifetime's {limit:g}")
+            )
 
 
 def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
@@ -126,7 +147,7 @@ def plan_table(document: PlanDocument) -> str:
             )
             + f" (delta = {figures.delta:g}, {figures.relation})"
         )
-    lines += [f"kept: {told}" for told in document.kept]
+    lines += [told if told.startswith("respend") else f"kept: {told}" for told in document.kept]
     lines += [f"note: {note}" for note in document.notes]
     lines += [f"REFUSED: {problem}" for problem in document.problems]
     return "\n".join(lines)
