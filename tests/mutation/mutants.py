@@ -1143,4 +1143,18 @@ MUTANTS = (
         "return min(sorted(",
         recorded("rule select_rung and fit_radius"),
     ),
+    Mutant(
+        "a search puts out its second best",
+        "search/secret_runs.py",
+        "[: chance.number], scores))[-1])",
+        "[: chance.number], scores))[-2])",
+        recorded("search papernot_steinke, more runs"),
+    ),
+    Mutant(
+        "proposals take scores to be alike further away",
+        "search/dp_hypo/run.py",
+        "LENGTH = 0.15  #",
+        "LENGTH = 0.16  #",
+        recorded("proposals of dp_hypo"),
+    ),
 )
