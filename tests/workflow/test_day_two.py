@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import mixture
+from support import commit, mixture
 from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.cli import main
 from dpladder.plan.settle import opened
+from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
@@ -48,6 +49,27 @@ def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(tmp_path, mo
     reconfigure(old, "final", targets=[2.0, 1.0])
     assert walk().charged == Counter(PAID)
     assert "kept as it was chosen when it was paid for (mean 0.386, today" in capfd.readouterr().err
+
+
+def test_a_run_that_goes_on_after_looking_says_so(tmp_path):
+    """A reservation of before is taken up again: what was released meanwhile may have been the reason."""
+    ledger = book.open_ledger(open_home(tmp_path / "home"), TERMS)
+    first, second = book.reserve(ledger, [item("first"), item("second")])
+    commit(ledger, first.token, "query", first.spends)
+    book.finish(ledger, first.token, "0" * 64)
+    (again,) = book.reserve(ledger, [item("second")])
+    assert (again.token, again.reserved) == (second.token, second.reserved)
+    assert (again.continued or 0) > (ledger.state.items[first.token].released or 0)
+    assert book.reserve(ledger, [item("second")]) == (again,)
+    assert book.load(Ledger(ledger.home, "toy")) == ledger.state
+
+
+TERMS = book.Terms("toy", "add_remove", "record", 1, 1e-5, "all")
+
+
+def item(name: str) -> book.Item:
+    job = Job(name, "run_trial")
+    return book.Item(job, name, (Spend("toy", "add_remove", Partition("all"), job, Gaussian(9.0)),))
 
 
 @pytest.mark.ci

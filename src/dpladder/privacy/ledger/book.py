@@ -128,6 +128,9 @@ class Held:
     )  # empty: all first ones, of before versions were
     code: str = ""
     unsound: str = ""  # why it costs more than was booked, where it does
+    continued: int | None = (
+        None  # the entry of the last run that took it up again, after something else was released
+    )
 
 
 @dataclass(frozen=True)
@@ -271,10 +274,26 @@ def reserve(
     def reserved(state: State) -> Step:
         new, replaced = admit(terms_of(ledger, state), state, wanted, respend)
         body = [{"token": secrets.token_hex(16), **_to_json(item)} for item in new]
-        return ("RESERVED", {"items": body, "replaces": replaced}) if new or replaced else None
+        continued = _continued(state, wanted, replaced)
+        if not (new or replaced or continued):
+            return None
+        return "RESERVED", {"items": body, "replaces": replaced, "continued": continued}
 
     state = _append(ledger, reserved)
     return tuple(_place(state, item) for item in wanted)
+
+
+def _continued(state: State, items: Iterable[Item], replaced: Sequence[str]) -> list[str]:
+    """The reservations that this run takes up again after something was released: who goes on has seen that, as far as the
+    figure of a single model is concerned."""
+    last = max((held.released or 0 for held in state.items.values()), default=0)
+    return [
+        held.token
+        for item in items
+        for held in state.of(item.job)
+        if held.status == "RESERVED" and held.token not in replaced
+        if held.static == item.static and (held.continued or held.reserved) < last
+    ]
 
 
 def admit(
@@ -504,6 +523,8 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
         case "RESERVED":
             for token in body["replaces"]:
                 _move(state, token, "REFUNDED")
+            for token in body.get("continued", ()):
+                state.items[token] = replace(state.items[token], continued=state.entries)
             for item in body["items"]:
                 declared = from_json(item["spends"])
                 job, entry = from_json(item["job"]), state.entries

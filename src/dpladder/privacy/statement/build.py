@@ -223,6 +223,7 @@ def _line(spend: Spend, held: Held, current: Mapping[Job, Held], delta: float) -
         spend=to_json(replace(spend, query=None)),
         static=held.static,
         unsound=held.unsound,
+        continued=held.continued,
     )
 
 
@@ -278,12 +279,12 @@ def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float) -> St
 
 
 def _with_earlier(borne: Lines, lines: Lines, delta: float) -> Cost | None:
-    """What an artifact costs together with all that was released before it was planned, and may have steered its config.
-    None where there was nothing."""
-    earlier = released_before(borne, lines)
-    if not earlier:
-        return None
-    return figure_of([*borne, *(line for line in earlier if line not in borne)], delta)
+    """What an artifact costs together with all that was released before it was planned, or taken up again, and may have
+    steered it. None where there was nothing."""
+    last = max((line.continued or line.reserved for line in borne), default=0)
+    seen = [line for line in lines if line.released is not None and line.released < last]
+    earlier = [line for line in seen if line not in borne]
+    return figure_of([*borne, *earlier], delta) if earlier else None
 
 
 def _spends(lines: Iterable[StatedSpend]) -> list[Spend]:

@@ -123,7 +123,8 @@ class PlanDocument:
 class StatedSpend(NamedJob):
     """`mu`, `epsilon`: of this spend alone. `superseded`: of another version of its job than the one that is stated.
     `reserved`, `released`: entries of the ledger. `static`: what the ledger knows its question by; null in statements of before
-    mechanisms had versions. `unsound`: why it costs more than was booked for it, where a bug that is mended made it so."""
+    mechanisms had versions. `unsound`: why it costs more than was booked for it, where a bug that is mended made it so. `continued`: the entry of the last run that took a standing reservation up again, after
+    something was released."""
 
     label: str
     partition: str
@@ -136,6 +137,7 @@ class StatedSpend(NamedJob):
     spend: dict[str, Any]
     static: str | None = None
     unsound: str = ""
+    continued: int | None = None
 
 
 @dataclass(frozen=True)
