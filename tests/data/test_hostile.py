@@ -152,8 +152,10 @@ def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
     (inside / "up").symlink_to("..")
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret.txt").write_text("secret")
-    (tmp_path / "source" / "dog").symlink_to(tmp_path / "outside")
     assert from_texts(tmp_path / "source").files == [inside / "own.txt"]
+    (tmp_path / "source" / "dog").symlink_to(tmp_path / "outside")
+    with pytest.raises(BadInput, match=r"links to folders.*cp -rl"):
+        from_texts(tmp_path / "source")
 
 
 def _outside(file: h5py.File, name: str, secret: Path) -> None:

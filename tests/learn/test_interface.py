@@ -155,7 +155,7 @@ def test_a_learner_has_a_whole_room(name: str) -> None:
     learner = method(name)
     assert callable(learner.room("cost").declare)
     assert callable(learner.room("train").train)
-    told = {of for of in ("logits", "losses", "seen_by_head") if hasattr(learner.room("train"), of)}
+    told = {of for of in ("logits", "losses", "seen_by_head", "ready") if hasattr(learner.room("train"), of)}
     assert told == {*getattr(learner.room("cost"), "OWN", ())}
     assert learner.mechanisms()
     assert f"`{name}`" in LEARNERS_PAGE.read_text("utf-8")

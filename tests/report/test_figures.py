@@ -508,7 +508,8 @@ def test_what_reads_every_part_stands_in_every_bar(tmp_path):
 
 def test_earlier_versions_are_counted(tmp_path):
     def supersede(line):
-        return line | {"superseded": line["rule"] == "run_trial"}
+        trial = line["rule"] == "run_trial"
+        return line | {"superseded": trial, "reserved": 1 if trial else 9, "released": 2 if trial else 10}
 
     svg = budget(tmp_path, DOCUMENTS["demo"], change=supersede)
     share = DOCUMENTS["demo"]["targets"][0]["search_share"]

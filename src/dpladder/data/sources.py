@@ -61,6 +61,11 @@ def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str], lev
     """`level`: of the folders on a file's way, the one that is its group."""
     if not path.is_dir():
         raise _missing(path, f"a folder with one subfolder of {wanted} per class")
+    if any(child.is_symlink() and child.is_dir() for child in path.iterdir()):
+        raise BadInput(
+            f"{path} has links to folders, and none is followed: what they show may lie anywhere. Put the folders themselves "
+            "there; cp -rl makes one whose files take no second place on the disk."
+        )
     files = [
         Path(folder, name)
         for folder, _, names in os.walk(path, onerror=_unreadable_folder)  # follows no links to folders
