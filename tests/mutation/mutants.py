@@ -1157,4 +1157,47 @@ MUTANTS = (
         "LENGTH = 0.16  #",
         recorded("proposals of dp_hypo"),
     ),
+    # Finished work: versions, tuning by hand, and prices that were too low.
+    Mutant(
+        "a job runs whatever code is there",
+        "jobs/private.py",
+        "    _check_code(task, held)\n",
+        "",
+        ("jobs/test_reserved.py",),
+    ),
+    Mutant(
+        "a reservation stands for other code",
+        "privacy/ledger/book.py",
+        "(h.declared, h.code) == (item.spends, item.code)",
+        "h.declared == item.spends",
+        ("jobs/test_reserved.py",),
+    ),
+    Mutant(
+        "tuning by hand is free",
+        "plan/plan.py",
+        "if counts(held.job) and (held.released or held.reserved) < planned",
+        "if counts(held.job) and planned < (held.released or held.reserved)",
+        ("plan/test_plan.py::test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one",),
+    ),
+    Mutant(
+        "a price that was too low stays",
+        "privacy/ledger/unsound.py",
+        "Gaussian(losses.event.sigma / 2.0)",
+        "Gaussian(losses.event.sigma / 1.0)",
+        ("workflow/test_formats.py::test_what_was_priced_too_low_is_charged_at_what_it_costs",),
+    ),
+    Mutant(
+        "first versions have new names",
+        "plan/mechanisms.py",
+        "return _digest([first, above]) if above else first",
+        "return _digest([first, above])",
+        ("plan/test_identity.py::test_first_versions_have_the_tokens_that_ledgers_hold",),
+    ),
+    Mutant(
+        "who goes on has seen nothing",
+        "privacy/ledger/book.py",
+        "(held.continued or held.reserved) < last",
+        "(held.continued or held.reserved) > last",
+        ("workflow/test_day_two.py::test_a_run_that_goes_on_after_looking_says_so",),
+    ),
 )

@@ -1,0 +1,45 @@
+"""A job looks its reservation up, and runs no other code than that which the reservation was made for."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpladder.audits.scene import LINEAGE, SceneFolder, Units, stage, within
+from dpladder.errors import Refused
+from dpladder.jobs.train_final import train_final
+from dpladder.plan import stages
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.book import Ledger
+
+UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(20))
+
+
+@pytest.fixture
+def made():
+    with stage(b"the key of tests of a reservation"[:32]) as found:
+        yield found
+
+
+def test_a_job_that_spends_runs_only_the_code_that_was_planned(
+    made: SceneFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = made.scene()
+    task = scene.task("train_final", {"target": f"{scene.project.main.privacy.epsilon:g}"}, UNITS)
+    with within(scene.folder, scene.home):
+        with monkeypatch.context() as edited:
+            edited.setattr(stages, "rule_code", lambda *asked: "of files that were edited since")
+            with pytest.raises(Refused, match="code changed after the workflow was started"):
+                train_final(task)
+        state = book.load(Ledger(scene.home, LINEAGE))
+        assert {held.status for held in state.items.values()} == {"RESERVED"}
+        train_final(task)
+
+
+def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
+    scene = made.scene()
+    ledger = Ledger(scene.home, LINEAGE)
+    before = next(iter(book.load(ledger).items.values()))
+    item = book.Item(before.job, before.static, before.declared, before.versions, "of files that were edited")
+    (after,) = book.reserve(ledger, [item])
+    assert (after.token == before.token, after.code) == (False, item.code)
+    assert ledger.state.items[before.token].status == "REFUNDED"
