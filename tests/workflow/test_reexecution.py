@@ -151,18 +151,6 @@ def test_changed_data_is_refused_then_undone_for_nothing_or_paid_for(project):
     assert [held.status for held in project.held()] == ["DONE"] * 2 * len(before)
 
 
-@pytest.mark.ci
-def test_paying_again_is_refused_before_anything_runs_where_the_total_has_no_room(finished):
-    before, bytes_before = finished.held(), released(finished)
-    finished.configure({"respend": True})
-    os.utime("data.npz")
-    ended = finished.run(STATEMENT)
-    assert ended.returncode == 1
-    assert "if all that is due were paid again" in ended.stderr
-    assert released(finished) == bytes_before
-    assert finished.held() == before
-
-
 def wait_for_commit(workspace) -> None:
     """Until a job has begun to read private data."""
     entries = workspace.home / "ledger" / "tiny"

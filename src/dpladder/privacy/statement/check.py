@@ -95,12 +95,23 @@ def _is_retired(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool
 
 def _missing_models(statement: Mapping[str, Any], results: Path) -> Iterator[str]:
     try:
-        paths = [path for dataset in statement["datasets"].values() for path in dataset["artifacts"]]
+        paths = [
+            _owned(path, model)
+            for dataset in statement["datasets"].values()
+            for path, model in dataset["artifacts"].items()
+        ]
     except _UNREADABLE:
         return  # told when the statement is recomputed
-    for path in paths:
+    for path in dict.fromkeys(paths):
         if not (results.parent / path).is_file():
             yield f"{path}: missing, the statement is about it; dpladder run restores it, free"
+
+
+def _owned(path: str, model: Mapping[str, Any]) -> str:
+    """Where a model lies: with the experiment that trained it, of those that share it."""
+    finals = ("train_final", "private_search", "evaluate_of")
+    (owner,) = (job["experiment"] for job in model["jobs"] if job["rule"] in finals)
+    return path.replace(f"results/{model['experiment']}/", f"results/{owner}/", 1)
 
 
 def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend], list[str]]:
