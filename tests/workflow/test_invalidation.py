@@ -330,6 +330,16 @@ RAISED = {
         FINAL | PLAN,
         PAID,
     ),
+    "one trial more": (
+        "dp_gd",
+        {
+            "respend": ["train_final", "evaluate"],
+            "final": {"targets": [2.0]},
+            "sweep": {"rungs": FOUR_TRIALS},
+        },
+        {"run_trial": 1, "select_rung": 1} | FINAL | PLAN,
+        {"run_trial": 1} | PAID,
+    ),
     "another mechanism asked anew": ("dp_gd", {"respend": ["dp_ls"]}, NOTHING, NOTHING),
 }
 

@@ -297,15 +297,16 @@ def those_with(rule):
 
 @dataclass(frozen=True)
 class Rung:
-    """All trials of a rung that are an experiment's own, as one job."""
+    """All trials of a rung that are an experiment's own, as one job; those of other versions are a group of their own."""
 
     experiment: str
     number: int
     trials: tuple
+    group: int = 0
 
     @property
     def rule(self):
-        return stages.rung_rule(self.experiment, self.number)
+        return stages.rung_rule(self.experiment, self.number, self.group)
 
     @property
     def wildcards(self):
@@ -335,7 +336,9 @@ class Rung:
 
     @property
     def log(self):
-        return "logs/{experiment}/rungs/{rung}/trials.log".format(**self.wildcards)
+        return "logs/{experiment}/rungs/{rung}/trials{group}.log".format(
+            **self.wildcards, group=self.group or ""
+        )
 
     @property
     def resources(self):
@@ -364,13 +367,13 @@ class Rung:
 
 def rungs_together():
     """The rungs that are one job each."""
-    rungs = [
-        Rung(name, number, dag.own_trials(PROJECT, name, number))
+    return [
+        Rung(name, number, trials, group)
         for name, config in PROJECT.experiments.items()
         if config.sweep.together
         for number in range(len(config.sweep.ladder))
+        for group, trials in enumerate(dag.trials_by_versions(PROJECT, name, number))
     ]
-    return [rung for rung in rungs if rung.trials]
 
 
 def trials_apart():

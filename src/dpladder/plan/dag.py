@@ -24,7 +24,7 @@ from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of
 from dpladder.config.spans import spans_of
 from dpladder.plan import reads
-from dpladder.plan.mechanisms import Versions
+from dpladder.plan.mechanisms import Versions, raised
 from dpladder.plan.reads import Reads
 from dpladder.plan.stages import (
     STAGES,
@@ -454,6 +454,16 @@ def own_trials(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
         for trial in trials
         if owner(project, experiment, "run_trial", {"rung": str(rung), "trial": trial}) == experiment
     )
+
+
+def trials_by_versions(project: Project, experiment: str, rung: int) -> list[tuple[str, ...]]:
+    """The same, those apart that are known by other versions of their mechanisms."""
+    now = versions_of(project.experiments[experiment], "run_trial")
+    groups: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    for trial in own_trials(project, experiment, rung):
+        at = kept(project, "run_trial", {"experiment": experiment, "rung": str(rung), "trial": trial})
+        groups.setdefault(tuple(raised(now, now if at is None else at).items()), []).append(trial)
+    return [tuple(trials) for trials in groups.values()]
 
 
 def digest(*parts: object) -> str:
