@@ -98,7 +98,7 @@ def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(fin
     np.savez("data.npz", **mixture(records=310, seed=1))  # a new version of the data
     finished.configure({"respend": True})
     assert main(["plan"]) == 0
-    assert "lineage tiny goes from epsilon = 2.1926 to" in capfd.readouterr().out
+    assert re.search(r"paid again\. .*lineage tiny goes from epsilon = 2\.\d+ to", capfd.readouterr().out)
     finished.finish()
     assert Path(MODEL).read_bytes() != first
     assert charged(finished) - both == Counter({"run_trial": 6, **PAID})
