@@ -140,11 +140,17 @@ def renews(project: Project, job: Job) -> bool:
     return bool({job.experiment, job.rule, *behind} & set(asked))
 
 
-def told_of_kept(project: Project, states: Mapping[str, State]) -> tuple[str, ...]:
+def told_of_kept(plan: Plan, project: Project, states: Mapping[str, State]) -> tuple[str, ...]:
     """What a reader of the plan should know of releases that are kept: older versions, other code, a price that was too low."""
     found: Counter[str] = Counter()
     for held in (held for state in states.values() for held in state.items.values()):
-        if held.job not in project.kept or held.status != "DONE" or not _is_current(project, held):
+        item = plan.items.get(held.job)
+        if (
+            item is None
+            or held.status != "DONE"
+            or item.static != held.static
+            or held.job not in project.kept
+        ):
             continue
         job, config = held.job, project.experiments[held.job.experiment]
         now = stages.versions_of(config, job.rule)
@@ -154,7 +160,7 @@ def told_of_kept(project: Project, states: Mapping[str, State]) -> tuple[str, ..
                 f"{job.experiment}: by {name} {held.versions.get(name, 1)}; this dpladder has {name} {now[name]}. Kept, and asked "
                 f"anew by respend: [{name}]"
             ] += 1
-        if held.code and not older and held.code != stages.code_of(config, job.rule):
+        if held.code and not older and held.code != item.code:
             found[
                 f"{job.experiment}: by other code of {job.rule}, whose versions are the same. Kept; where what it computes was "
                 "changed on purpose, raise its version in plan/mechanisms.py"

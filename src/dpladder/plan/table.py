@@ -64,7 +64,9 @@ def plan_document(
         feasible=not problems,
         problems=tuple(problems),
         lifetimes=lifetimes,
-        kept=() if project is None else (*told_of_kept(project, states), *_renewed(plan, states, project)),
+        kept=()
+        if project is None
+        else (*told_of_kept(plan, project, states), *_renewed(plan, states, project)),
     )
 
 
