@@ -433,7 +433,7 @@ def test_the_directions_are_public_and_never_from_the_meter():
 def test_in_a_sample_a_unit_replaced_moves_losses_by_twice_what_one_added_does(cap, points):
     """The unit, its replacement, or neither may be sampled: the accountant's neighbours lie around neither."""
     learner = HyperparameterFree(sampling_rate=0.1, points=points)
-    hyper, constants = Hyper(0.05, 7, 1.0, 1e-7), constants_of(relation="replace_one", cap=cap)
+    hyper, constants = Hyper(0.05, 2, 0.2, 1e-7), constants_of(relation="replace_one", cap=cap)
     gradients, losses, _ = hyfree_dp.declare(learner, hyper, constants).draws
     found = split(learner, hyper, "replace_one")
     assert losses.sensitivity == 2 * losses.entering == pytest.approx(2 * cap * math.sqrt(points))
