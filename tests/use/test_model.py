@@ -206,6 +206,7 @@ def test_weights_of_a_trial_are_no_model(tmp_path: Path) -> None:
         dpladder.load(tmp_path / "weights.safetensors")
 
 
+@pytest.mark.ci
 def test_a_released_model_is_measured_on_a_lineage_of_other_people(
     matrix: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
