@@ -165,8 +165,6 @@ def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
         "select_rung",
         "compose_privacy",
         "summarise",
-        "tabulate",
-        "report_page",
     )
     code = f"import sys, importlib; [importlib.import_module('dpladder.jobs.' + job) for job in {small!r}]"
     code += "; print(*{'matplotlib', 'scipy', 'torch'} & sys.modules.keys())"

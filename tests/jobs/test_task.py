@@ -42,7 +42,7 @@ run(SimpleNamespace(
 """
 
 
-PRIVATE, PUBLIC = "merge_features", "plot_ladder"  # rules that read private files, and that read none
+PRIVATE, PUBLIC = "merge_features", "write_report"  # rules that read private files, and that read none
 DIAGNOSTICS = "private/lineage/diagnostics"
 DETAILS = f"{DIAGNOSTICS}/{PRIVATE}-main-test.txt"
 CFG: dict[str, dict[str, object]] = {
@@ -52,7 +52,7 @@ CFG: dict[str, dict[str, object]] = {
         "public_parts": [],
         "few_usable": False,
     },
-    PUBLIC: {},
+    PUBLIC: {"cells": {}, "pictures": [], "left_behind": []},
 }
 
 

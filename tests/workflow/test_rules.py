@@ -60,3 +60,36 @@ def test_only_rules_that_read_no_private_data_are_timed(project, rules):
 def test_a_rule_is_told_one_dict_and_one_digest_and_nothing_else(project, rules):
     for rule in rules():
         assert set(rule.params.keys()) == {"cfg", "code"}, rule.name
+
+
+def test_a_rule_is_spread_over_the_wildcards_that_the_table_says(project, rules):
+    from dpladder.plan import stages
+
+    found = {rule.name: set(rule.wildcard_names) for rule in rules() if rule.name in stages.STAGES}
+    spread = {
+        name: {"experiment", *stage.per} for name, stage in stages.STAGES.items() if stage.per is not None
+    }
+    assert {name: found[name] for name in spread} == spread
+
+
+def test_a_rule_reads_what_the_table_says_it_stands_on(project, parse):
+    """Identities follow the table, and files the inputs: a job must stand on every mechanism whose output it reads."""
+    from dpladder.plan import stages
+    from dpladder.plan.settle import opened
+
+    config = opened(["config.yaml"]).main
+    due = [job for job in parse()[1] if job.rule.name != "all"]
+    jobs = [job for job in due if stages.stage_of(named(job)).per is not None]
+    makers = {str(path): named(job) for job in jobs for path in job.output}
+    for job in jobs:
+        read = {makers[str(path)] for path in job.input}
+        known = stages.ancestry(config, named(job))
+        assert {name for name in read if stages.is_mechanism(name)} - UNTOLD <= set(known), named(job)
+
+
+def named(job) -> str:
+    """A rung's job is its trials'."""
+    return "run_trial" if job.rule.name.startswith("run_rung") else job.rule.name
+
+
+UNTOLD = {"find_mean", "estimate_mean"}  # known by keys of the config: see dag.identity

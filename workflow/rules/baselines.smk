@@ -3,8 +3,8 @@
 
 rule compare_learners:
     input:
-        features=[path_of("merge_features", FEATURES, "main", part=part) for part in ("train", "test")],
-        mean=mean_behind("main"),
+        features=features_of("compare_learners"),
+        mean=mean_of,
     output:
         figure=report(
             "results/comparison/learners.svg",
@@ -23,16 +23,15 @@ rule compare_learners:
         mem_mb=PROJECT.main.resources.mem_mb,
         runtime=PROJECT.main.resources.runtime,
     params:
-        cfg=cfg_of("compare_learners"),
-        code=code_of("compare_learners"),
+        **told("compare_learners"),
     script:
         "../scripts/job.py"
 
 
 rule compare_hpo:
     input:
-        features=[path_of("merge_features", FEATURES, "main", part=part) for part in ("train", "test")],
-        mean=mean_behind("main"),
+        features=features_of("compare_hpo"),
+        mean=mean_of,
     output:
         hpo_figure=report(
             "results/comparison/hpo.svg",
@@ -58,7 +57,6 @@ rule compare_hpo:
         mem_mb=PROJECT.main.resources.mem_mb,
         runtime=PROJECT.main.resources.runtime,
     params:
-        cfg=cfg_of("compare_hpo"),
-        code=code_of("compare_hpo"),
+        **told("compare_hpo"),
     script:
         "../scripts/job.py"

@@ -2,20 +2,18 @@
 # Experiments whose keys are the same share one job, so inputs name the experiment that owns it.
 
 from dataclasses import dataclass
-from pathlib import Path
-from types import SimpleNamespace
 
-from dpladder.config.learner_sections import starts_known
+from dpladder.config.load import BASE
 from dpladder.plan import dag, stages
 from dpladder.plan.outer import own_name
+from dpladder.plan.pictures import pictures_of
 from dpladder.plan.startup import conclude, logs, open_project, reserve, tell
 
 PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
 CODE = {rule: stages.rule_code(rule) for rule in stages.STAGES if not stages.is_mechanism(rule)}
-SHARD_UNITS = 20_000
-CELLS = dag.cells(PROJECT)
+PICTURES = pictures_of(PROJECT)
 MODELLED = {name: config for name, config in PROJECT.experiments.items() if stages.has_models(config)}
 
 
@@ -37,124 +35,7 @@ workflow.localrules(
 
 
 def config_of(wildcards):
-    return PROJECT.experiments[wildcards.experiment]
-
-
-def cfg_of(rule):
-    """The params of a rule: the keys it reads, and the digest that the ledger knows its job by."""
-
-    def cfg(wildcards):
-        return PARSED.params(rule, dict(wildcards.items()))
-
-    return cfg
-
-
-def code_of(rule):
-    """The versions of the mechanisms behind a job."""
-
-    def code(wildcards):
-        return PARSED.code(rule, dict(wildcards.items()))
-
-    return code
-
-
-def path_of(rule, path, experiment, **values):
-    """`path` under the experiment that owns `rule` for these wildcards."""
-    owner = dag.owner(PROJECT, experiment, rule, values)
-    return path.format(**values | {"experiment": owner})
-
-
-def output_of(rule, path):
-    """The same as an input function."""
-
-    def owned(wildcards):
-        return path_of(rule, path, **dict(wildcards.items()))
-
-    return owned
-
-
-# --- paths ---
-
-DATA = "results/{experiment}/data/privacy.json"
-PUBLIC_DATA = "results/{experiment}/data/{part}/privacy.json"
-FEATURES = "results/{experiment}/features/{part}/privacy.json"
-MEAN = "results/{experiment}/mean/mean.safetensors"
-MEAN_RECORD = "results/{experiment}/mean/privacy.json"
-CENTRE = "results/{experiment}/centre/mean.safetensors"
-CENTRE_RECORD = "results/{experiment}/centre/privacy.json"
-START = "results/{experiment}/start/head.safetensors"
-START_RECORD = "results/{experiment}/start/privacy.json"
-COVARIANCE = "results/{experiment}/covariance/covariance.safetensors"
-COVARIANCE_RECORD = "results/{experiment}/covariance/privacy.json"
-STATISTICS = "results/{experiment}/statistics/statistics.h5"
-STATISTICS_RECORD = "results/{experiment}/statistics/privacy.json"
-TRIAL_WEIGHTS = "results/{experiment}/rungs/{rung}/trials/{trial}/weights.safetensors"
-SCORE = "results/{experiment}/rungs/{rung}/trials/{trial}/score.json"
-TRIAL_RECORD = "results/{experiment}/rungs/{rung}/trials/{trial}/privacy.json"
-BEST = "results/{experiment}/rungs/{rung}/best.json"
-RUNG_RECORD = "results/{experiment}/rungs/{rung}/privacy.json"
-FIT = "results/{experiment}/final/{target}/fit.json"
-FIT_RECORD = "results/{experiment}/final/{target}/fit.privacy.json"
-WEIGHTS = "results/{experiment}/final/{target}/weights.safetensors"
-FINAL_RECORD = "results/{experiment}/final/{target}/privacy.json"
-METRICS = "results/{experiment}/final/{target}/metrics.json"
-METRICS_RECORD = "results/{experiment}/final/{target}/metrics.privacy.json"
-MEASURED = "results/{experiment}/tests/{target}/metrics.json"
-MEASURED_RECORD = "results/{experiment}/tests/{target}/privacy.json"
-ALSO = "results/{experiment}/final/{target}/also/{test}/metrics.json"
-OPEN = "results/{experiment}/open/metrics.json"
-OPEN_RECORD = "results/{experiment}/open/privacy.json"
-ALSO_RECORD = "results/{experiment}/final/{target}/also/{test}/privacy.json"
-
-# --- data and features ---
-
-
-def data_of(wildcards):
-    """The manifest behind a part: the private dataset's, or that of a source declared public for it."""
-    return data_behind(wildcards.experiment, wildcards.part)
-
-
-def data_behind(experiment, part):
-    part = stages.records_of(PROJECT.experiments[experiment], part)
-    if stages.is_public(PROJECT.experiments[experiment], part):
-        return path_of("prepare_public", PUBLIC_DATA, experiment, part=part)
-    return path_of("prepare_dataset", DATA, experiment)
-
-
-def shards_of(wildcards):
-    return shards_behind(wildcards.experiment, wildcards.part)
-
-
-def shards_behind(experiment, part):
-    config = PROJECT.experiments[experiment]
-    count = config.features.shards
-    if count == "auto":
-        count = -(-config.dataset.nominal_size // SHARD_UNITS)
-    folder = f"results/{experiment}/features/{part}/shards"
-    return [f"{folder}/{shard}-of-{count}/privacy.json" for shard in range(count)]
-
-
-def features_of(*parts):
-    """An input function: the merged features of these parts."""
-
-    def features(wildcards):
-        return [path_of("merge_features", FEATURES, wildcards.experiment, part=part) for part in parts]
-
-    return features
-
-
-def trial_features(wildcards):
-    """What a trial trains on, and what its score is counted on."""
-    return features_of(*stages.trial_parts(config_of(wildcards)))(wildcards)
-
-
-def also_features(wildcards):
-    """Those of a further test."""
-    return features_of(stages.further(config_of(wildcards))[wildcards.test].part)(wildcards)
-
-
-def mean_of(wildcards):
-    return mean_behind(wildcards.experiment)
+    return PROJECT.experiments[wildcards.get("experiment", BASE)]
 
 
 def modelled(experiment):
@@ -162,137 +43,104 @@ def modelled(experiment):
     return PROJECT.experiments[experiment].evaluate.of or experiment
 
 
-def mean_behind(experiment):
-    """The mean that centres the features: bought, found for nothing, or none."""
-    experiment = modelled(experiment)
-    config = PROJECT.experiments[experiment]
-    if config.features.centre == "noised":
-        return path_of("estimate_mean", MEAN, experiment)
-    if stages.has(config, "find_mean", {}):
-        return path_of("find_mean", CENTRE, experiment)
-    return []
+# --- one join: who makes what a job reads ---
 
 
-def sample_of(wildcards):
-    """The features of the public sample, where its mean is taken."""
-    return features_of(*stages.stage_of("find_mean").parts(config_of(wildcards), {}))(wildcards)
+def template(rule, output):
+    """Where a rule puts an output, its wildcards open."""
+    return str(getattr(getattr(rules, rule).output, output))
 
 
-def start_of(wildcards):
-    """The public head that trainings start from, where they do."""
-    if not stages.has(config_of(wildcards), "find_start", {}):
-        return []
-    return path_of("find_start", START, wildcards.experiment)
+def path(rule, output, experiment, **values):
+    """An output of a job, under the experiment that owns it."""
+    owner = dag.owner(PROJECT, experiment, rule, values)
+    return template(rule, output).format(experiment=owner, **values)
 
 
-def covariance_of(wildcards):
-    if stages.covariance(config_of(wildcards)) is None:
-        return []
-    return path_of("estimate_covariance", COVARIANCE, wildcards.experiment)
+def made(output, *makers):
+    """An input function: this output of all jobs of the makers that agree with the wildcards of the one that asks. A path
+    where they leave one job open; else a list, which is empty where the config has none of the makers."""
+
+    def asked(wildcards):
+        own = dict(wildcards.items())
+        name = own.pop("experiment", BASE)
+        if stages.STAGES[makers[0]].models == "own":
+            name = modelled(name)
+        found = [
+            path(rule, output, name, **job)
+            for rule in makers
+            for job in stages.jobs(PROJECT.experiments[name], rule, **own)
+        ]
+        alone = set(stages.STAGES[makers[0]].per) <= own.keys()
+        return found[0] if alone and found else found
+
+    return asked
 
 
-def statistics_of(wildcards):
-    if stages.statistics(config_of(wildcards)) is None:
-        return []
-    return path_of("estimate_statistics", STATISTICS, wildcards.experiment)
+def features_of(rule):
+    """An input function: the merged features of the parts that a rule reads."""
+
+    def features(wildcards):
+        found = stages.stage_of(rule).parts(config_of(wildcards), dict(wildcards.items()))
+        experiment = wildcards.get("experiment", BASE)
+        return [path("merge_features", "privacy", experiment, part=part) for part in found]
+
+    return features
 
 
-# --- the ladder ---
+def told(rule):
+    """What a job is told, which Snakemake compares: the keys and facts that it reads, and the versions of its mechanisms."""
+
+    def cfg(wildcards):
+        return PARSED.params(rule, dict(wildcards.items()))
+
+    def code(wildcards):
+        return PARSED.code(rule, dict(wildcards.items()))
+
+    return {"cfg": cfg, "code": code}
+
+
+mean_of = made("mean", "estimate_mean", "find_mean")
+covariance_of = made("covariance", "estimate_covariance")
+statistics_of = made("statistics", "estimate_statistics")
+start_of = made("head", "find_start")
+
+
+def data_of(wildcards):
+    """The manifest behind a part: the private dataset's, or that of a source declared public for it."""
+    config = config_of(wildcards)
+    part = stages.records_of(config, wildcards.part)
+    if stages.is_public(config, part):
+        return path("prepare_public", "privacy", wildcards.experiment, part=part)
+    return path("prepare_dataset", "privacy", wildcards.experiment)
 
 
 def rungs_below(wildcards):
     """Earlier rungs' releases, where a rung's draws start from them. No checkpoint is needed for that."""
     rungs = range(int(wildcards.rung)) if stages.looks_back(config_of(wildcards)) else []
-    return [path_of("select_rung", BEST, wildcards.experiment, rung=str(rung)) for rung in rungs]
-
-
-def scores_of(wildcards):
-    experiment, rung = wildcards.experiment, wildcards.rung
-    trials = range(config_of(wildcards).sweep.ladder[int(rung)].trials)
-    return [path_of("run_trial", SCORE, experiment, rung=rung, trial=str(trial)) for trial in trials]
-
-
-def rungs_of(wildcards):
-    rungs = range(len(config_of(wildcards).sweep.ladder))
-    return [path_of("select_rung", BEST, wildcards.experiment, rung=str(rung)) for rung in rungs]
-
-
-def fit_of(wildcards):
-    """Nothing where there is no ladder."""
-    if not config_of(wildcards).sweep.ladder:
-        return []
-    return path_of("fit_radius", FIT, **dict(wildcards.items()))
-
-
-def fits_of(wildcards):
-    return per_target("fit_radius", FIT)(wildcards) if config_of(wildcards).sweep.ladder else []
-
-
-def per_target(rule, path):
-    """An input function: one path for each target of an experiment."""
-
-    def finals(wildcards):
-        names = map(stages.target_name, stages.targets(config_of(wildcards)))
-        return [path_of(rule, path, wildcards.experiment, target=name) for name in names]
-
-    return finals
-
-
-def further_of(wildcards):
-    """What all further tests found, total by total."""
-    config = config_of(wildcards)
-    return [
-        path_of("evaluate_also", ALSO, wildcards.experiment, target=target, test=test)
-        for target in map(stages.target_name, stages.targets(config))
-        for test in stages.further(config)
-    ]
+    return [path("select_rung", "best", wildcards.experiment, rung=str(rung)) for rung in rungs]
 
 
 def measured_of(wildcards):
     """What every other lineage found, total by total."""
     names = dag.measured_by(PROJECT, wildcards.experiment)
     return [
-        path_of("evaluate_of", MEASURED, name, target=target)
+        path("evaluate_of", "metrics", name, target=target)
         for target in map(stages.target_name, stages.targets(config_of(wildcards)))
         for name in names
     ]
-
-
-def open_tests(wildcards):
-    """What a training without noise reads."""
-    return features_of(*stages.stage_of("train_open").parts(config_of(wildcards), {}))(wildcards)
-
-
-def open_of(wildcards):
-    """Nothing, but for research that asks for a training without noise."""
-    if not stages.has(config_of(wildcards), "train_open", {}):
-        return []
-    return path_of("train_open", OPEN, wildcards.experiment)
-
-
-def final_of(path):
-    """An input function: `path` of the rule that puts a final model out."""
-
-    def final(wildcards):
-        name = modelled(wildcards.experiment)
-        return path_of(stages.final_rule(MODELLED[name]), path, name, target=wildcards.target)
-
-    return final
-
-
-def finals_of(path):
-    """The same for each target of an experiment."""
-
-    def finals(wildcards):
-        return per_target(stages.final_rule(config_of(wildcards)), path)(wildcards)
-
-    return finals
 
 
 def those_with(rule):
     """The experiments that have a rule, as a wildcard constraint."""
     names = [name for name, config in PROJECT.experiments.items() if stages.has(config, rule, {})]
     return "|".join(names) or "(?!)"
+
+
+class Own(dict):
+    """Wildcards of a job whose rule has none."""
+
+    __getattr__ = dict.__getitem__
 
 
 @dataclass(frozen=True)
@@ -314,9 +162,9 @@ class Rung:
 
     @property
     def input(self):
-        own = SimpleNamespace(**self.wildcards)
+        own = Own(self.wildcards)
         inputs = {
-            "features": trial_features,
+            "features": features_of("run_trial"),
             "mean": mean_of,
             "covariance": covariance_of,
             "statistics": statistics_of,
@@ -327,11 +175,10 @@ class Rung:
 
     @property
     def output(self):
-        files = {"weights": TRIAL_WEIGHTS, "score": SCORE, "privacy": TRIAL_RECORD}
         return {
-            f"{name}_{trial}": path.format(**self.wildcards, trial=trial)
+            f"{name}_{trial}": template("run_trial", name).format(**self.wildcards, trial=trial)
             for trial in self.trials
-            for name, path in files.items()
+            for name in ("weights", "score", "privacy")
         }
 
     @property
@@ -417,151 +264,41 @@ def gpu_of(wildcards):
 
 def privacy_records(wildcards):
     """The record of every job upstream of the statement, each once."""
-    return list(dict.fromkeys(record for name in PROJECT.experiments for record in records_of(name)))
-
-
-def records_of(name):
-    config = PROJECT.experiments[name]
-    targets = [stages.target_name(target) for target in stages.targets(config)]
-    for part in stages.parts(config):
-        owner = dag.owner(PROJECT, name, "merge_features", {"part": part})
-        yield from [
-            data_behind(owner, part),
-            *shards_behind(owner, part),
-            FEATURES.format(experiment=owner, part=part),
-        ]
-    if not stages.has_models(config):
-        yield from (path_of("evaluate_of", MEASURED_RECORD, name, target=target) for target in targets)
-        return
-    if stages.has(config, "estimate_mean", {}):
-        yield path_of("estimate_mean", MEAN_RECORD, name)
-    if stages.has(config, "find_mean", {}):
-        yield path_of("find_mean", CENTRE_RECORD, name)
-    if stages.has(config, "find_start", {}):
-        yield path_of("find_start", START_RECORD, name)
-    if stages.covariance(config) is not None:
-        yield path_of("estimate_covariance", COVARIANCE_RECORD, name)
-    if stages.statistics(config) is not None:
-        yield path_of("estimate_statistics", STATISTICS_RECORD, name)
-    if stages.has(config, "train_open", {}):
-        yield path_of("train_open", OPEN_RECORD, name)
-    for rung, trials in ((str(rung), entry.trials) for rung, entry in enumerate(config.sweep.ladder)):
-        for trial in map(str, range(trials)):
-            yield path_of("run_trial", TRIAL_RECORD, name, rung=rung, trial=trial)
-        yield path_of("select_rung", RUNG_RECORD, name, rung=rung)
-    for target in targets:
-        if config.sweep.ladder:
-            yield path_of("fit_radius", FIT_RECORD, name, target=target)
-        yield path_of(stages.final_rule(config), FINAL_RECORD, name, target=target)
-        yield path_of("evaluate", METRICS_RECORD, name, target=target)
-        for test in stages.further(config):
-            yield path_of("evaluate_also", ALSO_RECORD, name, target=target, test=test)
+    behind = [rule for rule, stage in stages.STAGES.items() if stage.per is not None]
+    return outputs_of(behind, lambda name: name == "privacy")
 
 
 def released(wildcards):
     """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores them."""
-    return list(dict.fromkeys(path for name in PROJECT.experiments for path in releases_of(name)))
+    releases = [rule for rule, stage in stages.STAGES.items() if stage.per is not None and stage.releases]
+    return outputs_of(releases, lambda name: name != "privacy")
 
 
-def releases_of(name):
-    config = PROJECT.experiments[name]
-    targets = [stages.target_name(target) for target in stages.targets(config)]
-    if not stages.has_models(config):
-        yield from (path_of("evaluate_of", MEASURED, name, target=target) for target in targets)
-        return
-    shared = {"estimate_mean": MEAN, "estimate_covariance": COVARIANCE, "estimate_statistics": STATISTICS}
-    yield from (path_of(rule, path, name) for rule, path in shared.items() if stages.has(config, rule, {}))
-    for rung, entry in enumerate(config.sweep.ladder):
-        for trial in map(str, range(entry.trials)):
-            for path in (SCORE, TRIAL_WEIGHTS):
-                yield path_of("run_trial", path, name, rung=str(rung), trial=trial)
-    for target in targets:
-        yield path_of(stages.final_rule(config), WEIGHTS, name, target=target)
-        yield path_of("evaluate", METRICS, name, target=target)
-        for test in stages.further(config):
-            yield path_of("evaluate_also", ALSO, name, target=target, test=test)
+def outputs_of(asked, wanted):
+    """The outputs of all jobs of these rules, each once."""
+    return list(
+        dict.fromkeys(
+            path(rule, output, name, **job)
+            for name, config in PROJECT.experiments.items()
+            for rule in asked
+            for job in stages.jobs(config, rule)
+            for output in getattr(rules, rule).output.keys()
+            if wanted(output)
+        )
+    )
 
 
 def summaries(wildcards):
     return [f"results/{experiment}/summary.json" for experiment in MODELLED]
 
 
-def pictures(wildcards):
-    """Every figure and table of the report."""
-    own = [f"results/{name}/{picture}" for name in MODELLED for picture in pictures_of(name)]
-    shared = ["results/figures/budget.svg", "results/tables/spends.html"]
-    shared += ["results/tables/grid.html"] if CELLS else []
-    told = {
-        "pareto": several_models(),
-        "batches": sampled(),
-        "distance": moved(),
-    }
-    return own + shared + [f"results/figures/{name}.svg" for name, found in told.items() if found]
-
-
-def drawn(wildcards):
-    """The figures among them."""
-    return [path for path in pictures(wildcards) if path.endswith(".svg")]
-
-
-def several_models():
-    """Whether there is a frontier to draw: a point alone says nothing."""
-    return sum(len(stages.targets(config)) for config in MODELLED.values()) > 1
-
-
-def pictures_of(name):
-    """An experiment's own; those of its ladder, and of its totals, where it has some."""
-    config = PROJECT.experiments[name]
-    ladder = ["figures/ladder.svg", "figures/scores.svg", "tables/trials.html"]
-    return [
-        "tables/finals.html",
-        *(ladder if config.sweep.ladder else []),
-        *(["figures/utility.svg"] if len(stages.targets(config)) > 1 or config.final.without_noise else []),
-        *(["figures/shift.svg"] if shifts(name) else []),
-        *(["figures/heatmap.svg", "figures/gap.svg"] if descends(name) else []),
-    ]
-
-
-def shifts(name):
-    """Whether an experiment has further tests; or had some under an earlier config, whose picture and table still tell of them."""
-    also = PROJECT.experiments[name].evaluate.also or dag.measured_by(PROJECT, name)
-    return also or Path(f"results/{name}/figures/shift.svg").exists()
-
-
-def repeats(wildcards):
-    """The summaries of an experiment and of its repeats."""
-    names = [wildcards.experiment, *PROJECT.repeats.get(wildcards.experiment, ())]
-    return [f"results/{name}/summary.json" for name in names]
-
-
-def descends(name):
-    """Whether there are heatmaps of an experiment, learning rates against steps, and figures of gaps in r. They need the repeats
-    of research mode to say anything, and are drawn once for all of these."""
-    config = PROJECT.experiments[name]
-    researched = config.mode == "research" and name in PROJECT.repeats
-    return researched and config.learner.searches == "rate" and config.sweep.ladder
-
-
-def sampled():
-    """The summaries that a figure of batch sizes is about: those of research, where experiments differ in it."""
-    rates = {
-        name: getattr(config.learner, "sampling_rate", 1.0)
-        for name, config in MODELLED.items()
-        if config.mode == "research"
-    }
-    return [f"results/{name}/summary.json" for name in rates] if len(set(rates.values())) > 1 else []
-
-
-def moved():
-    """The summaries that a figure of distances is about: of research with several final models that start where everybody
-    knows."""
-    names = [
-        name
-        for name, config in MODELLED.items()
-        if config.mode == "research" and starts_known(config.learner)
-    ]
-    models = sum(len(stages.targets(PROJECT.experiments[name])) for name in names)
-    return [f"results/{name}/summary.json" for name in names] if models > 1 else []
+def filed(picture):
+    """A picture as an output, with its place in Snakemake's own report."""
+    if not picture.category:
+        return picture.path
+    caption = f"../../src/dpladder/report/captions/{picture.name}.rst"
+    labels = {"experiment": picture.experiment} if picture.experiment else {}
+    return report(picture.path, caption=caption, category=picture.category, labels=labels)
 
 
 def plan_of(wildcards):

@@ -1,7 +1,7 @@
-rule evaluate:
+use rule prepare_dataset as evaluate with:
     input:
-        weights=final_of(WEIGHTS),
-        features=features_of("test"),
+        weights=made("weights", *stages.FINALS),
+        features=features_of("evaluate"),
         mean=mean_of,
     output:
         metrics="results/{experiment}/final/{target}/metrics.json",
@@ -10,24 +10,15 @@ rule evaluate:
         "logs/{experiment}/final/{target}/evaluate.log",
     wildcard_constraints:
         experiment=those_with("evaluate"),
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("evaluate"),
-        code=code_of("evaluate"),
-    script:
-        "../scripts/job.py"
+        **told("evaluate"),
 
 
 # Another experiment's models, on records of another lineage, which alone pays.
-rule evaluate_of:
+use rule prepare_dataset as evaluate_of with:
     input:
-        weights=final_of(WEIGHTS),
-        features=features_of("test"),
+        weights=made("weights", *stages.FINALS),
+        features=features_of("evaluate_of"),
         mean=mean_of,
     output:
         metrics="results/{experiment}/tests/{target}/metrics.json",
@@ -36,37 +27,19 @@ rule evaluate_of:
         "logs/{experiment}/tests/{target}.log",
     wildcard_constraints:
         experiment=those_with("evaluate_of"),
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("evaluate_of"),
-        code=code_of("evaluate_of"),
-    script:
-        "../scripts/job.py"
+        **told("evaluate_of"),
 
 
-rule evaluate_also:
+use rule prepare_dataset as evaluate_also with:
     input:
-        weights=final_of(WEIGHTS),
-        features=also_features,
+        weights=made("weights", *stages.FINALS),
+        features=features_of("evaluate_also"),
         mean=mean_of,
     output:
         metrics="results/{experiment}/final/{target}/also/{test}/metrics.json",
         privacy="results/{experiment}/final/{target}/also/{test}/privacy.json",
     log:
         "logs/{experiment}/final/{target}/also/{test}.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("evaluate_also"),
-        code=code_of("evaluate_also"),
-    script:
-        "../scripts/job.py"
+        **told("evaluate_also"),

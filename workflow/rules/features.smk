@@ -10,30 +10,20 @@ rule prepare_dataset:
         mem_mb=mem_mb_of,
         runtime=runtime_of,
     params:
-        cfg=cfg_of("prepare_dataset"),
-        code=code_of("prepare_dataset"),
+        **told("prepare_dataset"),
     script:
         "../scripts/job.py"
 
 
-rule prepare_public:
+use rule prepare_dataset as prepare_public with:
     input:
-        private=output_of("prepare_dataset", DATA),
+        private=made("privacy", "prepare_dataset"),
     output:
         privacy="results/{experiment}/data/{part}/privacy.json",
     log:
         "logs/{experiment}/prepare_public/{part}.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("prepare_public"),
-        code=code_of("prepare_public"),
-    script:
-        "../scripts/job.py"
+        **told("prepare_public"),
 
 
 rule extract_features:
@@ -51,15 +41,14 @@ rule extract_features:
         runtime=runtime_of,
         gpu=gpu_of,
     params:
-        cfg=cfg_of("extract_features"),
-        code=code_of("extract_features"),
+        **told("extract_features"),
     script:
         "../scripts/job.py"
 
 
 rule merge_features:
     input:
-        shards=shards_of,
+        shards=made("privacy", "extract_features"),
     output:
         privacy="results/{experiment}/features/{part}/privacy.json",
     log:
@@ -70,7 +59,6 @@ rule merge_features:
         mem_mb=mem_mb_of,
         runtime=runtime_of,
     params:
-        cfg=cfg_of("merge_features"),
-        code=code_of("merge_features"),
+        **told("merge_features"),
     script:
         "../scripts/job.py"

@@ -1,7 +1,7 @@
-rule train_final:
+use rule extract_features as train_final with:
     input:
-        fit=fit_of,
-        features=features_of("train"),
+        fit=made("fit", "fit_radius"),
+        features=features_of("train_final"),
         mean=mean_of,
         covariance=covariance_of,
         statistics=statistics_of,
@@ -13,24 +13,14 @@ rule train_final:
         "logs/{experiment}/final/{target}/train.log",
     wildcard_constraints:
         experiment=those_with("train_final"),
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
-        gpu=gpu_of,
     params:
-        cfg=cfg_of("train_final"),
-        code=code_of("train_final"),
-    script:
-        "../scripts/job.py"
+        **told("train_final"),
 
 
 # Everything that a private search trains stays in one job with one output: its theorem needs that.
-rule private_search:
+use rule extract_features as private_search with:
     input:
-        features=features_of("train"),
+        features=features_of("private_search"),
         mean=mean_of,
         start=start_of,
     output:
@@ -40,24 +30,14 @@ rule private_search:
         "logs/{experiment}/final/{target}/search.log",
     wildcard_constraints:
         experiment=those_with("private_search"),
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
-        gpu=gpu_of,
     params:
-        cfg=cfg_of("private_search"),
-        code=code_of("private_search"),
-    script:
-        "../scripts/job.py"
+        **told("private_search"),
 
 
 # Research alone: the same learner without noise, for the gap to privacy. It puts no model out.
-rule train_open:
+use rule extract_features as train_open with:
     input:
-        features=open_tests,
+        features=features_of("train_open"),
         mean=mean_of,
         start=start_of,
     output:
@@ -65,15 +45,5 @@ rule train_open:
         privacy="results/{experiment}/open/privacy.json",
     log:
         "logs/{experiment}/open.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
-        gpu=gpu_of,
     params:
-        cfg=cfg_of("train_open"),
-        code=code_of("train_open"),
-    script:
-        "../scripts/job.py"
+        **told("train_open"),

@@ -1,6 +1,6 @@
-rule fit_radius:
+use rule compose_privacy as fit_radius with:
     input:
-        rungs=rungs_of,
+        rungs=made("best", "select_rung"),
     output:
         fit="results/{experiment}/final/{target}/fit.json",
         privacy="results/{experiment}/final/{target}/fit.privacy.json",
@@ -8,10 +8,5 @@ rule fit_radius:
         "logs/{experiment}/final/{target}/fit.log",
     benchmark:
         "benchmarks/{experiment}/final/{target}/fit.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
     params:
-        cfg=cfg_of("fit_radius"),
-        code=code_of("fit_radius"),
-    script:
-        "../scripts/job.py"
+        **told("fit_radius"),

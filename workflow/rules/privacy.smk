@@ -1,21 +1,3 @@
-rule plan_spend:
-    output:
-        plan="results/plan.json",
-        table="results/plan.md",
-        privacy="results/plan.privacy.json",
-    log:
-        "logs/plan_spend.log",
-    benchmark:
-        "benchmarks/plan_spend.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg=plan_of,
-        code=CODE["plan_spend"],
-    script:
-        "../scripts/job.py"
-
-
 rule compose_privacy:
     input:
         plan="results/plan.json",
@@ -32,3 +14,19 @@ rule compose_privacy:
         code=CODE["compose_privacy"],
     script:
         "../scripts/job.py"
+
+
+use rule compose_privacy as plan_spend with:
+    input:
+        [],
+    output:
+        plan="results/plan.json",
+        table="results/plan.md",
+        privacy="results/plan.privacy.json",
+    log:
+        "logs/plan_spend.log",
+    benchmark:
+        "benchmarks/plan_spend.tsv"
+    params:
+        cfg=plan_of,
+        code=CODE["plan_spend"],

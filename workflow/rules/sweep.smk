@@ -1,114 +1,69 @@
-rule find_mean:
+use rule prepare_dataset as find_mean with:
     input:
-        sample=sample_of,
+        sample=features_of("find_mean"),
     output:
         mean="results/{experiment}/centre/mean.safetensors",
         privacy="results/{experiment}/centre/privacy.json",
     log:
         "logs/{experiment}/find_mean.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("find_mean"),
-        code=code_of("find_mean"),
-    script:
-        "../scripts/job.py"
+        **told("find_mean"),
 
 
-rule find_start:
+use rule prepare_dataset as find_start with:
     input:
-        sample=features_of("sample"),
+        sample=features_of("find_start"),
         mean=mean_of,
     output:
         head="results/{experiment}/start/head.safetensors",
         privacy="results/{experiment}/start/privacy.json",
     log:
         "logs/{experiment}/find_start.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("find_start"),
-        code=code_of("find_start"),
-    script:
-        "../scripts/job.py"
+        **told("find_start"),
 
 
-rule estimate_mean:
+use rule prepare_dataset as estimate_mean with:
     input:
-        features=features_of("train"),
+        features=features_of("estimate_mean"),
     output:
         mean="results/{experiment}/mean/mean.safetensors",
         privacy="results/{experiment}/mean/privacy.json",
     log:
         "logs/{experiment}/estimate_mean.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("estimate_mean"),
-        code=code_of("estimate_mean"),
-    script:
-        "../scripts/job.py"
+        **told("estimate_mean"),
 
 
-rule estimate_covariance:
+use rule prepare_dataset as estimate_covariance with:
     input:
-        features=features_of("train"),
+        features=features_of("estimate_covariance"),
         mean=mean_of,
     output:
         covariance="results/{experiment}/covariance/covariance.safetensors",
         privacy="results/{experiment}/covariance/privacy.json",
     log:
         "logs/{experiment}/estimate_covariance.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("estimate_covariance"),
-        code=code_of("estimate_covariance"),
-    script:
-        "../scripts/job.py"
+        **told("estimate_covariance"),
 
 
-rule estimate_statistics:
+use rule prepare_dataset as estimate_statistics with:
     input:
-        features=features_of("train"),
+        features=features_of("estimate_statistics"),
         mean=mean_of,
     output:
         statistics="results/{experiment}/statistics/statistics.h5",
         privacy="results/{experiment}/statistics/privacy.json",
     log:
         "logs/{experiment}/estimate_statistics.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
     params:
-        cfg=cfg_of("estimate_statistics"),
-        code=code_of("estimate_statistics"),
-    script:
-        "../scripts/job.py"
+        **told("estimate_statistics"),
 
 
-rule run_trial:
+use rule extract_features as run_trial with:
     input:
-        features=trial_features,
+        features=features_of("run_trial"),
         mean=mean_of,
         covariance=covariance_of,
         statistics=statistics_of,
@@ -122,18 +77,22 @@ rule run_trial:
         "logs/{experiment}/rungs/{rung}/trials/{trial}.log",
     wildcard_constraints:
         experiment=trials_apart(),
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: threads_of
-    resources:
-        mem_mb=mem_mb_of,
-        runtime=runtime_of,
-        gpu=gpu_of,
     params:
-        cfg=cfg_of("run_trial"),
-        code=code_of("run_trial"),
-    script:
-        "../scripts/job.py"
+        **told("run_trial"),
+
+
+use rule compose_privacy as select_rung with:
+    input:
+        scores=made("score", "run_trial"),
+    output:
+        best="results/{experiment}/rungs/{rung}/best.json",
+        privacy="results/{experiment}/rungs/{rung}/privacy.json",
+    log:
+        "logs/{experiment}/rungs/{rung}/select.log",
+    benchmark:
+        "benchmarks/{experiment}/rungs/{rung}/select.tsv"
+    params:
+        **told("select_rung"),
 
 
 # A rung is one job, and its outputs are as many as it has trials: so each has a rule of its own.
@@ -160,22 +119,3 @@ for RUNG in rungs_together():
             code=RUNG.code,
         script:
             "../scripts/job.py"
-
-
-rule select_rung:
-    input:
-        scores=scores_of,
-    output:
-        best="results/{experiment}/rungs/{rung}/best.json",
-        privacy="results/{experiment}/rungs/{rung}/privacy.json",
-    log:
-        "logs/{experiment}/rungs/{rung}/select.log",
-    benchmark:
-        "benchmarks/{experiment}/rungs/{rung}/select.tsv"
-    conda:
-        "../../envs/dpladder.yaml"
-    params:
-        cfg=cfg_of("select_rung"),
-        code=code_of("select_rung"),
-    script:
-        "../scripts/job.py"

@@ -25,6 +25,7 @@ from dpladder.config.sources import Takes, kind_of
 from dpladder.config.spans import spans_of
 from dpladder.plan import reads
 from dpladder.plan.mechanisms import Versions, raised
+from dpladder.plan.pictures import left_over, pictures_of
 from dpladder.plan.reads import Reads
 from dpladder.plan.stages import (
     STAGES,
@@ -327,11 +328,21 @@ def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]
     return found
 
 
+def pictures(project: Project, experiment: str) -> list[Keys]:
+    return [asdict(picture) | {"shows": [*picture.shows]} for picture in pictures_of(project)]
+
+
+def left_behind(project: Project, experiment: str) -> list[str]:
+    return [*left_over(project)]
+
+
 OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
     "contestants": contestants,
     "measured_by": measured_by,
     "repeats": repeats,
     "cells": cells,
+    "pictures": pictures,
+    "left_behind": left_behind,
 }
 
 

@@ -437,45 +437,27 @@ def _ladder(project: Project, name: str, config: Config) -> Spends:
     """The spends that every target of an experiment stands on: the noised mean, covariance and statistics, and the
     sweep."""
     jobs: Spends = {}
-    if not stages.has_models(config):
-        return jobs
-    if config.features.mean is not None:
-        job = dag.owned_job(project, name, "estimate_mean")
-        jobs[job] = (
-            _spend(config, job, TRAIN, gdp.mu(config.features.mean.epsilon, config.privacy.delta), "mean"),
-        )
-    covariance = stages.covariance(config)
-    if covariance is not None:
-        job = dag.owned_job(project, name, "estimate_covariance")
-        jobs[job] = (
-            _spend(config, job, TRAIN, gdp.mu(covariance.epsilon, config.privacy.delta), "covariance"),
-        )
-    statistics = stages.statistics(config)
-    if statistics is not None:
-        job = dag.owned_job(project, name, "estimate_statistics")
-        jobs[job] = (
-            _spend(config, job, TRAIN, gdp.mu(statistics.epsilon, config.privacy.delta), "statistics"),
-        )
-    for index, rung in enumerate(config.sweep.ladder):
-        cost = trial_budget(config, index)
-        buys = (("weights", TRAIN, cost.weights), ("score", config.sweep.select.part, cost.score))
-        for trial in range(rung.trials):
-            job = dag.owned_job(project, name, "run_trial", rung=index, trial=trial)
-            spends = tuple(
-                _spend(
-                    config,
-                    job,
-                    part,
-                    mu,
-                    label,
-                    _delta0(config, booking.TRIAL) if label == "weights" else 0.0,
-                )
-                for label, part, mu in buys
-                if mu is not None
-            )
-            if spends:  # solving shared statistics and counting on a public source cost nothing
-                jobs[job] = spends
+    for rule, bought in stages.purchases(config):
+        job = dag.owned_job(project, name, rule)
+        mu = gdp.mu(bought.epsilon, config.privacy.delta)
+        jobs[job] = (_spend(config, job, TRAIN, mu, rule.removeprefix("estimate_")),)
+    for wildcards in stages.jobs(config, "run_trial"):
+        job = dag.owned_job(project, name, "run_trial", **wildcards)
+        if spends := _trial_spends(config, job, int(wildcards["rung"])):
+            jobs[job] = spends
     return jobs
+
+
+def _trial_spends(config: Config, job: Job, rung: int) -> tuple[Spend, ...]:
+    """Solving shared statistics and counting on a public source cost nothing."""
+    cost = trial_budget(config, rung)
+    found = []
+    if cost.weights is not None:
+        delta0 = _delta0(config, booking.TRIAL)
+        found.append(_spend(config, job, TRAIN, cost.weights, "weights", delta0))
+    if cost.score is not None:
+        found.append(_spend(config, job, config.sweep.select.part, cost.score, "score"))
+    return tuple(found)
 
 
 def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:

@@ -328,10 +328,31 @@ class Summarise(Reads):
 
 
 @dataclass(frozen=True)
-class Gridded(Reads):
-    """`cells`: of each cell's experiment, the name of its entry on each axis."""
+class Picture:
+    """A figure or a table.
+
+    Args:
+        name: What draws it (jobs/write_report.py), and what its caption is called.
+        path: Its file, whose suffix tells a figure (.svg) from a table.
+        shows: The experiments whose summaries it shows; none where it shows the statement.
+        category: Its chapter in Snakemake's own report; empty where it is not filed there.
+        experiment: Whose folder it lies in; empty where it is about the whole project.
+    """
+
+    name: str
+    path: str
+    shows: tuple[str, ...]
+    category: str = ""
+    experiment: str = ""
+
+
+@dataclass(frozen=True)
+class WriteReport(Reads):
+    """`cells`: of each cell's experiment, the name of its entry on each axis. `left_behind`: pictures of earlier configs."""
 
     cells: dict[str, dict[str, str]]
+    pictures: tuple[Picture, ...]
+    left_behind: tuple[str, ...]
 
 
 @dataclass(frozen=True)

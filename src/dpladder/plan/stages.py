@@ -4,21 +4,20 @@ from a config for its jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from dpladder.config import Config
 from dpladder.config.learner_sections import SECTIONS, Covariance, Statistics, names, starts_public
-from dpladder.config.model import Also
+from dpladder.config.model import Also, Mean
 from dpladder.config.search_sections import Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
 from dpladder.plan import mechanisms, reads
 from dpladder.plan.digests import digest_of
 from dpladder.plan.mechanisms import Versions
-from dpladder.plan.reads import Reads
 from dpladder.privacy.statement.documents import PlanDocument
 
 Wildcards = Mapping[str, str]
@@ -128,6 +127,11 @@ def reads_sample(config: Config) -> bool:
     return has_models(config) and (config.features.centre == "public" or starts_public(config.learner))
 
 
+def mean(config: Config) -> Mean | None:
+    """The noised mean that centres the features, where one is bought."""
+    return config.features.mean
+
+
 def covariance(config: Config) -> Covariance | None:
     """The covariance that all trainings share, where the learner uses one and does not pay for its own each time."""
     return getattr(config.learner, "covariance", None)
@@ -218,28 +222,12 @@ def _always(config: Config) -> bool:
     return True
 
 
-def _never(config: Config) -> bool:
-    return False
-
-
-def _buys_mean(config: Config) -> bool:
-    return config.features.mean is not None
-
-
 def _finds_mean(config: Config) -> bool:
     return config.features.centre in ("public", "network")
 
 
 def _finds_start(config: Config) -> bool:
     return starts_public(config.learner)
-
-
-def _shares_covariance(config: Config) -> bool:
-    return covariance(config) is not None
-
-
-def _shares_statistics(config: Config) -> bool:
-    return statistics(config) is not None
 
 
 def _climbs(config: Config) -> bool:
@@ -267,14 +255,27 @@ def _searches(config: Config) -> bool:
 
 @dataclass(frozen=True)
 class Stage:
-    """One rule. `reads`: what its output depends on. `after`: the rules whose outputs it reads. `parts`: whose private files
-    it opens. `when`: which configs with models have it. `module`: of `jobs`, where it has not the rule's name. `code`: modules that its
-    digest counts besides."""
+    """One rule.
+
+    Args:
+        reads: What the rule's output depends on.
+        after: The rules whose outputs the rule reads.
+        parts: Whose private files the rule opens.
+        when: Which configs have the rule.
+        models: Which experiments have it: those with models of their own, those that measure others', or any.
+        buys: What the rule releases once for all trainings of an experiment, where the config asks for it.
+        per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind the statement.
+        module: The module of `jobs`, where it has not the rule's name.
+        code: Modules that the rule's digest counts besides.
+    """
 
     reads: type[Any]
     after: tuple[str, ...] = ()
     parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train
     when: Callable[[Config], bool] = _always
+    models: Literal["own", "others", "any"] = "own"
+    buys: Callable[[Config], Mean | Covariance | Statistics | None] | None = None
+    per: tuple[str, ...] | None = None
     module: str = ""
     code: tuple[str, ...] = ()
 
@@ -284,9 +285,14 @@ class Stage:
         return issubclass(self.reads, reads.Private)
 
     @property
+    def releases(self) -> bool:
+        """Whether what it makes comes from records, and leaves."""
+        return issubclass(self.reads, reads.ReleaseReads)
+
+    @property
     def prepares(self) -> bool:
         """Whether it comes before all releases. What it makes is known by its bytes, not by its code."""
-        return self.private and not issubclass(self.reads, reads.ReleaseReads)
+        return self.private and not self.releases
 
     @property
     def trains(self) -> bool:
@@ -304,51 +310,40 @@ def _rooms(learner: str) -> tuple[str, ...]:
 
 ROOMS = tuple(module for section in SECTIONS for name in names(section) for module in _rooms(name))
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
-PLOTS, TABLES = "plots", "tabulate"  # modules of several rules; a figure with a table beside it has its own
 FINALS = ("train_final", "private_search")  # the one or the other puts out an experiment's final models
 CACHES = ("merge_features",)
 STAGES: dict[str, Stage] = {
-    "prepare_dataset": Stage(reads.PrepareDataset),
-    "prepare_public": Stage(reads.PreparePublic, parts=_compared),
-    "extract_features": Stage(reads.ExtractFeatures, ("prepare_dataset",), _named),
-    "merge_features": Stage(reads.MergeFeatures, ("extract_features",), _named),
-    "estimate_mean": Stage(reads.EstimateMean, CACHES, when=_buys_mean),
-    "find_mean": Stage(reads.FindMean, CACHES, _sample, _finds_mean),
-    "find_start": Stage(reads.FindStart, CACHES, _start, _finds_start),
-    "estimate_covariance": Stage(reads.EstimateCovariance, CACHES, when=_shares_covariance),
-    "estimate_statistics": Stage(reads.EstimateStatistics, CACHES, when=_shares_statistics),
-    "run_trial": Stage(reads.RunTrial, CACHES, _scored, _climbs),
-    "select_rung": Stage(reads.SelectRung, ("run_trial",), when=_climbs),
-    "fit_radius": Stage(reads.FitRadius, ("select_rung",), when=_climbs),
-    "train_final": Stage(reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last),
-    "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches),
-    "evaluate": Stage(reads.EvaluateFinal, FINALS, _test),
-    "evaluate_also": Stage(reads.EvaluateAlso, FINALS, _further_test, _tests_further, module="evaluate"),
-    "evaluate_of": Stage(reads.EvaluateOf, CACHES, _test, _never, module="evaluate"),
-    "train_open": Stage(reads.TrainOpen, CACHES, _all_tests, _trains_open, code=ROOMS),
+    "prepare_dataset": Stage(reads.PrepareDataset, models="any", per=()),
+    "prepare_public": Stage(reads.PreparePublic, parts=_compared, per=("part",)),
+    "extract_features": Stage(
+        reads.ExtractFeatures, ("prepare_dataset",), _named, models="any", per=("part", "shards", "shard")
+    ),
+    "merge_features": Stage(reads.MergeFeatures, ("extract_features",), _named, models="any", per=("part",)),
+    "estimate_mean": Stage(reads.EstimateMean, CACHES, buys=mean, per=()),
+    "find_mean": Stage(reads.FindMean, CACHES, _sample, _finds_mean, per=()),
+    "find_start": Stage(reads.FindStart, CACHES, _start, _finds_start, per=()),
+    "estimate_covariance": Stage(reads.EstimateCovariance, CACHES, buys=covariance, per=()),
+    "estimate_statistics": Stage(reads.EstimateStatistics, CACHES, buys=statistics, per=()),
+    "run_trial": Stage(reads.RunTrial, CACHES, _scored, _climbs, per=("rung", "trial")),
+    "select_rung": Stage(reads.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
+    "fit_radius": Stage(reads.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
+    "train_final": Stage(reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)),
+    "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches, per=("target",)),
+    "evaluate": Stage(reads.EvaluateFinal, FINALS, _test, per=("target",)),
+    "evaluate_also": Stage(
+        reads.EvaluateAlso, FINALS, _further_test, _tests_further, per=("target", "test"), module="evaluate"
+    ),
+    "evaluate_of": Stage(
+        reads.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
+    ),
+    "train_open": Stage(reads.TrainOpen, CACHES, _all_tests, _trains_open, per=(), code=ROOMS),
     "compare_learners": Stage(reads.CompareLearners, CACHES, _both, code=ROOMS),
     "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=ROOMS),
     "plan_spend": Stage(PlanDocument),
     "compose_privacy": Stage(PlanDocument, code=STATEMENT),
     "summarise": Stage(reads.Summarise),
-    "plot_ladder": Stage(Reads, module=PLOTS),
-    "plot_scores": Stage(Reads, module=PLOTS),
-    "plot_utility": Stage(Reads, module=PLOTS),
-    "plot_shift": Stage(Reads),
-    "plot_budget": Stage(Reads, module=PLOTS),
-    "plot_pareto": Stage(Reads, module=PLOTS),
-    "plot_heatmap": Stage(Reads, module=PLOTS),
-    "plot_gap": Stage(Reads, module=PLOTS),
-    "plot_batches": Stage(Reads),
-    "plot_distance": Stage(Reads, module=PLOTS),
-    "tabulate": Stage(Reads),
-    "tabulate_grid": Stage(reads.Gridded, module=TABLES),
-    "tabulate_trials": Stage(Reads, module=TABLES),
-    "tabulate_spends": Stage(Reads, module=TABLES),
-    "report_page": Stage(reads.Gridded),
+    "write_report": Stage(reads.WriteReport),
 }
-WITHOUT_MODELS = ("prepare_dataset", "extract_features", "merge_features", "evaluate_of")
-"""All rules of an experiment that measures another one's models."""
 RUNG_RULE = "run_rung"  # all trials of a rung in one job
 
 
@@ -382,7 +377,56 @@ def final_rule(config: Config) -> str:
 
 
 def _has_rule(config: Config, rule: str) -> bool:
-    return STAGES[rule].when(config) if has_models(config) else rule in WITHOUT_MODELS
+    stage = STAGES[rule]
+    if stage.models not in ("any", "own" if has_models(config) else "others"):
+        return False
+    return stage.when(config) and (stage.buys is None or stage.buys(config) is not None)
+
+
+def purchases(config: Config) -> Iterator[tuple[str, Mean | Covariance | Statistics]]:
+    """The rules whose one release all trainings of an experiment share, and what the config buys of each."""
+    for rule, stage in STAGES.items():
+        if _has_rule(config, rule) and stage.buys is not None and (bought := stage.buys(config)):
+            yield rule, bought
+
+
+def jobs(config: Config, rule: str, **own: str) -> list[dict[str, str]]:
+    """The wildcards of an experiment's jobs of a rule, where `own` says some of them. A part that is said need not be one
+    of the experiment's own: whoever owns features may not need them."""
+    found: list[dict[str, str]] = [{}] if _has_rule(config, rule) else []
+    for wildcard in STAGES[rule].per or ():
+        said = [own[wildcard]] if wildcard in own else None
+        found = [
+            {**job, wildcard: value}
+            for job in found
+            for value in (SPREAD[wildcard](config, rule, job) if said is None else said)
+        ]
+    return found
+
+
+def _parts_of(config: Config, rule: str, job: Wildcards) -> Iterable[str]:
+    """Corrupted records, and those of a group, are another part's: a public source is prepared once."""
+    if rule != "prepare_public":
+        return parts(config)
+    return dict.fromkeys(records_of(config, part) for part in parts(config) if is_public(config, part))
+
+
+def _shards(config: Config, rule: str, job: Wildcards) -> tuple[str]:
+    asked = config.features.shards
+    return (str(-(-config.dataset.nominal_size // SHARD_UNITS) if asked == "auto" else asked),)
+
+
+SHARD_UNITS = 20_000
+SPREAD: Mapping[str, Callable[[Config, str, Wildcards], Iterable[str]]] = {
+    "part": _parts_of,
+    "shards": _shards,
+    "shard": lambda config, rule, job: map(str, range(int(job["shards"]))),
+    "rung": lambda config, rule, job: map(str, range(len(config.sweep.ladder))),
+    "trial": lambda config, rule, job: map(str, range(config.sweep.ladder[int(job["rung"])].trials)),
+    "target": lambda config, rule, job: map(target_name, targets(config)),
+    "test": lambda config, rule, job: further(config),
+}
+"""The values of each wildcard, given those that stand before it in `per`."""
 
 
 def has(config: Config, rule: str, wildcards: Wildcards) -> bool:

@@ -37,7 +37,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Drawing:
     name: str
     svg: Markup
     caption: Markup
@@ -47,7 +47,7 @@ class Picture:
 class Chapter:
     title: str
     tables: Sequence[Table] = ()
-    figures: Sequence[Picture] = ()
+    figures: Sequence[Drawing] = ()
 
     @property
     def anchor(self) -> str:
@@ -92,7 +92,7 @@ def _sections(
     by_class = pd.concat([classes_table(summary) for summary in summaries])
     by_group = pd.concat([groups_table(summary) for summary in summaries])
     counted = {"classes": by_class, "groups": by_group}
-    tables = [_table(finals, "summary")]
+    tables = [_table(finals, "finals")]
     tables += [_table(table, name) for name, table in counted.items() if not table.empty]
     if cells:
         by_name = {summary["experiment"]: summary for summary in summaries}
@@ -116,10 +116,10 @@ def _table(table: pd.DataFrame, caption: str) -> Table:
     return Table([*map(str, shown)], shown.astype(str).to_numpy().tolist(), _caption(caption))
 
 
-def _figures(pictures: Sequence[Path], *names: str) -> list[Picture]:
+def _figures(pictures: Sequence[Path], *names: str) -> list[Drawing]:
     """Those of these names that there are, in this order."""
     by_name = {picture.stem: picture for picture in pictures}
-    return [Picture(name, _svg(by_name[name]), _caption(name)) for name in names if name in by_name]
+    return [Drawing(name, _svg(by_name[name]), _caption(name)) for name in names if name in by_name]
 
 
 def _svg(path: Path) -> Markup:
