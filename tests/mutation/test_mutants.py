@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from mutation.mutants import MUTANTS, Mutant
+from mutation.planting import planted
 
 ROOT = Path(__file__).parents[2]
 # One bug for each thing that a guarantee rests on: the clip, the noise, its grid, its nonce, the charge, the limit, the sum.
@@ -62,8 +63,7 @@ def test_what_ci_plants_is_in_the_table() -> None:
 @pytest.mark.parametrize("mutant", PLANTED)
 def test_a_planted_bug_is_caught(mutant: Mutant, copy: Path) -> None:
     edited = copy / "dpladder" / mutant.file
-    edited.write_text(edited.read_text("utf-8").replace(mutant.old, mutant.new), "utf-8")
-    compile(edited.read_text("utf-8"), edited, "exec")
+    edited.write_text(planted(edited.read_text("utf-8"), mutant.at, mutant.old, mutant.new), "utf-8")
     ended = run_tests(copy, *mutant.tests)
     assert ended.returncode == 1, ended.stdout + ended.stderr  # 1: tests ran, and some failed
 
