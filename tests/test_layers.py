@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from dpladder.config.search_sections import SEARCHES
 
 SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = SOURCE / "dpladder"
+ROOT = SOURCE.parent
 
 BASIS = {"errors", "config", "privacy"}
 MAY_USE = {
@@ -177,3 +179,17 @@ def test_what_is_loaded_at_parse_time_is_light(module):
     code = f"import sys, dpladder.{module}; print(*sorted({HEAVY!r} & sys.modules.keys()))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
+
+
+def test_a_path_in_a_docstring_or_a_comment_exists():
+    """Modules are named by the end of their path; another project's own scripts stand in a list."""
+    folders = ("src", "tests", "examples", "envs", "workflow")
+    known = [f"/{path}" for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md"]
+    path = re.compile(r"(?<![\w./-])((?:[a-z_]+/)+\w+\.py)\b")
+    named = {name for source in sources for name in path.findall(source.read_text("utf-8"))} - FOREIGN
+    assert len(named) > 50
+    assert {name for name in named if not any(one.endswith(f"/{name}") for one in known)} == set()
+
+
+FOREIGN = {"scripts/check.py"}  # of the registry of DP deployments

@@ -6,11 +6,9 @@ because its theorem needs that. Its room in search/ bears its name.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from dpladder.config.section import Count, Section
 
@@ -108,11 +106,3 @@ SecretRuns = PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni
 PrivateSearch = RandomSearch | NaiveComposition | SecretRuns | ProposeTest
 Hpo = Annotated[Ladder | PrivateSearch, Field(discriminator="name")]
 SEARCHES: tuple[Any, ...] = get_args(PrivateSearch)
-
-
-def search_of(values: Mapping[str, Any]) -> PrivateSearch:
-    """A private search's section from plain values."""
-    return _ADAPTER.validate_json(json.dumps(values))
-
-
-_ADAPTER: TypeAdapter[PrivateSearch] = TypeAdapter(PrivateSearch)

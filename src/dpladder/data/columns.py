@@ -23,10 +23,6 @@ def name_of(column: Chosen) -> str:
     return column if isinstance(column, str) else column.name
 
 
-def width_of(column: Chosen) -> int:
-    return 1 if isinstance(column, str) or not column.levels else len(column.levels)
-
-
 def matrix_of(columns: Sequence[Chosen], find: Find) -> Matrix:
     """Rows of features. A number that is missing, or none, is not finite, and its record counts as nothing; a level that was
     not declared is none of them."""

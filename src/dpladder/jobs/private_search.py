@@ -1,4 +1,4 @@
-"""A private search: one job with one output. What it trains beside the winner, and how often, is secret (search/hpo.py)."""
+"""A private search: one job with one output. What it trains beside the winner, and how often, is secret (search/asking.py)."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Hyper:
 
     @property
     def ridge(self) -> float:
-        """lambda, for learners that solve instead of descending: 1/r (config/learners.py)."""
+        """lambda, for learners that solve instead of descending: 1/r (config/learner_sections.py)."""
         return 1.0 / (self.eta * self.steps)
 
 
@@ -106,7 +106,7 @@ class Data:
     labels: NDArray[np.int64]  # a class each, or the number of several (config/label_sets.py)
     units: NDArray[np.uint8] | None = None  # (records, 16): whose record it is; Poisson sampling needs it
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
-    statistics: Path | None = None  # DP-LS's sums as released before (learn/statistics.py)
+    statistics: Path | None = None  # DP-LS's sums as released before (learn/dp_ls/statistics.py)
     start: NDArray[np.float32] | None = None  # a head trained on public data (learn/public_head.py)
     groups: NDArray[np.int64] | None = None  # of each record, where they are declared: for tests alone
 
