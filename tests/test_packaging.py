@@ -30,7 +30,7 @@ PINS = re.findall(r"^([a-z0-9.-]+)==([^\s;]+)(?: ; (.+?))? \\$", LOCK, re.MULTIL
 
 def run(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, check=False, timeout=120
+        command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, check=False, timeout=600
     )
 
 

@@ -72,7 +72,7 @@ def test_processes_on_both_are_charged_once_each(homes: list[Home]) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(timeout=100)
+        worker.join(timeout=300)
     assert [worker.exitcode for worker in workers] == [0] * PROCESSES
     for home in homes:
         found = load(Ledger(home, "shared"))

@@ -91,13 +91,13 @@ class Cluster:
         daemon = self.daemons.pop(name)
         daemon.send_signal(how)
         try:
-            daemon.wait(timeout=20)
+            daemon.wait(timeout=120)
         except subprocess.TimeoutExpired:
             daemon.kill()
 
     def tell(self, *words: str) -> str:
         """Run one of SLURM's commands."""
-        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=30).stdout
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=300).stdout
 
     def ended(self) -> list[Ended]:
         """The completion log: one line for each time a job ended, oldest first."""
@@ -243,4 +243,4 @@ def content(path: Path) -> bytes:
 
 
 def answers(*words: str) -> bool:
-    return subprocess.run(words, capture_output=True, check=False, timeout=30).returncode == 0
+    return subprocess.run(words, capture_output=True, check=False, timeout=300).returncode == 0

@@ -27,7 +27,7 @@ def dry_run(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
         env=os.environ | {"DPLADDER_HOME": str(file.parent / "home")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

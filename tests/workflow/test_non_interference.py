@@ -170,7 +170,7 @@ def run_both(
                 stdout=out,
                 stderr=err,
                 start_new_session=True,  # no terminal, so no progress bar on it
-                timeout=280,
+                timeout=900,
                 check=False,
             )
         return Run(own, ended.returncode)

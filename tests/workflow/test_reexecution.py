@@ -108,7 +108,7 @@ def test_two_clones_at_once_publish_one_release_and_neither_complains(project):
     clone = dataclasses.replace(project, folder=project.folder.with_name("clone"))
     shutil.copytree(project.folder, clone.folder)
     drivers = [start(workspace) for workspace in (project, clone)]
-    assert [driver.wait(timeout=240) for driver in drivers] == [0, 0]
+    assert [driver.wait(timeout=900) for driver in drivers] == [0, 0]
     assert released(project) == released(clone) != {}
     assert project.log("main/rungs/0/trials.log") == clone.log("main/rungs/0/trials.log") == ""
     assert {held.status for held in project.held()} == {"DONE"}
@@ -213,7 +213,7 @@ def test_a_killed_job_fails_the_run_and_is_resumed_by_the_next(project):
     driver = start(project)
     wait_for_commit(project)
     os.kill(job_of(driver), signal.SIGKILL)
-    assert driver.wait(timeout=120) == 1
+    assert driver.wait(timeout=900) == 1
     begun = project.held()
     assert "COMMITTED" in {held.status for held in begun} <= {"COMMITTED", "RESERVED"}
     project.finish(TRIAL)

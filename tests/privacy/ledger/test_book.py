@@ -977,7 +977,7 @@ def test_a_queue_that_moves_is_waited_for_and_one_that_stands_still_is_not(
         time.sleep(0.1)
         (ledger.folder / f".{step}").touch()
         assert entries(ledger) == before
-    behind.join(timeout=20)
+    behind.join(timeout=200)
     os.close(in_front)
     assert len(entries(ledger)) == len(before) + 1
 
