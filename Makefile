@@ -70,14 +70,14 @@ bench: env ## measure speed and size against floors and peers, as ratios
 	@for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(PY) $$script || exit 1; done
 
 compare-learners: env ## set the learners against each other, at the same totals, on public data (4 minutes)
-	@$(PY) tests/benchmarks/compare_learners.py mnist5k
-	@$(PY) tests/benchmarks/compare_learners.py mnist5k-112
+	@$(PY) tools/compare_learners.py mnist5k
+	@$(PY) tools/compare_learners.py mnist5k-112
 
 compare-hpo: env ## set every way to search against the ladder, at the same totals, on public data (20 minutes)
-	@$(PY) tests/benchmarks/compare_hpo.py
+	@$(PY) tools/compare_hpo.py
 
 papers: env ## make what docs/reproductions.md calls "not run", as far as a GPU and the data are here (hours)
-	@$(RUN) $(PY) tests/benchmarks/papers.py
+	@$(RUN) $(PY) tools/papers.py
 
 report: env ## write Snakemake's own report.html of the demo, or of CONFIG=... (with run times: keep it to yourself)
 	@$(RUN) dpladder run $(CONFIG) --report report.html

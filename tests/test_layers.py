@@ -32,8 +32,8 @@ MAY_USE = {
     "embed": BASIS,
     "plan": BASIS | {"search"},
     "report": BASIS | {"search"},
-    "compare": BASIS | {"learn", "search"},
-    "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "compare"},
+    "research": BASIS | {"learn", "search", "report"},
+    "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "research"},
     "use": BASIS | {"progress", "network", "data", "learn"},
     "audits": BASIS | {"data", "learn", "search", "plan", "jobs"},
     "commands": BASIS | {"network", "data", "plan", "report", "jobs", "use"},
@@ -183,7 +183,7 @@ def test_what_is_loaded_at_parse_time_is_light(module):
 
 def test_a_path_in_a_docstring_or_a_comment_exists():
     """Modules are named by the end of their path; another project's own scripts stand in a list."""
-    folders = ("src", "tests", "examples", "envs", "workflow")
+    folders = ("src", "tests", "tools", "examples", "envs", "workflow")
     known = [f"/{path}" for folder in folders for path in (ROOT / folder).rglob("*.py")]
     sources = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md"]
     path = re.compile(r"(?<![\w./-])((?:[a-z_]+/)+\w+\.py)\b")

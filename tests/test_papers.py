@@ -1,4 +1,4 @@
-"""docs/reproductions.md tells what the papers ask; tests/benchmarks/papers.py has a command for each, and runs them."""
+"""docs/reproductions.md tells what the papers ask; tools/papers.py has a command for each, and runs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs" / "reproductions.md").read_text("utf-8")
 
 
 def opened() -> ModuleType:
-    path = ROOT / "tests" / "benchmarks" / "papers.py"
+    path = ROOT / "tools" / "papers.py"
     spec = importlib.util.spec_from_file_location("papers", path)
     assert spec is not None
     assert spec.loader is not None

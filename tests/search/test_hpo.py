@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.compare.contestants import DECADES, METHODS, PUBLISHED, entry
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Fit, Search
 from dpladder.config.search_sections import (
@@ -33,9 +32,10 @@ from dpladder.privacy.ledger.book import Terms
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.privacy.release.publish import Noise
+from dpladder.research.contestants import DECADES, METHODS, PUBLISHED, entry
+from dpladder.research.ladder import LadderSearcher
 from dpladder.search.asking import Answer, Setting, alone
 from dpladder.search.dp_hypo.run import CELLS, proposal
-from dpladder.search.ladder import LadderSearcher
 from dpladder.search.methods import searcher_of
 from dpladder.search.propose_test.price import rounds_of
 from dpladder.search.propose_test.run import climb

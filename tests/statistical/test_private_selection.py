@@ -28,12 +28,12 @@ from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.publish import Noise
+from dpladder.research.ladder import Climbed, LadderSearcher
 from dpladder.search import ladder, secret_prices
 from dpladder.search.asking import Answer, Setting, alone
 from dpladder.search.dp_hypo import run as dp_hypo
 from dpladder.search.dp_hypo.run import CELLS
 from dpladder.search.koskela_kulkarni import run as koskela_kulkarni
-from dpladder.search.ladder import Climbed, LadderSearcher
 from dpladder.search.methods import searcher_of
 from dpladder.search.naive_composition import run as naive_composition
 from dpladder.search.prices import price

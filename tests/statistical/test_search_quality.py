@@ -14,16 +14,16 @@ from runpy import run_path
 import numpy as np
 import pytest
 
-from dpladder.compare.contest import Competitor, contest
-from dpladder.compare.contestants import METHODS
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Search
 from dpladder.learn.interface import Declaration
+from dpladder.research.contest import Competitor, contest
+from dpladder.research.contestants import METHODS
 from dpladder.search.asking import Ask, Found, Setting
 
 pytestmark = pytest.mark.long
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+TOOLS = Path(__file__).parents[2] / "tools"
 REPEATS = 16
 
 
@@ -43,7 +43,7 @@ class At:
 
 @pytest.fixture(scope="module")
 def mixture():
-    return run_path(str(BENCHMARKS / "arena.py"))["load"]("mixture", cache=None, threads=1, seed=0)
+    return run_path(str(TOOLS / "arena.py"))["load"]("mixture", cache=None, threads=1, seed=0)
 
 
 def rows(arena, epsilon, ways, search=None):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpladder.compare.contestants import METHODS
+from dpladder.research.contestants import METHODS
 
 pytestmark = pytest.mark.long
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dpladder.compare.contest import Arena
 from dpladder.errors import Refused
 from dpladder.jobs.evaluate import groups_of
 from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import CompareHpo, CompareLearners, TrainOpen
 from dpladder.privacy.ledger.book import Terms
+from dpladder.research.contest import Arena
 
 
 def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 
-from dpladder.compare.contest import GRID, Arena, Competitor, Standing, contest, oracle
-from dpladder.compare.contestants import METHODS, entry
 from dpladder.config.learner_sections import Learner, shares_releases
 from dpladder.config.model import Fit, Search
 from dpladder.errors import BadInput
@@ -17,10 +15,12 @@ from dpladder.jobs.task import Task
 from dpladder.plan.reads import CompareHpo
 from dpladder.privacy.accounting import gdp
 from dpladder.report.reading import Document
-from dpladder.report.searches_figure import publish
+from dpladder.research.contest import GRID, Arena, Competitor, Standing, contest, oracle
+from dpladder.research.contestants import METHODS, entry
+from dpladder.research.ladder import LadderSearcher
+from dpladder.research.searches_figure import publish
 from dpladder.search.asking import Setting
 from dpladder.search.koskela_kulkarni.run import Searcher as SubsetRuns
-from dpladder.search.ladder import LadderSearcher
 
 FLOORS = ("random_search", "random_search_uniform")
 

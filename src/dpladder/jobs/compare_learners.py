@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from dpladder.compare.contest import Competitor, Straight, contest
 from dpladder.config.learner_sections import Learner
 from dpladder.config.model import Fit, Sweep
 from dpladder.errors import BadInput
@@ -15,10 +14,11 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants
 from dpladder.plan.reads import CompareLearners
-from dpladder.report.comparison_table import write_csv
-from dpladder.report.learners_figure import plot_learners, write_markdown
+from dpladder.research.comparison_table import write_csv
+from dpladder.research.contest import Competitor, Straight, contest
+from dpladder.research.ladder import LadderSearcher
+from dpladder.research.learners_figure import plot_learners, write_markdown
 from dpladder.search.asking import Setting
-from dpladder.search.ladder import LadderSearcher
 from dpladder.search.prior import expecting
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)

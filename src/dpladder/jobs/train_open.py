@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from dpladder.compare.contest import bench_of
-from dpladder.compare.without_noise import OPEN, best
 from dpladder.config.shift import FurtherTest
 from dpladder.errors import Refused
 from dpladder.jobs.arena import arena_of
@@ -16,6 +14,8 @@ from dpladder.jobs.task import Task, write_json
 from dpladder.learn.registry import method
 from dpladder.plan.reads import TrainOpen
 from dpladder.report.summary import OpenFound, Tested
+from dpladder.research.contest import bench_of
+from dpladder.research.without_noise import OPEN, best
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
 from dpladder.search.space import Space

@@ -19,7 +19,7 @@ from dpladder.search.prior import DEFAULT, expecting
 
 KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")  # networks whose own mean was measured to help
 # A noised mean for this part of mu^2 gains from this n0 * mu on, whatever the width, and from the second on also where the
-# network's own mean is there for nothing: `tests/benchmarks/price_means.py`, `compare_hpo.py --centre bought`.
+# network's own mean is there for nothing: `tools/price_means.py`, `compare_hpo.py --centre bought`.
 MEAN, PAYS, PAYS_AGAIN = 0.05, 240.0, 480.0
 
 

@@ -2,7 +2,7 @@
 
 Trials cost the final training some of its budget, and their noised scores say the more about the best step the stronger
 the signal is: the strength, n0 times mu, of all records beside the noise that hides one of them. What a sweep gains on
-public data of each strength is simulated beforehand (`python tests/benchmarks/price_looks.py`, which writes the table
+public data of each strength is simulated beforehand (`python tools/price_looks.py`, which writes the table
 here), noise of the scores included. Nothing private is asked.
 """
 

@@ -3,7 +3,7 @@ five data sets, those of dp_adam, dp_adam_wosm and dp_newton to three (digits, m
 first two of these; all others take dp_gd's.
 
 It hangs on whether features were centred: with their mean still in them, less of a record's length tells classes apart, and
-about twice the noise is worth its larger steps. The figures are fitted by `python tests/benchmarks/fit_prior.py`, which writes them here.
+about twice the noise is worth its larger steps. The figures are fitted by `python tools/fit_prior.py`, which writes them here.
 """
 
 from __future__ import annotations

@@ -1,0 +1,58 @@
+"""The searches as comparisons enter them: at their defaults, and the ladder in its published versions too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpladder.config import search_sections
+from dpladder.config.learner_sections import HyperparameterFree, Learner
+from dpladder.config.model import Fit
+from dpladder.config.search_sections import DpHypo, KoskelaKulkarni, LiuTalwar, PapernotSteinke
+from dpladder.research.contest import Competitor, Straight
+from dpladder.research.ladder import LadderSearcher
+from dpladder.search.asking import Searcher, Setting
+from dpladder.search.methods import searcher_of
+
+HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
+PUBLISHED = ((0.1, 3), (0.2, 3))
+LINE = Fit(using="best", against="epsilon")
+
+# Nothing is secret in public data, so none is padded.
+METHODS: dict[str, Searcher] = {
+    "random_search": searcher_of(search_sections.RandomSearch()),
+    "random_search_uniform": searcher_of(search_sections.RandomSearch(law="uniform")),
+    "naive_composition": searcher_of(search_sections.NaiveComposition()),
+    "papernot_steinke": searcher_of(PapernotSteinke(padded=False)),
+    "papernot_steinke_poisson": searcher_of(PapernotSteinke(law="poisson", padded=False)),
+    "liu_talwar": searcher_of(LiuTalwar(padded=False)),
+    "koskela_kulkarni": searcher_of(KoskelaKulkarni(padded=False)),
+    "koskela_kulkarni_all": searcher_of(KoskelaKulkarni(apart=False, padded=False)),
+    "dp_hypo": searcher_of(DpHypo(padded=False)),
+    "propose_test": searcher_of(search_sections.ProposeTest()),
+    "linear_scaling_line": LadderSearcher(PUBLISHED, LINE),
+    "linear_scaling_binary": LadderSearcher(PUBLISHED, LINE),
+    "four_decades": LadderSearcher(PUBLISHED, Fit(against="epsilon")),
+    "prior": LadderSearcher(()),
+    "ladder": LadderSearcher(),
+    HYPERPARAMETER_FREE: Straight(),
+}
+# What published versions search is r itself, over four decades.
+DECADES: dict[str, object] = {
+    "unit": "r",
+    "prior": "none",
+    "eta": (0.01, 5.0),
+    "steps": (5, 100),
+    "decompose": "balanced",
+}
+SEARCHES: dict[str, dict[str, object]] = {
+    "linear_scaling_line": DECADES | {"draw": "uniform", "decompose": "random"},
+    "linear_scaling_binary": DECADES | {"draw": "binary", "prior": "proportional"},
+    "four_decades": DECADES,
+}
+
+
+def entry(name: str, setting: Setting, learner: Learner) -> Competitor:
+    """A way to search under its name, with the search that it was published with."""
+    search = setting.search.model_copy(update=SEARCHES.get(name, {}))
+    own = HyperparameterFree() if name == HYPERPARAMETER_FREE else learner
+    return Competitor(name, METHODS[name], replace(setting, search=search), own)

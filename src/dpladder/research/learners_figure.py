@@ -1,0 +1,82 @@
+"""Learners against each other: a table, and accuracy against the total epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+from dpladder.report.reading import Document, plain
+from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
+from dpladder.research.comparison_table import epsilons, names
+
+REFERENCE = "dp_gd"
+SURE = 3.0  # standard errors, of few repeats, by which two means must differ before one is called better
+
+
+def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
+    """Mean and deviation over repeats; the best of each total in bold."""
+    learners, totals = names(rows), epsilons(rows)
+    by_place = {(row["name"], row["epsilon"]): row for row in rows}
+    best = {epsilon: max(rows, key=lambda r: (r["epsilon"] == epsilon, r["mean"])) for epsilon in totals}
+
+    def cell(learner: str, epsilon: float) -> str:
+        row = by_place[learner, epsilon]
+        text = f"{row['mean']:.3f} ± {row['sd']:.3f}"
+        return f"**{text}**" if row is best[epsilon] else text
+
+    lines = [
+        f"Test accuracy, {about}. The sweep is inside each total. Mean ± sd over the repeats.",
+        "",
+        f"| total ε | {' | '.join(map(plain, totals))} | trainings | core s per repeat |",
+        f"|---|{'---|' * (len(totals) + 2)}",
+    ]
+    for learner in learners:
+        own = [row for row in rows if row["name"] == learner]
+        seconds = sum(row["seconds"] for row in own) / len(own)
+        cells = " | ".join(cell(learner, epsilon) for epsilon in totals)
+        lines.append(f"| {learner} | {cells} | {own[0]['trainings']:g} | {seconds:.1f} |")
+    if REFERENCE in learners and rows[0]["repeats"] > 1:  # one repeat says nothing about chance
+        lines += ["", *(verdict(rows, epsilon) for epsilon in totals)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def verdict(rows: Sequence[Document], epsilon: float) -> str:
+    """Who beats DP-GD at a total, and whom it beats, beyond chance."""
+    here = [row for row in rows if row["epsilon"] == epsilon]
+    (reference,) = (row for row in here if row["name"] == REFERENCE)
+
+    def clearly(row: Document, sign: int) -> bool:
+        error = math.sqrt(row["sd"] ** 2 / row["repeats"] + reference["sd"] ** 2 / reference["repeats"])
+        return bool(sign * (row["mean"] - reference["mean"]) > SURE * error)
+
+    better = [row["name"] for row in here if clearly(row, 1)]
+    worse = [row["name"] for row in here if clearly(row, -1)]
+    return (
+        f"- ε = {plain(epsilon)}: {REFERENCE} loses to {', '.join(better) or 'none'}, "
+        f"wins over {', '.join(worse) or 'none'}."
+    )
+
+
+def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
+    """Test accuracy against the total epsilon, a line for each learner."""
+    totals = epsilons(rows)
+    looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
+    with canvas(path) as figure:
+        axes = figure.subplots()
+        for number, learner in enumerate(names(rows)):
+            own = sorted((row for row in rows if row["name"] == learner), key=lambda row: row["epsilon"])
+            colour, marker = looks[number % len(looks)]
+            x, y = [row["epsilon"] for row in own], [row["mean"] for row in own]
+            axes.plot(x, y, color=colour, lw=2 if learner == REFERENCE else 1, alpha=0.5)
+            axes.errorbar(x, y, yerr=[row["sd"] for row in own], fmt="none", ecolor=colour, alpha=0.5)
+            points = zip(x, y, strict=True)
+            look = {"color": colour, "mec": "white", "ms": 7}
+            dots(axes, points, marker, label=learner, gid=f"learner-{learner}", **look)
+        axes.set_xlim(log_limits(totals))
+        log_axis(axes, "x", totals)
+        percent_axis(axes.yaxis)
+        axes.set(xlabel="total ε, search included", ylabel="test accuracy (± 1 sd over repeats)")
+        axes.set_title(about)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -1,0 +1,128 @@
+"""The public network trained above a cut, next to a linear head on its pooled features, at equal totals, on public data.
+
+python tools/finetune.py [--epsilons 1 2 4 8] [--repeats 2] [--kappas 0.5 1 2] [--learner '{"trains": "lora"}'] [--cache FOLDER]
+python tools/finetune.py --learner '{"name": "hyfree_finetune"}'
+
+The 5,000 images of mnist5k at 96 pixels through EfficientNet-Lite0. The whole total goes into one training, at the kappa that
+the learner's prior expects, or at each of those given, where the learner has one; noise is seeded and accounted as in a release. Each line is printed when
+it is measured, with the CPU seconds of one training.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from arena import encoded, load
+from batch_size import with_units
+from numpy.typing import NDArray
+
+from dpladder.config.learner_sections import Descent, Learner, learner_of
+from dpladder.config.model import Features, Search
+from dpladder.data.backbones import encoder
+from dpladder.data.datasets import open_source
+from dpladder.learn.interface import Data
+from dpladder.learn.registry import method
+from dpladder.learn.score import correct_count
+from dpladder.network.cut import network_of
+from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.research.contest import Arena, PublicMeter
+from dpladder.search.prior import of_learner
+from dpladder.search.space import Space
+from dpladder.search.training import training_of
+
+NETWORK, SIZE, UNTIL = "efficientnet_lite0", 96, "blocks.5"
+TUNED = {"name": "dp_finetune", "trains": "last_block", "bias": True, "sampling_rate": 0.25}
+FEW = Search(steps=(20, 500))  # passes through a network are dear
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 2.0, 4.0, 8.0])
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--kappas", type=float, nargs="+", default=[0.0], help="0: the prior's")
+    parser.add_argument(
+        "--learner",
+        type=json.loads,
+        default={},
+        help="options of dp_finetune, or of another by its name, as JSON",
+    )
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
+    asked = parser.parse_args()
+    head = with_units(load("mnist5k", asked.cache, asked.threads, 0))
+    cut = activations(head, asked.cache)
+    print(
+        "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps |\n|---|---|---|---|---|---|"
+    )
+    for epsilon in asked.epsilons:
+        compared("head", head, Descent(), Search(), epsilon, 0.0, asked.repeats)
+        for kappa in asked.kappas:
+            compared("network", cut, learner_of(TUNED | asked.learner), FEW, epsilon, kappa, asked.repeats)
+
+
+def activations(head: Arena, cache: Path | None) -> Arena:
+    """The same records where the frozen part of the network ends."""
+    rows, labels = kept(cache)
+    network = network_of(NETWORK, UNTIL, SIZE, "bundled")
+    order, count = np.random.default_rng(0).permutation(len(labels)), len(head.train.labels)
+    train = Data(rows[order[:count]], labels[order[:count]], head.train.units)
+    test = Data(rows[order[count:]], labels[order[count:]])
+    assert np.array_equal(train.labels, head.train.labels), "arena.py cuts the data in another way"
+    constants = replace(head.constants, dimension=math.prod(network.shape), network=network)
+    return replace(head, train=train, test=test, constants=constants)
+
+
+def kept(cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    file = None if cache is None else cache / f"mnist5k-{UNTIL}-{SIZE}.npz"
+    if file is None or not file.exists():
+        source = open_source("mnist5k")
+        network = encoder(Features(image_size=SIZE, batch_size=50, until=UNTIL), source, threads=2)
+        records = [network.load(source.read(index), 0) for index in range(len(source.labels))]
+        rows, labels = encoded(network, records).astype(np.float32), np.asarray(source.labels, np.int64)
+        if file is None:
+            return rows, labels
+        np.savez(file, features=rows, labels=labels)
+    with np.load(file) as arrays:
+        return arrays["features"], arrays["labels"]
+
+
+def compared(
+    name: str, arena: Arena, learner: Learner, search: Search, epsilon: float, kappa: float, repeats: int
+) -> None:
+    delta, sampled = arena.constants.delta, getattr(learner, "sampling_rate", 1.0) < 1.0
+    delta0 = booking.delta0_of(delta, booking.FINAL) if sampled else 0.0
+    mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
+    space = Space(search, learner, arena.constants)
+    kappa = kappa or of_learner(learner.name, centred=arena.constants.network is None).median
+    r = None if learner.searches is None else space.r(kappa, mu)
+    training = training_of(space, r, Entry(mu, delta0=delta0))
+    found, seconds = [], []
+    for repeat in range(repeats):
+        meter = PublicMeter(training.declared.draws, arena, f"{name} {kappa} {epsilon} {repeat}")
+        start = time.process_time()
+        weights = training.run(arena.train, meter, arena.resources)
+        seconds.append(time.process_time() - start)
+        own = method(learner.name).logits(learner, arena.constants)
+        found.append(correct_count(weights, arena.test.features, arena.test.labels, own))
+    told = f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f} | {training.hyper.steps} |"
+    at = "–" if r is None else f"{kappa:g}"
+    print(f"| {name} | {at} | {epsilon:g} | {told}", flush=True)
+
+
+def accuracy(found: Sequence[float], count: int) -> str:
+    spread = f" ± {np.std(found, ddof=1) / count:.3f}" if len(found) > 1 else ""
+    return f"{np.mean(found) / count:.3f}{spread}"
+
+
+if __name__ == "__main__":
+    main()

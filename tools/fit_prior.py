@@ -1,0 +1,136 @@
+"""The log-normal prior in kappa, fitted to how good trainings are on public data.
+
+python tools/surfaces.py --out surfaces.csv ; python tools/fit_prior.py surfaces.csv [--learner dp_gd]
+
+Centred features and others have a prior each. On each data set the best kappa is the middle of a hump fitted to all strengths together (search/fit.py
+says why a hump). The median is the kappa that loses least to those, on average over data sets and strengths; the factor's
+logarithm is the root mean square of their distances from it. Writes search/priors.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpladder.privacy.arrays import Floats
+from dpladder.search import prior
+from dpladder.search.fit import HUMP_WIDTH
+
+PLACES = np.linspace(math.log(0.005), math.log(15), 241)
+NARROWEST = 1.7  # a few data sets do not tell a narrower prior than dp_gd's five do
+WEAKEST = 100.0  # below this strength a surface is mostly noise
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Means over repeats at (strength, kappa): test accuracy, accuracy on the training records, and its spread."""
+
+    name: str
+    n0: int
+    strengths: Floats
+    kappas: Floats  # by strength
+    test: Floats
+    train: Floats
+    spread: Floats
+
+
+@dataclass(frozen=True)
+class Hump:
+    place: float  # log kappa
+    height: float  # mean over strengths
+    missed: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("surfaces", type=Path, nargs="+")
+    parser.add_argument("--learner", default="dp_gd")
+    asked = parser.parse_args()
+    found = {surface.name: hump(surface) for surface in surfaces(asked.surfaces)}
+    for name, one in found.items():
+        print(f"{name:24} {math.exp(one.place):.2f}, {one.height:.3f} high")
+    for centred in (True, False):
+        own = [one for name, one in found.items() if name.endswith(" none") != centred]
+        write(asked.learner, centred, *fitted(own))
+
+
+def fitted(humps: Sequence[Hump]) -> tuple[float, float]:
+    places = np.array([one.place for one in humps])
+    heights = np.array([one.height for one in humps])
+    lost = (heights * (1 - shape(PLACES[:, None] - places))).mean(axis=1)
+    middle = PLACES[lost.argmin()]
+    median, spread = math.exp(middle), math.exp(math.sqrt(np.mean((places - middle) ** 2)))
+    factor = max(spread, NARROWEST)
+    print(f"median {median:.2f}, factor {factor:.2f}, loses {lost.min():.4f} on average")
+    return median, factor
+
+
+def surfaces(paths: Iterable[Path]) -> list[Surface]:
+    lines: dict[str, list[dict[str, str]]] = {}
+    for path in paths:
+        with path.open(encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                lines.setdefault(f"{line['data']} {line['centre']}", []).append(line)
+    return [_surface(name, own) for name, own in lines.items()]
+
+
+def _surface(name: str, lines: list[dict[str, str]]) -> Surface:
+    mus = sorted({float(line["mu"]) for line in lines})
+    rows = [[line for line in lines if float(line["mu"]) == mu] for mu in mus]
+
+    def column(key: str) -> Floats:
+        return np.array([[float(line[key]) for line in row] for row in rows])
+
+    n0 = int(lines[0]["n0"])
+    strengths = n0 * np.array(mus)
+    return Surface(name, n0, strengths, column("kappa"), column("test"), column("train"), column("train_sd"))
+
+
+def shape(away: Floats) -> Floats:
+    found: Floats = np.exp(-(away**2) / (2 * HUMP_WIDTH**2))
+    return found
+
+
+def hump(surface: Surface) -> Hump:
+    """Humps of one place, and of a level and a height at each strength, by least squares."""
+    tried = [_hump(surface, place) for place in PLACES]
+    return min(tried, key=lambda hump: hump.missed)
+
+
+def _hump(surface: Surface, place: float) -> Hump:
+    missed, heights = 0.0, []
+    for strength, kappas, test in zip(surface.strengths, surface.kappas, surface.test, strict=True):
+        if strength >= WEAKEST:
+            own = shape(np.log(kappas) - place)
+            slope, level = np.polyfit(own, test, 1)
+            if slope < 0:  # no hump but a dent
+                slope, level = 0.0, test.mean()
+            missed += float(((slope * own + level - test) ** 2).sum())
+            heights.append(slope)
+    return Hump(place, float(np.mean(heights)), missed)
+
+
+def write(learner: str, centred: bool, median: float, factor: float) -> None:
+    path = Path(prior.__file__).with_name(prior.TABLE)
+    known = {key: (held.median, held.factor) for key, held in prior.fitted().items()}
+    known[learner, centred] = (round(median, 2), round(factor, 2))
+    prior.fitted.cache_clear()
+    with path.open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["learner", "centred", "median", "factor"])
+        table.writerows(
+            [name, "yes" if with_mean else "no", *figures]
+            for (name, with_mean), figures in sorted(known.items(), reverse=True)
+        )
+
+
+if __name__ == "__main__":
+    main()

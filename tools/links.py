@@ -1,0 +1,75 @@
+"""Softmax against a sigmoid for each class, whose bias starts at -log(m - 1) or at zero.
+
+python tools/links.py [mnist5k] [--epsilons 1] [--repeats 3] [--cache FOLDER]
+
+`dp_gd` with the whole total in one training; its r is the best of three about the prior's, by the mean over repeats. Public data,
+seeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import nullcontext
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from arena import DATA, DELTA, load
+
+from dpladder.config.learner_sections import Descent, Learner
+from dpladder.config.model import Search
+from dpladder.learn.links import Link
+from dpladder.learn.score import correct_count
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.research.contest import Arena, PublicMeter
+from dpladder.search.prior import of_learner
+from dpladder.search.space import Space
+from dpladder.search.training import training_of
+
+AROUND = (0.5, 1.0, 2.0)  # the prior's median
+ASKED = {
+    "softmax": Descent(),
+    "sigmoid, its bias from -log(m - 1) on": Descent(link="sigmoid"),
+    "sigmoid, its bias from zero on": Descent(link="sigmoid"),
+}
+
+
+def accuracy(arena: Arena, learner: Learner, epsilon: float, repeats: int) -> float:
+    """Mean over repeats, at the best of three r."""
+    return max(_at(arena, learner, epsilon, around, repeats) for around in AROUND)
+
+
+def _at(arena: Arena, learner: Learner, epsilon: float, around: float, repeats: int) -> float:
+    space, mu = Space(Search(), learner, arena.constants), gdp.mu(epsilon, DELTA)
+    r = space.r(around * of_learner(learner.name, centred=True).median, mu)
+    training = training_of(space, r, Entry(mu))
+    found = []
+    for repeat in range(repeats):
+        meter = PublicMeter(training.declared.draws, arena, f"{epsilon} {around} {repeat}")
+        weights = training.run(arena.train, meter, arena.resources)
+        found.append(correct_count(weights, arena.test.features, arena.test.labels) / len(arena.test.labels))
+    return float(np.mean(found))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("problem", nargs="?", default="mnist5k", choices=DATA)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 4.0])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
+    asked = parser.parse_args()
+    arena = load(asked.problem, asked.cache, asked.threads, 0)
+    print(f"| link | {' | '.join(f'{epsilon:g}' for epsilon in asked.epsilons)} |")
+    for name, learner in ASKED.items():
+        at_zero = patch.object(Link, "bias", 0.0) if "zero" in name else nullcontext()
+        with at_zero:
+            found = [accuracy(arena, learner, epsilon, asked.repeats) for epsilon in asked.epsilons]
+        print(f"| {name} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""One part of dp_gd changed at a time: momentum, averages, free step, bias, clip, clipping, schedule. Public data, seeded.
+
+python tools/parts.py [mnist5k ...] [--epsilons 0.5 1 4] [--repeats 10] [--cache FOLDER]
+
+The whole total in one training at the prior's kappa, which a change of momentum, clip or schedule leaves as it is: r moves with
+it. Mean and deviation over repeats, whose noise differs and whose records are the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from arena import DATA, DELTA, centred, load
+
+from dpladder.config.learner_sections import Descent
+from dpladder.config.model import Search
+from dpladder.privacy.accounting import gdp
+from dpladder.research.contest import Arena, bench_of
+from dpladder.search.asking import Ask
+from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.prior import belief, expecting
+from dpladder.search.space import Space
+
+CHANGED = {
+    "the default": Descent(),
+    "momentum 0": Descent(momentum=0.0),
+    "momentum 0.5": Descent(momentum=0.5),
+    "momentum 0.98": Descent(momentum=0.98),
+    "average: ema": Descent(average="ema"),
+    "average: swa": Descent(average="swa"),
+    "no free step": Descent(free_step=False),
+    "bias": Descent(bias=True),
+    "clip 0.3": Descent(clip=0.3),
+    "clip 10": Descent(clip=10.0),
+    "clip 50": Descent(clip=50.0),
+    "clipping: automatic": Descent(clipping="automatic"),
+    "schedule: cosine": Descent(schedule="cosine"),
+    "schedule: linear": Descent(schedule="linear"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("problems", nargs="*", default=["mnist5k"], choices=DATA)
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 4.0])
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
+    asked = parser.parse_args()
+    print(f"| data | changed | {' | '.join(f'ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
+    print(f"|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    for problem in asked.problems:
+        arena = load(problem, asked.cache, asked.threads, 0)
+        known = centred(problem, "auto")
+        for about, learner in CHANGED.items():
+            cells = [cell(arena, learner, epsilon, known, asked.repeats) for epsilon in asked.epsilons]
+            print(f"| {problem} | {about} | {' | '.join(cells)} |", flush=True)
+
+
+def cell(arena: Arena, learner: Descent, epsilon: float, known: bool, repeats: int) -> str:
+    search, mu = expecting(Search(), learner, known), gdp.mu(epsilon, DELTA)
+    space = Space(search, learner, arena.constants)
+    kappa = belief(learner.name, search).median
+    r = space.r(kappa, mu)
+    asks = [NamedAsk(f"{epsilon} {again}", Ask(r, mu), learner, search) for again in range(repeats)]
+    heads = [one.weights for one in answers(bench_of(arena), asks)[0]]
+    found = correct(heads, arena.test) / len(arena.test.labels)
+    limited = "" if abs(space.kappa(r, mu) / kappa - 1) < 0.05 else f" (κ {space.kappa(r, mu):.2f})"
+    return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}{limited}"
+
+
+if __name__ == "__main__":
+    main()

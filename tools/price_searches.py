@@ -1,0 +1,69 @@
+"""What private searches cost in the ledger's one currency, beside Renyi bounds and their own profiles: docs/privacy.md's table.
+
+python tools/price_searches.py
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+from dp_accounting import dp_event
+from dp_accounting.rdp import RdpAccountant
+
+from dpladder.privacy.accounting import booking, gdp, selection, subset
+from dpladder.privacy.accounting.events import Gaussian, RepeatAndSelect, SubsetSelect
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from folded import by_value, worst_folded
+
+DELTA = 1e-5
+MEAN, SHARE, LIMIT = 10.0, 0.2, 100
+LAWS = {"geometric": 1.0, "logarithmic": 0.0, "Poisson": math.inf}
+RUN = Gaussian(gdp.sigma(gdp.mu(1.0, DELTA), 1))  # each run alone costs epsilon = 1
+
+
+def renyi(shape: float) -> float:
+    """Papernot & Steinke's bound on the best of a secret number of runs."""
+    accountant = RdpAccountant()
+    base = dp_event.GaussianDpEvent(RUN.sigma)
+    accountant.compose(dp_event.RepeatAndSelectDpEvent(base, MEAN, shape))
+    return float(accountant.get_epsilon(DELTA))
+
+
+def main() -> None:
+    print("| search | Renyi | booked | own profile |\n|---|---|---|---|")
+    for law, shape in LAWS.items():
+        booked = booking.price(RepeatAndSelect(RUN, MEAN, shape, LIMIT), "add_remove")
+        print(f"| best of a {law} number | {renyi(shape):.3f} | {booking.epsilon(booked, DELTA):.3f} | |")
+    for law, shape in LAWS.items():
+        for apart in (True, False):
+            tuning = RepeatAndSelect(RUN, MEAN, shape, LIMIT)
+            event = SubsetSelect(SHARE, tuning, RUN, apart, booking.delta0_of(DELTA, 1000))
+            curve = subset.curve(event)
+            alone = float(curve.epsilons[np.argmax(curve.deltas <= DELTA)])
+            together = booking.epsilon(booking.price(event, "add_remove"), DELTA)
+            where = "apart" if apart else "on everything"
+            print(f"| the same on a subset, {law}, {where} | | {together:.3f} | {alone:.3f} |")
+    gaps()
+
+
+def gaps() -> None:
+    """How far the proved bound lies above what the worst known ranking costs, and the ranking by the value itself."""
+    print(
+        "\n| law of the number | run | proved | folded ranking | ranked by value | gap |\n|---|---|---|---|---|---|"
+    )
+    for law, shape in LAWS.items():
+        for run in (0.3, 1.0, 3.0):
+            mu, runs = gdp.mu(run, DELTA), selection.Runs(MEAN, shape)
+            proved, (dearest, _, _) = selection.epsilon(mu, runs, DELTA), worst_folded(mu, runs, DELTA)
+            plain = by_value(mu, runs, DELTA)
+            print(
+                f"| {law} | {run:g} | {proved:.3f} | {dearest:.3f} | {plain:.3f} | {proved / dearest - 1:.1%} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

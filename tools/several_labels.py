@@ -1,0 +1,99 @@
+"""Records of several classes: what it is worth to train on all of a record's classes, rather than on one of them.
+
+python tools/several_labels.py [--epsilons 1 4 8] [--repeats 5] [--cache FOLDER]
+
+MNIST's 5,000 digits, up to three of them on the corners of one image, no digit in two images, seen by the bundled network at 96
+pixels as far as its 112 channels. `dp_ls` with the whole total in one training; its r is the best of three about the prior's, by the mean over repeats. Right is
+whatever names a digit of the image. Public data, seeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from arena import DELTA, encoded
+from links import accuracy
+from numpy.typing import NDArray
+from PIL import Image
+
+from dpladder.config.label_sets import number_of
+from dpladder.config.learner_sections import LeastSquares
+from dpladder.config.model import Features, Resources
+from dpladder.data.backbones import encoder
+from dpladder.data.centre import Map
+from dpladder.data.datasets import open_source
+from dpladder.learn.interface import Constants, Data
+from dpladder.privacy.ledger.book import Terms
+from dpladder.research.contest import Arena
+
+CLASSES, MOST, SIDE, LENGTH = 10, 3, 28, 32.0
+CORNERS = ((0, 0), (0, SIDE), (SIDE, 0), (SIDE, SIDE))
+
+
+def images() -> tuple[list[NDArray[np.uint8]], list[list[int]]]:
+    """Each image, and the digits on it, in the order in which they were laid."""
+    source, random = open_source("mnist5k"), np.random.default_rng(0)
+    left, made, digits = [*random.permutation(len(source.labels))], [], []
+    while len(left) >= MOST:
+        own = [left.pop() for _ in range(random.integers(1, MOST + 1))]
+        image = np.zeros((2 * SIDE, 2 * SIDE), np.uint8)
+        for index, corner in zip(own, random.permutation(len(CORNERS)), strict=False):
+            top, side = CORNERS[corner]
+            image[top : top + SIDE, side : side + SIDE] = source.read(int(index))
+        made.append(image)
+        digits.append([int(source.labels[index]) for index in own])
+    return made, digits
+
+
+def features_of(made: list[NDArray[np.uint8]], cache: Path | None) -> NDArray[np.float32]:
+    file = None if cache is None else cache / "corners.npy"
+    if file is not None and file.exists():
+        kept: NDArray[np.float32] = np.load(file)
+        return kept
+    features = Features(image_size=96, batch_size=50, layers=("blocks.4",))
+    network = encoder(features, open_source("mnist5k"), threads=2)
+    found = encoded(network, [network.load(Image.fromarray(image), 0) for image in made])
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        np.save(file, found)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0, 8.0])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
+    asked = parser.parse_args()
+    made, digits = images()
+    seen = Map(None, None, LENGTH, Features().constant)
+    rows = np.asarray(seen(features_of(made, asked.cache)))
+    every = np.array([number_of(own, CLASSES) for own in digits])
+    trained = {
+        "all of them": every,
+        "the first of them": np.array([own[0] for own in digits]),
+        "images of one class alone": np.where([len(set(own)) == 1 for own in digits], every, -1),
+    }
+    cut = len(rows) * 4 // 5
+    constants = Constants(
+        n0=cut, classes=CLASSES, dimension=rows.shape[1], delta=DELTA, labels=MOST, length=LENGTH
+    )
+    terms = Terms("corners", "add_remove", "record", 1, DELTA, "given", mode="research")
+    test = Data(rows[cut:], every[cut:])
+    arena = Arena(Data(rows[:cut], every[:cut]), test, constants, terms, Resources(threads=1), 0)
+    told = np.bincount([len(set(own)) for own in digits])[1:]
+    print(f"{cut:,} images to train on, {len(rows) - cut:,} to test; of all, {told} with 1, 2, 3 classes")
+    print(f"| trained on | {' | '.join(f'{epsilon:g}' for epsilon in asked.epsilons)} |")
+    for name, labels in trained.items():
+        own = replace(arena, train=replace(arena.train, labels=labels[:cut]))
+        found = [accuracy(own, LeastSquares(), epsilon, asked.repeats) for epsilon in asked.epsilons]
+        print(f"| {name} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""In distribution and off it, network by network, in one process: what grid.yaml and shift.yaml ask, without the workflow.
+
+python tools/shift.py [--networks efficientnet_lite0 efficientnet_lite1 efficientnet_lite2] [--epsilons 0.5 1 4]
+    [--records 5000] [--size 96] [--repeats 5]
+
+Trains on mnist5k, tests on its own fifth, on scikit-learn's digits, and on the digits with Gaussian blur and noise. One
+training by the prior's kappa with the whole total; inf is the same learner without noise, at the best r.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+from arena import DELTA, encoded
+
+from dpladder.config.learner_sections import Descent, Learner
+from dpladder.config.model import Features, Resources, Search
+from dpladder.config.shift import Corruption
+from dpladder.data.backbones import encoder
+from dpladder.data.centre import Map, network_mean
+from dpladder.data.datasets import open_source
+from dpladder.data.shift import corrupted
+from dpladder.learn.interface import Constants, Data, Weights
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.ledger.book import Terms
+from dpladder.research.contest import Arena, bench_of
+from dpladder.research.without_noise import OPEN, best
+from dpladder.search.asking import Ask
+from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.prior import belief, expecting
+from dpladder.search.space import Space
+
+LENGTH = 32.0
+TESTS: dict[str, Corruption | None] = {
+    "digits": None,
+    **{
+        f"{kind} {severity}": Corruption(kind, severity)
+        for kind in ("blur", "noise")
+        for severity in (1, 3, 5)
+    },
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    lites = [f"efficientnet_lite{size}" for size in range(3)]
+    parser.add_argument("--networks", nargs="+", default=lites, metavar="name")
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1.0, 4.0])
+    parser.add_argument("--records", type=int, default=5000)
+    parser.add_argument("--size", type=int, default=96)
+    parser.add_argument("--repeats", type=int, default=5)
+    asked = parser.parse_args()
+    print(f"| network | total ε | mnist5k | {' | '.join(TESTS)} |")
+    print("|---|---|---|" + "---|" * len(TESTS))
+    for name in asked.networks:
+        arena, others = of_network(Features(model=name, image_size=asked.size), asked.records)
+        for epsilon in (*asked.epsilons, inf):
+            found = tested(arena, others, epsilon, asked.repeats)
+            print(f"| {name} | {epsilon:g} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
+
+
+def of_network(features: Features, records: int) -> tuple[Arena, Sequence[Data]]:
+    """The arena of MNIST's images, and the further tests, all as a training sees them."""
+    seen = Map(network_mean(features), None, LENGTH, Features().constant)
+    own = data_of("mnist5k", features, seen, records)
+    cut = len(own.labels) * 4 // 5
+    train, test = (Data(own.features[part], own.labels[part]) for part in (slice(cut), slice(cut, None)))
+    width = own.features.shape[1]
+    constants = Constants(n0=cut, classes=10, dimension=width, delta=DELTA, length=LENGTH)
+    terms = Terms("mnist5k", "add_remove", "record", 1, DELTA, "given", mode="research")
+    others = [data_of("digits", features, seen, records, how) for how in TESTS.values()]
+    return Arena(train, test, constants, terms, Resources(threads=1), 0), others
+
+
+def data_of(name: str, features: Features, seen: Map, records: int, how: Corruption | None = None) -> Data:
+    source = open_source(name)
+    network = encoder(features, source, threads=1)
+    order = np.random.default_rng(0).permutation(len(source.labels))[:records]
+    images = [network.load(source.read(int(index)), 0) for index in order]
+    if how is not None:
+        images = [corrupted(image, how) for image in images]
+    rows = encoded(network, images)
+    return Data(seen(rows), np.asarray(source.labels, np.int64)[order])
+
+
+def tested(arena: Arena, others: Sequence[Data], epsilon: float, repeats: int) -> list[float]:
+    """Mean accuracy over repeats, on the arena's own test and on the others."""
+    found = heads(arena, Descent(), epsilon, repeats)
+    return [float(correct(found, data).mean()) / len(data.labels) for data in (arena.test, *others)]
+
+
+def heads(arena: Arena, learner: Learner, epsilon: float, repeats: int, known: bool = True) -> list[Weights]:
+    """The whole total in one training each, at the prior's kappa; without noise at the best r. `known`: the records are centred."""
+    search = expecting(Search(), learner, known)
+    space = Space(search, learner, arena.constants)
+    mu = OPEN if epsilon == inf else gdp.mu(epsilon, DELTA)
+    if epsilon == inf:
+        r, search = best(arena, space)
+    else:
+        r = space.r(belief(learner.name, search).median, mu)
+    asks = [NamedAsk(f"{epsilon} {repeat}", Ask(r, mu), learner, search) for repeat in range(repeats)]
+    return [one.weights for one in answers(bench_of(arena), asks)[0]]
+
+
+if __name__ == "__main__":
+    main()

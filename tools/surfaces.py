@@ -1,0 +1,102 @@
+"""How good one training is, over kappa and over its strength n0 * mu, on public data: what the prior in kappa, the price of
+looking and the choice of centring are fitted to (tools/fit_prior.py).
+
+python tools/surfaces.py [DATA ...] [--cache FOLDER] [--out surfaces.csv] [--learner dp_gd] [--kappas 0.01 0.03 ...]
+
+Research, seeded. A line is one cell: correct predictions on the training records (what a trial's score counts) and on the
+test records, their means and spreads over the repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from arena import DATA, load
+
+from dpladder.config.learner_sections import Learner, learner_of
+from dpladder.config.model import Search
+from dpladder.learn.interface import Data
+from dpladder.research.contest import Arena, bench_of
+from dpladder.search.asking import Ask
+from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.space import Space
+
+KAPPAS = (0.16, 0.3, 0.6, 1.1, 1.7, 2.7, 4.5, 7.5, 12.0)
+MUS = tuple(0.003 * 2.0**power for power in range(10))
+MOST = 4000  # training records
+
+
+@dataclass(frozen=True)
+class Cell:
+    data: str
+    centre: str
+    n0: int
+    mu: float
+    kappa: float
+    train: float
+    train_sd: float
+    test: float
+    test_sd: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", nargs="*", default=[*DATA])
+    parser.add_argument("--centre", nargs="+", default=["none", "public"])
+    parser.add_argument("--learner", default="dp_gd")
+    parser.add_argument("--kappas", type=float, nargs="+", default=KAPPAS)
+    parser.add_argument("--repeats", type=int, default=6)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("surfaces.csv"))
+    asked = parser.parse_args()
+    for name in asked.data:
+        for centre in asked.centre:
+            arena = few(load(name, asked.cache, asked.threads, 0, centre))
+            learner = learner_of({"name": asked.learner})
+            cells = measured(name, centre, arena, learner, asked.kappas, asked.repeats)
+            new = not asked.out.exists()
+            with asked.out.open("a", newline="") as file:
+                table = csv.DictWriter(file, [*asdict(cells[0])], lineterminator="\n")
+                if new:
+                    table.writeheader()
+                table.writerows(asdict(cell) for cell in cells)
+            print(name, centre, "done", flush=True)
+
+
+def few(arena: Arena) -> Arena:
+    """No more training records than need be: what counts is their number times mu."""
+    part = Data(arena.train.features[:MOST], arena.train.labels[:MOST])
+    return replace(arena, train=part, constants=replace(arena.constants, n0=len(part.labels)))
+
+
+def measured(
+    name: str, centre: str, arena: Arena, learner: Learner, kappas: Sequence[float], repeats: int
+) -> list[Cell]:
+    n0, space = arena.constants.n0, Space(Search(), learner, arena.constants)
+    places = [(mu, space.r(kappa, mu)) for mu in MUS for kappa in kappas]
+    asks = [
+        NamedAsk(f"{mu} {r} {again}", Ask(r, mu), learner, space.search)
+        for mu, r in places
+        for again in range(repeats)
+    ]
+    found, _ = answers(bench_of(arena), asks)
+    test = correct([one.weights for one in found], arena.test) / len(arena.test.labels)
+    train = np.array([one.correct for one in found]) / n0
+    tests, trains = test.reshape(len(places), repeats), train.reshape(len(places), repeats)
+    return [
+        Cell(name, centre, n0, mu, space.kappa(r, mu), *(round(float(f), 5) for f in figures))
+        for (mu, r), own, other in zip(places, trains, tests, strict=True)
+        for figures in [(own.mean(), own.std(ddof=1), other.mean(), other.std(ddof=1))]
+    ]
+
+
+if __name__ == "__main__":
+    main()
