@@ -205,7 +205,8 @@ def _audit(mechanism: Mechanism, streams: SourceOfJob, delta: float, chance: flo
     name = mechanism.name
     job = Job("audit", name, (("trial", "0"),))
     scores, used = _noise(mechanism, streams)
-    shifts = [_shift(mechanism, pair, streams(job, "shift", "0")) for pair in mechanism.neighbours]
+    still = _Still(mechanism, streams(job, "shift", "0"))
+    shifts = [still.shift(pair) for pair in mechanism.neighbours]
     norms = [float(np.linalg.norm(shift, ord=_norm(mechanism))) for _, shift in shifts]
     worst = int(np.argmax(norms))  # the first NaN if there is one, and it fails
     return [
@@ -216,8 +217,8 @@ def _audit(mechanism: Mechanism, streams: SourceOfJob, delta: float, chance: flo
         _scale(name, scores, chance),
         _distribution(name, scores, chance),
         _sensitivity(mechanism, norms[worst]),
-        _declared(mechanism, streams(job, "shift", "0")),
-        *_entering(mechanism, streams(job, "shift", "0")),
+        _declared(mechanism, still),
+        *_entering(mechanism, still),
         _epsilon(mechanism, streams, mechanism.neighbours[worst], shifts[worst], delta, chance),
     ]
 
@@ -246,10 +247,6 @@ def _in_units(mechanism: Mechanism, published: ArrayLike, meter: Meter) -> Float
             "Register it on smaller made-up data."
         )
     return released
-
-
-def _without_noise(mechanism: Mechanism, data: Any, stream: Streams) -> Floats:
-    return _release(mechanism, data, _Bare(mechanism.draws, stream))
 
 
 def _noise(mechanism: Mechanism, streams: SourceOfJob) -> tuple[Floats, list[Used]]:
@@ -334,10 +331,31 @@ def _distribution(name: str, scores: Floats, chance: float) -> Finding:
     return Finding(name, "Kolmogorov-Smirnov distance", 0, float(distance), 0, float(allowed))
 
 
-def _shift(mechanism: Mechanism, pair: tuple[Any, Any], stream: Streams) -> tuple[Floats, Floats]:
-    """Where the releases of two neighbours lie without noise: the first, and the step from it to the second."""
-    first, second = (_without_noise(mechanism, data, stream) for data in pair)
-    return first, second - first
+Told = tuple[Floats, dict[str, list[Floats]]]
+"""What a run without noise releases, and what noise was asked for, by the name of its draw."""
+
+
+class _Still:
+    """What data sets alone do, without noise. Each is asked once: a few canaries make many pairs of neighbours."""
+
+    def __init__(self, mechanism: Mechanism, stream: Streams) -> None:
+        self._mechanism, self._stream = mechanism, stream
+        self._told: dict[tuple[Any, ...], Told] = {}
+
+    def totals(self, data: Any, without_last: bool = False) -> dict[str, list[Floats]]:
+        return self._of(data, without_last)[1]
+
+    def shift(self, pair: tuple[Any, Any]) -> tuple[Floats, Floats]:
+        """Where the releases of two neighbours lie: the first, and the step from it to the second."""
+        first, second = (self._of(data)[0] for data in pair)
+        return first, second - first
+
+    def _of(self, data: Any, without_last: bool = False) -> Told:
+        which = (without_last, *map(id, data))  # units may be arrays, and live as long as their neighbours
+        if which not in self._told:
+            meter = _Bare(self._mechanism.draws, self._stream, without_last)
+            self._told[which] = _release(self._mechanism, data, meter), meter.totals
+        return self._told[which]
 
 
 def _sensitivity(mechanism: Mechanism, measured: float) -> Finding:
@@ -348,7 +366,7 @@ def _sensitivity(mechanism: Mechanism, measured: float) -> Finding:
     )
 
 
-def _declared(mechanism: Mechanism, stream: Streams) -> Finding:
+def _declared(mechanism: Mechanism, still: _Still) -> Finding:
     """How far a unit moves what a single draw hides, over what that draw declares: a mechanism of several draws may hide in
     the others' slack what one of them forgot.
 
@@ -364,7 +382,7 @@ def _declared(mechanism: Mechanism, stream: Streams) -> Finding:
         float(np.linalg.norm(moved, ord=1 if draw.distribution == "laplace" else 2)) / draw.sensitivity
         for first, second in mechanism.neighbours
         if len(first) == fewest
-        for one, other in [(_totals(mechanism, first, stream), _totals(mechanism, second, stream))]
+        for one, other in [(still.totals(first), still.totals(second))]
         for draw in noises
         for moved in _moved(draw, one[draw.name], other[draw.name])
     ]
@@ -374,7 +392,7 @@ def _declared(mechanism: Mechanism, stream: Streams) -> Finding:
     )
 
 
-def _entering(mechanism: Mechanism, stream: Streams) -> list[Finding]:
+def _entering(mechanism: Mechanism, still: _Still) -> list[Finding]:
     """How far the last unit moves each sum by being in the sample, over what neighbours in a sample may: half of the
     declared sensitivity under replace_one (draws.in_sample). Two neighbours that are both sampled tell nothing of it.
     Nothing is drawn by chance here."""
@@ -387,19 +405,11 @@ def _entering(mechanism: Mechanism, stream: Streams) -> list[Finding]:
     ratios = [
         float(np.linalg.norm(moved)) * in_sample(1.0, mechanism.relation) / draw.sensitivity
         for units in data.values()
-        for out, inside in [(_totals(mechanism, units, stream, True), _totals(mechanism, units, stream))]
+        for out, inside in [(still.totals(units, without_last=True), still.totals(units))]
         for draw in noises
         for moved in _moved(draw, out[draw.name], inside[draw.name])
     ]
     return [Finding(mechanism.name, "move in a sample over its declaration", 1, max(ratios), 0, 1 + SLACK)]
-
-
-def _totals(
-    mechanism: Mechanism, data: Any, stream: Streams, without_last: bool = False
-) -> dict[str, list[Floats]]:
-    meter = _Bare(mechanism.draws, stream, without_last)
-    _release(mechanism, data, meter)
-    return meter.totals
 
 
 def _moved(draw: Draw, one: Sequence[Floats], other: Sequence[Floats]) -> list[Floats]:
