@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+from typing import get_args
+
 import pytest
+from pydantic import ValidationError
 
 from dpladder.audits import every, rules, searches
 from dpladder.audits.scene import LINEAGE, Rule, SceneFolder, within
 from dpladder.cli import main
+from dpladder.config.learner_sections import learner_of
 from dpladder.errors import BadInput
 from dpladder.jobs.estimate_mean import estimate_mean
 from dpladder.learn import audits, registry
 from dpladder.learn.dp_gd import audit as dp_gd
-from dpladder.privacy.accounting.events import Composed, Counted
-from dpladder.privacy.audit.attack import run_audit, table
+from dpladder.privacy.accounting.events import Composed, Counted, Relation
+from dpladder.privacy.audit.attack import Mechanism, run_audit, table
+from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 
@@ -38,9 +45,59 @@ def test_a_learner_without_an_audit_is_an_error(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_learner_whose_audit_attacks_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dp_gd, "mechanisms", lambda: ())
+    monkeypatch.delattr(dp_gd, "in_cell")
     with pytest.raises(BadInput, match="learner dp_gd has no audit"):
         audits.mechanisms("dp_gd")
+
+
+@pytest.mark.parametrize("field", ["relation", "sampled", "cap", "views"])
+def test_an_attack_that_forgets_what_its_cell_says_is_an_error(
+    field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, honest = GridCell("dp_gd", "add_remove"), dp_gd.in_cell
+
+    def forgetful(cell: GridCell) -> Mechanism:
+        return honest(replace(cell, **{field: getattr(plain, field)}))
+
+    monkeypatch.setattr(dp_gd, "in_cell", forgetful)
+    with pytest.raises(BadInput, match=r"the attack on dp_gd .* runs dp_gd "):
+        audits.mechanisms("dp_gd")
+
+
+def test_the_grid_is_run_or_left_out_for_a_reason() -> None:
+    """Counted here anew, so that no learner, relation, sample, cap or view can fall out."""
+    asked = product(registry.LEARNERS, get_args(Relation), (False, True), (1, 2), (1, 2))
+    grid = {str(GridCell(*each)) for each in asked}
+    run = [str(one.cell) for name in registry.LEARNERS for one in audits.in_cells(name)]
+    left = [one for name in registry.LEARNERS for one in audits.left_out(name)]
+    assert len(grid) == 14 * 16
+    assert {*run} | {one.what for one in left} == grid
+    assert not {*run} & {one.what for one in left}
+    assert all(one.why for one in left)
+
+
+def test_rules_and_searches_are_run_under_both_relations_or_left_out_for_a_reason(made: SceneFolder) -> None:
+    named = [*(f"rule {name}" for name in rules.ATTACKED), *(f"search {name}" for name in searches.ATTACKED)]
+    left = every.left_out(GROUPS)
+    assert all(one.why for one in left)
+    run = {one.name for group in GROUPS for one in every.mechanisms(group, made)}
+    for name, relation in product(named, get_args(Relation)):
+        assert any(one.startswith(name) and relation in one for one in run) == (
+            f"{name} {relation}" not in {one.what for one in left}
+        )
+
+
+@pytest.mark.parametrize("name", registry.LEARNERS)
+def test_what_a_config_can_ask_for_is_not_left_out(name: str) -> None:
+    """A cell is left out where the config refuses to set what it needs, and nowhere else."""
+    for key, value in (("sampling_rate", 0.5), ("augment", 2)):
+        cell = GridCell(name, "add_remove", key == "sampling_rate", 1, 1 + (key == "augment"))
+        try:
+            learner_of({"name": name, key: value})
+        except ValidationError:
+            assert audits.why_not(cell)
+        else:
+            assert not audits.why_not(cell)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ READERS: Mapping[str, Callable[[Path], Found]] = {
 
 def of_rules() -> list[Case]:
     found = []
-    for rule, (attacks, _) in rules.ATTACKED.items():
+    for rule, attacks in rules.ATTACKED.items():
         for attack in attacks:
             classes = 2 if attack is rules.evaluation_of_scores else CLASSES
             compute = partial(whole, partial(attack, kind=KIND), classes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,19 @@ def test_clipped_losses_pass_a_short_audit(relation: Relation) -> None:
 )
 def test_every_learner_passes_a_short_audit(name: str) -> None:
     report = run_audit(audits.mechanisms(name), KEY, among=50)
+    assert report.ok, table(report)
+
+
+@pytest.mark.weaker
+@pytest.mark.parametrize("name", BRIEF)
+def test_a_whole_network_passes_a_brief_audit_in_every_cell(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hardly any noise is drawn: what moves sums is seen as sharply as ever."""
+    monkeypatch.setattr(attack, "ROUNDS", 30)
+    monkeypatch.setattr(attack, "FEW_RUNS", 20)
+    cells = [replace(one, effort=0.2) for one in audits.in_cells(name)]
+    report = run_audit(cells, KEY, among=50)
     assert report.ok, table(report)
 
 

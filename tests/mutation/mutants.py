@@ -35,6 +35,10 @@ def attack(*groups: str) -> tuple[str, ...]:
     return tuple(f"{ATTACK}[{group}]" for group in groups)
 
 
+def in_every_cell(learner: str) -> tuple[str, ...]:
+    return (f"learn/test_attacks.py::test_every_learner_passes_a_short_audit[{learner}]",)
+
+
 def recorded(*cases: str) -> tuple[str, ...]:
     return tuple(f"{RECORD}[{case}]" for case in cases)
 
@@ -1381,5 +1385,41 @@ return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared}
         "(held.continued or held.reserved) < last",
         "(held.continued or held.reserved) > last",
         ("workflow/test_day_two.py::test_a_run_that_goes_on_after_looking_says_so",),
+    ),
+    # Caps and views of learners: cells of the audit's grid.
+    Mutant(
+        "HyFreeDP's gradients forget the cap",
+        "learn/hyfree_dp/train.py",
+        "    bound = (1.0 - step.sums.records.slack) / constants.cap\n",
+        "    bound = 1.0 - step.sums.records.slack\n",
+        in_every_cell("hyfree_dp"),
+    ),
+    Mutant(
+        "HyFreeDP's losses forget the cap",
+        "learn/hyfree_dp/cost.py",
+        "    one = loss_moves(learner, constants)\n",
+        "    one = loss_moves(learner, constants) / constants.cap\n",
+        in_every_cell("hyfree_dp"),
+    ),
+    Mutant(
+        "DP-ZO's differences forget the cap",
+        "learn/dp_zo/train.py",
+        "learner.clip / constants.cap * (1.0 - SLACK)",
+        "learner.clip * (1.0 - SLACK)",
+        in_every_cell("dp_zo"),
+    ),
+    Mutant(
+        "DP-FC's gradients forget the cap",
+        "learn/dp_fc/train.py",
+        "learner.clip / constants.cap * (1.0 - records.slack)",
+        "learner.clip * (1.0 - records.slack)",
+        in_every_cell("dp_fc"),
+    ),
+    Mutant(
+        "a record's views are clipped one by one",
+        "learn/linear.py",
+        "/ views\n\n\ndef initial",
+        "/ views**2\n\n\ndef initial",
+        in_every_cell("dp_adam"),
     ),
 )

@@ -14,6 +14,7 @@ from dpladder.learn.dp_zo.audit import differences
 from dpladder.learn.hyfree_dp import cost, train
 from dpladder.learn.hyfree_dp.audit import first_look
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
+from dpladder.privacy.audit.cells import GridCell
 
 pytestmark = pytest.mark.ci
 
@@ -21,11 +22,11 @@ KEY = b"a public key for audits in tests"
 
 
 def look() -> Mechanism:
-    return first_look(HyperparameterFree(), "add_remove")
+    return first_look(HyperparameterFree(), GridCell("hyfree_dp", "add_remove"))
 
 
 def three_differences() -> Mechanism:
-    return differences(ZerothOrder(), 3, "add_remove")
+    return differences(ZerothOrder(), 3, GridCell("dp_zo", "add_remove"))
 
 
 def failed(report: Report) -> set[str]:

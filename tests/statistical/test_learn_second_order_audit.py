@@ -15,6 +15,7 @@ from dpladder.learn.dp_ls.audit import shared_statistics
 from dpladder.learn.dp_newton import cost as dp_newton
 from dpladder.learn.interface import Constants
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
+from dpladder.privacy.audit.cells import GridCell
 
 pytestmark = pytest.mark.ci
 
@@ -44,10 +45,10 @@ def stuck(name: str) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: sums(LeastSquares(), 1), "moments"),
+        (lambda: sums(LeastSquares(), 1, GridCell("dp_ls", "add_remove")), "moments"),
         (shared_statistics, "moments"),
-        (lambda: sums(Newton(), 1), "hessian"),
-        (lambda: sums(FeatureCovariance(), 2), "gradient"),
+        (lambda: sums(Newton(), 1, GridCell("dp_newton", "add_remove")), "hessian"),
+        (lambda: sums(FeatureCovariance(), 2, GridCell("dp_fc", "add_remove")), "gradient"),
     ],
     ids=["moments of classes", "shared moments of classes", "Hessians of classes", "descent steps"],
 )
@@ -70,7 +71,9 @@ def test_a_hessian_bound_off_by_the_root_of_the_classes_is_caught(
         "bounds",
         lambda learner, classes: (honest(learner, classes)[0], honest(learner, classes)[1] / classes**0.5),
     )
-    assert "sensitivity over scale of noise" in failed(run_audit([sums(Newton(link=link), 1)], KEY))
+    assert "sensitivity over scale of noise" in failed(
+        run_audit([sums(Newton(link=link), 1, GridCell("dp_newton", "add_remove"))], KEY)
+    )
 
 
 @pytest.mark.usefixtures("few")

@@ -5,7 +5,7 @@ What has no attack is an error here, so that nothing new can be shipped without 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from importlib import import_module
@@ -20,6 +20,7 @@ from dpladder.learn import audits
 from dpladder.learn.registry import LEARNERS
 from dpladder.plan import stages
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
+from dpladder.privacy.audit.cells import LeftOut
 
 BUILT_IN = "built in"
 
@@ -33,7 +34,7 @@ def audit(key: bytes, only: str | None = None) -> Report:
     with ProcessPoolExecutor(cores(), mp_context=get_context("spawn")) as pool:
         reports = list(pool.map(partial(_attacked, key, number), chosen))
     findings = (finding for report in reports for finding in report.findings)
-    return Report(reports[0].delta, tuple(findings))
+    return Report(reports[0].delta, tuple(findings), left_out(chosen))
 
 
 def groups(only: str | None = None) -> tuple[str, ...]:
@@ -50,8 +51,21 @@ def mechanisms(group: str, made: SceneFolder) -> tuple[Mechanism, ...]:
     if group in rules.ATTACKED:
         return tuple(rules.attacks(made, group))
     if group in searches.ATTACKED:
-        return (searches.search(made, group),)
+        return tuple(searches.attacks(made, group))
     return audits.shared() if group == BUILT_IN else audits.mechanisms(group)
+
+
+def left_out(chosen: Sequence[str]) -> tuple[LeftOut, ...]:
+    """Return what is not run of learners, rules and searches."""
+    return tuple(one for group in chosen for one in _left_out(group))
+
+
+def _left_out(group: str) -> Iterable[LeftOut]:
+    if group in rules.ATTACKED:
+        return rules.left_out(group)
+    if group in searches.ATTACKED:
+        return searches.left_out(group)
+    return () if group == BUILT_IN else audits.left_out(group)
 
 
 def unattacked() -> None:

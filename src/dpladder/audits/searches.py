@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpladder.audits.rules import CAPS, EPSILON, Kind, pairs, released_weights, terms
+from dpladder.audits.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
 from dpladder.audits.scene import ETA, N0, Rule, SceneFolder
 from dpladder.config.learner_sections import names
 from dpladder.config.search_sections import SEARCHES
@@ -19,6 +19,7 @@ from dpladder.errors import BadInput
 from dpladder.jobs.private import Asked
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
 from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.cells import LeftOut
 
 SHARE = 0.3  # of a run's mu^2, for its score
 FEW: dict[str, Any] = {"mean": 2.0, "padded": False}  # runs that hardly cost time
@@ -38,8 +39,27 @@ def known() -> Iterator[str]:
     return (name for section in SEARCHES for name in names(section))
 
 
-def search(stage: SceneFolder, name: str) -> Mechanism:
-    kind: Kind = "add_remove" if name == "koskela_kulkarni" else "replace_one"
+def attacks(stage: SceneFolder, name: str) -> Iterator[Mechanism]:
+    return (search(stage, name, kind) for kind in kinds(name))
+
+
+def kinds(name: str) -> tuple[Kind, ...]:
+    """Return the relations that a search is priced under."""
+    return ("add_remove",) if name == "koskela_kulkarni" else KINDS
+
+
+def left_out(name: str) -> Iterator[LeftOut]:
+    """What is not run of a search."""
+    for kind, cap in CAPS.items():
+        if kind not in kinds(name):
+            yield LeftOut(f"search {name} {kind}", f"{name} under {kind}: its theorem is for add_remove")
+        else:
+            why = f"searches under {kind} run with cap {cap}, and learners with both"
+            yield LeftOut(f"search {name} {kind} cap {3 - cap}", why)
+
+
+def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism:
+    kind = kind or kinds(name)[-1]
     options: Mapping[str, Any] = {
         "hpo": {"name": name, **ATTACKED[name]},
         "sweep": {"select": {"share": SHARE}},
@@ -57,7 +77,8 @@ def search(stage: SceneFolder, name: str) -> Mechanism:
         return ETA * winner.sigma * moved / N0
 
     title = f"search {name} {kind} cap {CAPS[kind]}"
-    return rule.mechanism(title, scale, pairs(kind), winner=winner, effort=0.25)
+    effort = 0.25 if kind == kinds(name)[-1] else 0.1
+    return rule.mechanism(title, scale, pairs(kind), winner=winner, effort=effort)
 
 
 def put_out(event: Event, scored: bool) -> Gaussian:

@@ -379,6 +379,11 @@ def names(section: Any) -> tuple[str, ...]:
     return get_args(section.model_fields["name"].annotation)
 
 
+def section_of(learner: str) -> Any:
+    """The section that a learner reads."""
+    return next(section for section in SECTIONS if learner in names(section))
+
+
 def starts_public(learner: Any) -> bool:
     """Whether a descent starts from a head that was trained on the public sample."""
     return getattr(learner, "init", None) == "public"

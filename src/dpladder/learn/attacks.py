@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.label_sets import number_of
-from dpladder.config.learner_sections import Descending, Descent, FineTune
+from dpladder.config.learner_sections import Descent, FineTune
 from dpladder.config.model import Resources
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data, Hyper, Losses, paces, publish
@@ -25,6 +25,7 @@ from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Rela
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.audit.attack import Mechanism, Run
 from dpladder.privacy.audit.built_in import neighbours
+from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.release.meter import Meter
 
 Record = tuple[tuple[float, ...], int]  # features and label
@@ -67,17 +68,19 @@ def training(
     tight: bool = False,
     note: str = "",
     network: Network | None = None,
+    cap: int = 1,
 ) -> Mechanism:
     """A training whose released weights are the first ones plus a weighted sum of the steps' noises. Under a network records
     are activations at its cut."""
     width = len(NOTHING[0]) if network is None else math.prod(network.shape)
-    constants = Constants(N0, CLASSES, width, relation, network=network)
+    constants = Constants(N0, CLASSES, width, relation, cap=cap, network=network)
     hyper = Hyper(ETA, steps, mu, DELTA0)
     declared = method(learner.name).declare(learner, hyper, constants)
     # Records that contribute nothing leave a gradient of pure noise.
     noise = declared.draws[0].scale / (constants.n0 * getattr(learner, "sampling_rate", 1.0))
+    cell = cell_of(learner, constants)
     return Mechanism(
-        name=_named(learner, steps, relation) + note,
+        name=f"{cell}, {steps} step{'s' * (steps > 1)}{note}",
         event=Composed(declared.events),
         draws=declared.draws,
         scale=noise * math.hypot(*reach(steps, noise)),
@@ -85,7 +88,34 @@ def training(
         neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
         relation=relation,
         tight=tight,
+        effort=effort_of(cell, tight),
+        cell=cell,
     )
+
+
+def cell_of(learner: Any, constants: Constants) -> GridCell:
+    """Where an attack stands in the grid, read off what it runs."""
+    sampled = getattr(learner, "sampling_rate", 1.0) < 1.0
+    views = getattr(learner, "augment", 1)
+    return GridCell(learner.name, constants.relation, sampled, constants.cap, views)
+
+
+def effort_of(cell: GridCell, tight: bool = False) -> float:
+    """Fewer runs where units have several records, or records several views: that noise is what it claims to be is seen
+    without them, and what moves sums shows at any effort."""
+    return 1.0 if tight or cell.cap == cell.views == 1 else 0.2
+
+
+def in_cell(learner: Any, cell: GridCell) -> Any:
+    """A learner's section as a cell has it."""
+    wanted = {"sampling_rate": 0.5 if cell.sampled else 1.0, "augment": cell.views}
+    known = type(learner).model_fields
+    return learner.model_copy(update={key: value for key, value in wanted.items() if key in known})
+
+
+def trained(learner: Any, cell: GridCell, reach: Reach, **options: Any) -> Mechanism:
+    """Two steps of a training, whose noise must be fresh in each, in one cell of the grid."""
+    return training(in_cell(learner, cell), 2, cell.relation, reach, cap=cell.cap, **options)
 
 
 def _run(learner: Any, hyper: Hyper, constants: Constants) -> Run:
@@ -94,34 +124,17 @@ def _run(learner: Any, hyper: Hyper, constants: Constants) -> Run:
     return Trainings(learner, hyper, constants)
 
 
-def _named(learner: Any, steps: int, relation: Relation) -> str:
-    sampled = " sampled" if getattr(learner, "sampling_rate", 1.0) < 1 else ""
-    views = f" {learner.augment} views" if getattr(learner, "augment", 1) > 1 else ""
-    return f"{learner.name} {steps} step{'s' * (steps > 1)} {relation}{sampled}{views}"
-
-
-def several(learner: Descending, reach: Reach) -> tuple[Mechanism, ...]:
-    """Steps whose noise must be fresh in each, on full batches and on samples."""
-    sampled = learner.model_copy(update={"sampling_rate": 0.5})
-    return (
-        training(learner, 3, "add_remove", reach),
-        training(learner, 2, "replace_one", reach),
-        training(sampled, 2, "add_remove", reach),
-        training(sampled, 2, "replace_one", reach),
-    )
-
-
 def sums(
     learner: Any,
     steps: int,
-    relation: Relation = "add_remove",
+    cell: GridCell,
     tight: bool = False,
     mu: float = 2.0,
     labels: int = 1,
 ) -> Mechanism:
     """A learner that computes its weights from noised sums: the sums are what it publishes. Three classes, because equal
     probabilities of three curve softmax the most."""
-    constants = Constants(N0, 3, len(NOTHING[0]), relation, labels=labels)
+    constants = Constants(N0, 3, len(NOTHING[0]), cell.relation, cap=cell.cap, labels=labels)
     hyper = Hyper(ETA, steps, mu)
     declared = method(learner.name).declare(learner, hyper, constants)
     scales = {draw.name: draw.scale for draw in declared.draws}
@@ -135,20 +148,29 @@ def sums(
             return noised
 
         fit = method(learner.name).room("train").fit
-        fit(data_of(records), hyper, learner, constants, watched, Resources(threads=1))
+        fit(
+            learner_data(learner, constants, records),
+            hyper,
+            learner,
+            constants,
+            watched,
+            Resources(threads=1),
+        )
         return np.concatenate(seen)
 
     link = [learner.link] if hasattr(learner, "link") else []
     several = [f"up to {labels} classes"] if labels > 1 else []
     return Mechanism(
-        name=" ".join([learner.name, *link, f"{steps} step{'s' * (steps > 1)}", relation, *several]),
+        name=", ".join([str(cell), f"{steps} step{'s' * (steps > 1)}", *link, *several]),
         event=Composed(declared.events),
         draws=declared.draws,
         scale=1.0,
         run=run,
-        neighbours=neighbours((NOTHING, NOTHING), SEVERAL if several else CANARIES, relation),
-        relation=relation,
+        neighbours=neighbours((NOTHING, NOTHING), SEVERAL if several else CANARIES, cell.relation),
+        relation=cell.relation,
         tight=tight,
+        effort=effort_of(cell, tight),
+        cell=cell_of(learner, constants),
     )
 
 
@@ -237,14 +259,14 @@ class Trainings:
     def many(self, data: Sequence[Record], meters: Sequence[Meter]) -> NDArray[np.float32]:
         train_many = method(self.learner.name).train_many
         assert train_many is not None
-        records = data_of(data, getattr(self.learner, "augment", 1), self.constants.dimension)
+        records = learner_data(self.learner, self.constants, data)
         alike = [self.hyper] * len(meters)
         return train_many(records, alike, self.learner, self.constants, meters, Resources(threads=1))
 
 
 def train(learner: Any, hyper: Hyper, constants: Constants, data: Sequence[Record], meter: Meter) -> Floats:
     weights = method(learner.name).train(
-        data_of(data, getattr(learner, "augment", 1), constants.dimension),
+        learner_data(learner, constants, data),
         hyper,
         learner,
         constants,
@@ -254,15 +276,21 @@ def train(learner: Any, hyper: Hyper, constants: Constants, data: Sequence[Recor
     return np.concatenate([np.ravel(layer).astype(np.float64) for layer in weights])
 
 
-def data_of(records: Sequence[Record], views: int = 1, width: int = len(NOTHING[0])) -> Data:
-    """Records' numbers, over and over where they have to be more; and views all alike, for nothing pulls a gradient
-    further."""
+def learner_data(learner: Any, constants: Constants, units: Sequence[Record]) -> Data:
+    """Units as a learner gets them: of so many records as the cap allows, each of so many views."""
+    return data_of(units, getattr(learner, "augment", 1), constants.dimension, constants.cap)
+
+
+def data_of(units: Sequence[Record], views: int = 1, width: int = len(NOTHING[0]), cap: int = 1) -> Data:
+    """A unit's records are all alike, for nothing pulls a sum further; so are a record's views. Records' numbers come over and
+    over where they have to be more."""
+    records = [record for record in units for _ in range(cap)]
     features = np.array([np.resize(record[0], width) for record in records], np.float32)
     if views > 1:
         features = np.repeat(features[:, None], views, axis=1)
-    numbers = np.arange(len(records), dtype=np.uint64)
-    units = np.stack([numbers, numbers], axis=1).view(np.uint8)
-    return Data(features, np.array([record[1] for record in records], np.int64), units)
+    numbers = np.repeat(np.arange(len(units), dtype=np.uint64), cap)
+    ids = np.stack([numbers, numbers], axis=1).view(np.uint8)
+    return Data(features, np.array([record[1] for record in records], np.int64), ids)
 
 
 def corrected(decay: float, steps: int) -> list[float]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from dpladder.config.learner_sections import section_of
 from dpladder.errors import BadInput
 from dpladder.learn.attacks import clipped_losses, right_and_wrong, shared_covariance
 from dpladder.learn.registry import method
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.audit.built_in import built_in
+from dpladder.privacy.audit.cells import GridCell, LeftOut, grid
 
 
 def shared() -> tuple[Mechanism, ...]:
@@ -16,15 +20,48 @@ def shared() -> tuple[Mechanism, ...]:
 
 
 def mechanisms(name: str) -> tuple[Mechanism, ...]:
-    """How a learner is attacked. One that nobody attacks is an error."""
+    """Return how a learner is attacked: in all cells of the grid that a config can ask for, and besides."""
+    room = _room(name)
+    return (*in_cells(name), *(room.others() if hasattr(room, "others") else ()))
+
+
+def in_cells(name: str) -> tuple[Mechanism, ...]:
+    """Return the attack in each cell that a config can ask for. One that runs another cell than it should is an error."""
+    room = _room(name)
+    wanted = [cell for cell in grid(name) if not why_not(cell)]
+    found = tuple(room.in_cell(cell) for cell in wanted)
+    for cell, mechanism in zip(wanted, found, strict=True):
+        if mechanism.cell != cell:
+            raise BadInput(
+                f"the attack on {cell} runs {mechanism.cell}. Mend in_cell in learn/{name}/audit.py."
+            )
+    return found
+
+
+def _room(name: str) -> Any:
     try:
-        found = method(name).mechanisms()
+        room = method(name).room("audit")
     except ModuleNotFoundError as error:
         if not f"dpladder.learn.{name}.audit".startswith(str(error.name)):
             raise
-        found = ()
-    if not found:
+        room = None
+    if not hasattr(room, "in_cell"):
         raise BadInput(
-            f"learner {name} has no audit. Its room needs an audit.py whose mechanisms() attack it."
+            f"learner {name} has no audit. Its room needs an audit.py whose in_cell(cell) attacks it in a cell of the grid."
         )
-    return found
+    return room
+
+
+def left_out(name: str) -> tuple[LeftOut, ...]:
+    """Return the cells of a learner that no config can ask for."""
+    return tuple(LeftOut(str(cell), why) for cell in grid(name) if (why := why_not(cell)))
+
+
+def why_not(cell: GridCell) -> str:
+    """Return why no config can ask for a cell; nothing where one can."""
+    known = section_of(cell.learner).model_fields
+    if cell.sampled and "sampling_rate" not in known:
+        return f"{cell.learner} on samples: it has no learner.sampling_rate, and sees everybody"
+    if cell.views > 1 and "augment" not in known:
+        return f"{cell.learner} with views: it has no learner.augment, and sees each record once"
+    return ""

@@ -15,7 +15,6 @@ from dpladder.errors import BadInput
 from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Logits, Losses, TrainMany, Weights
 from dpladder.learn.public_head import SeenByHead
-from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.release.meter import Meter
 
 LEARNERS = (
@@ -94,11 +93,6 @@ class Method:
         """Names of the weights in a file, where they have some of their own."""
         shapes = getattr(self.room("cost"), "shapes", None)
         return () if shapes is None else tuple(shapes(learner, constants))
-
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """How it is attacked."""
-        found: tuple[Mechanism, ...] = self.room("audit").mechanisms()
-        return found
 
     def _own(self, name: str) -> Any:
         """What only its own train.py knows about its weights. Its cost.py says so: whoever asks the others loads no torch."""

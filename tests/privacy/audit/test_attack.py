@@ -19,6 +19,7 @@ from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Lapl
 from dpladder.privacy.audit import attack
 from dpladder.privacy.audit.attack import Finding, Mechanism, Report
 from dpladder.privacy.audit.built_in import extremes, laplace_count, neighbours, noised_count, sampled_sum
+from dpladder.privacy.audit.cells import LeftOut
 from dpladder.privacy.release import noise
 
 KEY = bytes(32)
@@ -222,12 +223,16 @@ def test_the_first_extreme_contributes_nothing_and_one_reaches_the_radius():
 def test_a_report_goes_to_json_and_to_a_reader():
     good = Finding("sum", "scale", 1.0, 1.01, 0.9, 1.1)
     bad = Finding("sum", "sensitivity", 1.0, math.nan, 0.0, 1.0)
-    report = Report(1e-5, (good, bad))
+    report = Report(
+        1e-5, (good, bad), (LeftOut("a 1", "not a"), LeftOut("b", "not b"), LeftOut("a 2", "not a"))
+    )
     written = json.loads(json.dumps(attack.to_json(report), allow_nan=False))
     assert written["ok"] is False
     assert [finding["ok"] for finding in written["findings"]] == [True, False]
     assert written["findings"][1]["measured"] is None
+    assert written["left_out"][0] == {"what": "a 1", "why": "not a"}
     lines = attack.table(report).splitlines()
+    assert lines[3:5] == ["left out: 2 x not a", "left out: 1 x not b"]
     assert [line.split()[0] for line in lines[1:3]] == ["ok", "FAILED"]
     assert "1 of 2 checks failed" in lines[-1]
 

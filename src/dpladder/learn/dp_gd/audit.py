@@ -5,28 +5,24 @@ from __future__ import annotations
 from functools import partial
 
 from dpladder.config.learner_sections import Descent
-from dpladder.learn.attacks import along_momentum, training
+from dpladder.learn.attacks import along_momentum, trained, training
 from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.cells import GridCell
+
+LEARNER = Descent(name="dp_gd")
 
 
-def mechanisms() -> tuple[Mechanism, ...]:
-    """One step, which a canary can saturate, and several, whose noise must be fresh in each."""
-    learner = Descent(name="dp_gd")
-    reach = partial(along_momentum, learner)
-    other = learner.model_copy(update={"clipping": "automatic", "schedule": "cosine", "link": "sigmoid"})
+def in_cell(cell: GridCell) -> Mechanism:
+    return trained(LEARNER, cell, partial(along_momentum, LEARNER))
+
+
+def others() -> tuple[Mechanism, ...]:
+    """One step, which a canary can saturate, and what else a config can set."""
+    reach = partial(along_momentum, LEARNER)
+    other = LEARNER.model_copy(update={"clipping": "automatic", "schedule": "cosine", "link": "sigmoid"})
+    note = ", automatic clipping, cosine, sigmoids"
     return (
-        training(learner, 1, "add_remove", reach, tight=True),
-        training(learner, 3, "add_remove", reach),
-        training(learner, 1, "replace_one", reach),
-        training(learner.model_copy(update={"sampling_rate": 0.5}), 2, "add_remove", reach),
-        training(learner.model_copy(update={"sampling_rate": 0.5}), 2, "replace_one", reach),
-        training(learner.model_copy(update={"sampling_rate": 0.5, "augment": 2}), 2, "replace_one", reach),
-        training(learner.model_copy(update={"augment": 3}), 1, "add_remove", reach, tight=True),
-        training(
-            other,
-            3,
-            "replace_one",
-            partial(along_momentum, other),
-            note=", automatic clipping, cosine, sigmoids",
-        ),
+        training(LEARNER, 1, "add_remove", reach, tight=True),
+        training(LEARNER.model_copy(update={"augment": 3}), 1, "add_remove", reach, tight=True),
+        training(other, 3, "replace_one", partial(along_momentum, other), note=note),
     )

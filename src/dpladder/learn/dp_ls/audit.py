@@ -17,17 +17,18 @@ from dpladder.privacy.accounting.events import Composed
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.audit.built_in import neighbours
+from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.release.meter import Meter
 
+WHOLE = GridCell("dp_ls", "add_remove")
 
-def mechanisms() -> tuple[Mechanism, ...]:
-    learner = LeastSquares()
-    return (
-        sums(learner, 1, tight=True),
-        sums(learner, 1, "replace_one"),
-        sums(learner, 1, tight=True, labels=3),
-        shared_statistics(),
-    )
+
+def in_cell(cell: GridCell) -> Mechanism:
+    return sums(LeastSquares(), 1, cell, tight=cell == WHOLE)
+
+
+def others() -> tuple[Mechanism, ...]:
+    return sums(LeastSquares(), 1, WHOLE, tight=True, labels=3), shared_statistics()
 
 
 def shared_statistics(mu: float = 2.0, radius: float = 2.0) -> Mechanism:

@@ -5,21 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from dpladder.config.learner_sections import Descent
-from dpladder.learn.attacks import along_momentum, training
+from dpladder.learn.attacks import along_momentum, trained, training
 from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.cells import GridCell
+
+LEARNER = Descent(name="dp_mlp")
 
 
-def mechanisms() -> tuple[Mechanism, ...]:
-    """One step, which a canary can saturate, and several, whose noise must be fresh in each."""
-    learner = Descent(name="dp_mlp")
-    reach = partial(along_momentum, learner)
-    other = learner.model_copy(update={"clipping": "automatic"})
-    return (
-        training(learner, 1, "add_remove", reach, tight=False),
-        training(learner, 3, "add_remove", reach),
-        training(learner, 1, "replace_one", reach),
-        training(learner.model_copy(update={"sampling_rate": 0.5}), 2, "add_remove", reach),
-        training(learner.model_copy(update={"sampling_rate": 0.5}), 2, "replace_one", reach),
-        training(learner.model_copy(update={"augment": 2}), 1, "add_remove", reach),
-        training(other, 1, "add_remove", reach, note=", automatic clipping"),
-    )
+def in_cell(cell: GridCell) -> Mechanism:
+    return trained(LEARNER, cell, partial(along_momentum, LEARNER))
+
+
+def others() -> tuple[Mechanism, ...]:
+    other = LEARNER.model_copy(update={"clipping": "automatic"})
+    reach = partial(along_momentum, other)
+    return (training(other, 1, "add_remove", reach, note=", automatic clipping"),)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dpladder.config.learner_sections import Newton
 from dpladder.learn.attacks import sums
 from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.cells import GridCell
 
 
-def mechanisms() -> tuple[Mechanism, ...]:
-    return sums(Newton(), 2), sums(Newton(link="sigmoid"), 2, "replace_one")
+def in_cell(cell: GridCell) -> Mechanism:
+    return sums(Newton(), 2, cell)
+
+
+def others() -> tuple[Mechanism, ...]:
+    return (sums(Newton(link="sigmoid"), 2, GridCell("dp_newton", "replace_one")),)

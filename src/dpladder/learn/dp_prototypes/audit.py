@@ -5,7 +5,8 @@ from __future__ import annotations
 from dpladder.config.learner_sections import Prototypes
 from dpladder.learn.attacks import sums
 from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.cells import GridCell
 
 
-def mechanisms() -> tuple[Mechanism, ...]:
-    return sums(Prototypes(), 1, tight=True), sums(Prototypes(), 1, "replace_one")
+def in_cell(cell: GridCell) -> Mechanism:
+    return sums(Prototypes(), 1, cell, tight=cell == GridCell("dp_prototypes", "add_remove"))

@@ -7,29 +7,44 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpladder.config.learner_sections import ZerothOrder
-from dpladder.learn.attacks import CANARIES, CLASSES, ETA, N0, NOTHING, Record, train
+from dpladder.learn.attacks import (
+    CANARIES,
+    CLASSES,
+    ETA,
+    N0,
+    NOTHING,
+    Record,
+    cell_of,
+    effort_of,
+    train,
+)
 from dpladder.learn.dp_zo import cost
 from dpladder.learn.interface import Constants, Hyper
-from dpladder.privacy.accounting.events import Composed, Counted, Laplace, Relation
+from dpladder.privacy.accounting.events import Composed, Counted, Laplace
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.audit.built_in import neighbours
+from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.release.meter import Meter
 
 
-def mechanisms() -> tuple[Mechanism, ...]:
-    gaussian, laplace = ZerothOrder(), ZerothOrder(noise="laplace")
+def in_cell(cell: GridCell) -> Mechanism:
+    return differences(ZerothOrder(), 3, cell)
+
+
+def others() -> tuple[Mechanism, ...]:
+    whole = GridCell("dp_zo", "add_remove")
+    laplace = ZerothOrder(noise="laplace")
     return (
-        differences(gaussian, 1, "add_remove", tight=True),
-        differences(gaussian, 3, "replace_one"),
-        differences(laplace, 1, "add_remove", tight=True),
-        differences(laplace, 3, "add_remove"),
+        differences(ZerothOrder(), 1, whole, tight=True),
+        differences(laplace, 1, whole, tight=True),
+        differences(laplace, 3, whole),
     )
 
 
-def differences(learner: ZerothOrder, steps: int, relation: Relation, tight: bool = False) -> Mechanism:
+def differences(learner: ZerothOrder, steps: int, cell: GridCell, tight: bool = False) -> Mechanism:
     """The weights lie in the span of the public directions, and so are as good as the noised differences."""
-    constants = Constants(N0, CLASSES, len(NOTHING[0]), relation)
+    constants = Constants(N0, CLASSES, len(NOTHING[0]), cell.relation, cap=cell.cap)
     hyper = Hyper(ETA, steps, 2.0)
     declared = cost.declare(learner, hyper, constants)
     sensitivity, scale = declared.draws[0].sensitivity, declared.draws[0].scale
@@ -45,12 +60,14 @@ def differences(learner: ZerothOrder, steps: int, relation: Relation, tight: boo
         return np.asarray(np.linalg.lstsq(along.T, -weights / rate)[0])
 
     return Mechanism(
-        name=f"{learner.name} {learner.noise} {steps} step{'s' * (steps > 1)} {relation}",
+        name=f"{cell}, {learner.noise}, {steps} step{'s' * (steps > 1)}",
         event=Composed(declared.events if learner.noise == "gaussian" else laplace),
         draws=declared.draws,
         scale=scale,
         run=run,
-        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
-        relation=relation,
+        neighbours=neighbours((NOTHING, NOTHING), CANARIES, cell.relation),
+        relation=cell.relation,
         tight=tight,
+        effort=effort_of(cell, tight),
+        cell=cell_of(learner, constants),
     )

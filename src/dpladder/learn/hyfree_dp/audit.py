@@ -9,37 +9,44 @@ import numpy as np
 
 from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
 from dpladder.config.model import Resources
-from dpladder.learn.attacks import CANARIES, CLASSES, DELTA0, ETA, N0, NOTHING, Record, data_of
+from dpladder.learn.attacks import (
+    CANARIES,
+    CLASSES,
+    DELTA0,
+    ETA,
+    N0,
+    NOTHING,
+    Record,
+    cell_of,
+    effort_of,
+    learner_data,
+)
+from dpladder.learn.attacks import in_cell as as_in
 from dpladder.learn.hyfree_dp.cost import split
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.registry import method
 from dpladder.network.facts import Network
-from dpladder.privacy.accounting.events import Composed, Relation
+from dpladder.privacy.accounting.events import Composed
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.audit.built_in import neighbours
+from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.release.meter import Meter
 
 
-def mechanisms() -> tuple[Mechanism, ...]:
-    sampled = HyperparameterFree(sampling_rate=0.5, gamma=2.0)
-    kinds: tuple[Relation, ...] = ("add_remove", "replace_one")
-    whole = (first_look(HyperparameterFree(), kind) for kind in kinds)
-    return *whole, *(first_look(sampled, kind, note=" sampled") for kind in kinds)
+def in_cell(cell: GridCell) -> Mechanism:
+    return first_look(as_in(HyperparameterFree(gamma=2.0), cell), cell)
 
 
 def first_look(
-    learner: LossesLookedAt,
-    relation: Relation,
-    mu: float = 2.0,
-    note: str = "",
-    network: Network | None = None,
+    learner: LossesLookedAt, cell: GridCell, mu: float = 2.0, note: str = "", network: Network | None = None
 ) -> Mechanism:
     """A step that looks at the losses, by what it asks: how its rate follows from the answers is post-processing. Under a
     network records are activations at its cut."""
     width = len(NOTHING[0]) if network is None else math.prod(network.shape)
-    constants, hyper = Constants(N0, CLASSES, width, relation, network=network), Hyper(ETA, 1, mu, DELTA0)
-    found = split(learner, hyper, relation)
+    constants = Constants(N0, CLASSES, width, cell.relation, cap=cell.cap, network=network)
+    hyper = Hyper(ETA, 1, mu, DELTA0)
+    found = split(learner, hyper, cell.relation)
     declared = method(learner.name).declare(learner, hyper, constants)
     scales = [draw.scale / N0 for draw in declared.draws[:2]]
 
@@ -49,7 +56,7 @@ def first_look(
         from dpladder.learn.descent import sampled_rows
         from dpladder.learn.hyfree_dp.train import Step, noised_gradient, noised_losses
 
-        data = data_of(records, width=width)
+        data = learner_data(learner, constants, records)
         begun = method(learner.name).room("train").begun
         sums, first = begun(data, learner, constants, Resources(threads=1))
         rows = sampled_rows(sums.records, learner.sampling_rate, meter, data.units)
@@ -60,11 +67,13 @@ def first_look(
         return np.concatenate([gradient.ravel() / scales[0], losses.ravel() / scales[1]])
 
     return Mechanism(
-        name=f"{learner.name} {relation}{note}",
+        name=f"{cell}{note}",
         event=Composed(declared.events),
         draws=declared.draws,
         scale=1.0,
         run=run,
-        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
-        relation=relation,
+        neighbours=neighbours((NOTHING, NOTHING), CANARIES, cell.relation),
+        relation=cell.relation,
+        effort=effort_of(cell),
+        cell=cell_of(learner, constants),
     )

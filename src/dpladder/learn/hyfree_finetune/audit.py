@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from dpladder.config.learner_sections import HyperparameterFreeTuning, Lora
+from dpladder.learn.attacks import in_cell as as_in
 from dpladder.learn.hyfree_dp.audit import first_look
 from dpladder.network.cut import network_of
 from dpladder.privacy.audit.attack import Mechanism
+from dpladder.privacy.audit.cells import GridCell
+
+NETWORK = "test_vit", "blocks.4", 32
+# A head that starts at zero lets no gradient through.
+HEAD = HyperparameterFreeTuning(trains="head", init="random", gamma=2.0)
 
 
-def mechanisms() -> tuple[Mechanism, ...]:
-    """Of the head alone, and with it of layers of a network: matrices, whose records' gradients are never made, and a norm,
-    whose are. A head that starts at zero lets no gradient through."""
-    head = HyperparameterFreeTuning(trains="head", init="random")
-    network = network_of("test_vit", "blocks.4", 32)
-    adapted = head.model_copy(update={"trains": "lora", "lora": Lora(rank=1, targets=("*.mlp.fc2",))})
-    norm = head.model_copy(update={"trains": ("norm.*",)})
+def in_cell(cell: GridCell) -> Mechanism:
+    """Of matrices, whose records' gradients are never made."""
+    update = {"trains": "lora", "lora": Lora(rank=1, targets=("*.mlp.fc2",))}
+    learner = as_in(HEAD.model_copy(update=update), cell)
+    return first_look(learner, cell, note=", adapted", network=network_of(*NETWORK))
+
+
+def others() -> tuple[Mechanism, ...]:
+    """Of the head alone, and with it of a norm, whose records' gradients are made."""
+    norm = HEAD.model_copy(update={"trains": ("norm.*",)})
+    sampled = GridCell("hyfree_finetune", "replace_one", sampled=True)
+    whole = GridCell("hyfree_finetune", "add_remove")
     return (
-        first_look(head, "add_remove"),
-        first_look(
-            head.model_copy(update={"sampling_rate": 0.5, "gamma": 2.0}), "replace_one", note=" sampled"
-        ),
-        first_look(adapted, "replace_one", note=", adapted", network=network),
-        first_look(norm, "add_remove", note=", with a norm", network=network),
+        first_look(HEAD, whole),
+        first_look(as_in(HEAD, sampled), sampled),
+        first_look(norm, whole, note=", with a norm", network=network_of(*NETWORK)),
     )

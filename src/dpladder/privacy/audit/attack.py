@@ -16,7 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from dpladder.privacy.accounting.events import (
     Sampled,
 )
 from dpladder.privacy.arrays import Floats
+from dpladder.privacy.audit.cells import GridCell, LeftOut
 from dpladder.privacy.release.meter import Draw, Meter, Streams, Used, Within
 from dpladder.privacy.release.noise import DerivedNoise, SecretNoise
 from dpladder.privacy.release.publish import FINENESS, Noise
@@ -66,7 +67,7 @@ class Mechanism:
     Of a search, which puts one of many trainings out, `winner` is that training's event: what is published carries its
     noise, and may move by no more; the bound on epsilon is held against the whole search. `effort`: of the usual number of
     runs, for what is slow. A `run` may have a method `many`, which takes meters instead of one: what the workflow makes in
-    one pass is attacked so.
+    one pass is attacked so. `cell`: where a learner's attack stands in the audit's grid.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Mechanism:
     tight: bool = False
     winner: Event | None = None
     effort: float = 1.0
+    cell: GridCell | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class Finding:
 class Report:
     delta: float
     findings: tuple[Finding, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -142,17 +145,20 @@ def to_json(report: Report) -> dict[str, Any]:
         "delta": report.delta,
         "family_error": FAMILY_ERROR,
         "findings": [plain(finding) for finding in report.findings],
+        "left_out": [dataclasses.asdict(one) for one in report.left_out],
     }
 
 
 def table(report: Report) -> str:
-    """The report for a reader: one line per finding."""
+    """The report for a reader: one line per finding, and one per reason to leave something out."""
     lines = [f"{'':6} {'mechanism':24} {'check':36} {'claimed':>9} {'measured':>9}  allowed"]
     for finding in report.findings:
         lines.append(
             f"{'ok' if finding.ok else 'FAILED':6} {finding.mechanism:24} {finding.check:36} {finding.claimed:9.4g} "
             f"{finding.measured:9.4g}  {finding.low:.4g} to {finding.high:.4g} {finding.note}".rstrip()
         )
+    for why, number in Counter(one.why for one in report.left_out).items():
+        lines.append(f"left out: {number} x {why}")
     failed = sum(not finding.ok for finding in report.findings)
     lines.append(
         f"{failed} of {len(report.findings)} checks failed. Bounds on epsilon are at delta {report.delta:g}; "
@@ -456,8 +462,13 @@ def _claimed_and_bound(mechanism: Mechanism, right: float, wrong: float, delta: 
     if mechanism.winner is not None:
         claimed = booking.epsilon(booking.price(mechanism.event, mechanism.relation), delta)
         return claimed, epsilon_bound(right, wrong, delta)
-    losses = booking.loss_distribution((Counted(mechanism.event),), mechanism.relation)
-    return float(losses.get_epsilon_for_delta(delta)), epsilon_bound(right, wrong, delta)
+    return _claimed(mechanism.event, mechanism.relation, delta), epsilon_bound(right, wrong, delta)
+
+
+@lru_cache(maxsize=1024)
+def _claimed(event: Event, relation: Relation, delta: float) -> float:
+    """What sampled or Laplace noise is charged: it takes a second, and many mechanisms are charged alike."""
+    return float(booking.loss_distribution((Counted(event),), relation).get_epsilon_for_delta(delta))
 
 
 def mu_bound(right: float, wrong: float) -> float:
