@@ -1422,4 +1422,32 @@ return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared}
         "/ views**2\n\n\ndef initial",
         in_every_cell("dp_adam"),
     ),
+    Mutant(
+        "older versions are told of nobody",
+        "plan/kept.py",
+        "        if then < now:\n",
+        "        if then > now:\n",
+        ("plan/test_kept.py",),
+    ),
+    Mutant(
+        "other code is told of nobody",
+        "plan/kept.py",
+        "return bool(held.code) and held.code != ",
+        "return bool(held.code) and held.code == ",
+        ("plan/test_kept.py",),
+    ),
+    Mutant(
+        "a statement forgets how releases were made",
+        "privacy/statement/build.py",
+        'made=told.get(held.token, "")',
+        'made=""',
+        ("plan/test_kept.py",),
+    ),
+    Mutant(
+        "a model card forgets how its model was made",
+        "use/card.py",
+        '    yield from stated["told"]\n',
+        "",
+        ("plan/test_kept.py",),
+    ),
 )

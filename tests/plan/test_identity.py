@@ -11,7 +11,7 @@ import pytest
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.config.load import overlay
 from dpladder.plan import dag, mechanisms, stages
-from dpladder.plan.plan import _asked
+from dpladder.plan.plan import asked_of
 from dpladder.plan.settle import opened
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str,
     """By experiment and rule, a digest of what its jobs are known by, all mechanisms at their first version."""
     project = opened([path], overrides)
     found: dict[str, list[str]] = {}
-    for job, config in _asked(project).items():
+    for job, config in asked_of(project).items():
         wildcards, of = dict(job.wildcards), dag.modelled(project, config)
         found.setdefault(f"{job.experiment} {job.rule}", []).append(
             dag.static(config, job.rule, wildcards, of, FIRST)

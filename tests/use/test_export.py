@@ -191,10 +191,12 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
         "epsilon": 1.0,
         "with_earlier": {"epsilon": 2.25},
         "search_share": None,
+        "told": ("Releases of main: by dp_gd 1; this dpladder has dp_gd 2 (1 released).",),
     }
     told = card(replace(dpladder.load(file), privacy=stated), with_header=False)
     assert "epsilon = 2.2500 (1.0000 only if it owes nothing to them)" in told
     assert "published with it: epsilon = 2.5000" in told
+    assert stated["told"][0] in told
 
 
 def test_the_card_tells_of_each_class_what_was_paid_for(tmp_path: Path) -> None:

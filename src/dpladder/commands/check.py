@@ -21,9 +21,13 @@ from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
 from dpladder.plan import stages
+from dpladder.plan.clone import commit
+from dpladder.plan.kept import told_of_kept
+from dpladder.plan.plan import asked_of, assign
 from dpladder.plan.settle import opened
-from dpladder.plan.startup import recalled
+from dpladder.plan.startup import known_states, recalled
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.statement.build import MODIFIED
 
 PUBLIC: tuple[Part, ...] = ("validation", "test", "sample")
 
@@ -55,12 +59,24 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
     print(
         "For your eyes only: what follows is private. Only a contact sheet is written, into the private folder.\n"
     )
+    for told in _told(project):
+        print(told)
     for config, looked in _sources(project):
         cutting = None if looked.spans is None else cutter(looked.spans)
         found = survey(looked.dataset, keys, looked.part, looked.matching, cutting)
         print(report(looked_into(census(found), found.source, config.features.largest_image)))
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
+
+
+def _told(project: Project) -> Iterator[str]:
+    """What a run would build on that other code, or older mechanisms, released; and whether this dpladder is any commit's."""
+    states = known_states(project)
+    project = assign(project, states)
+    yield from (f"kept: {told}" for told in told_of_kept(project, states, asked_of(project)))
+    at = commit()
+    if at is not None and at.endswith(MODIFIED):
+        yield f"modified code: this clone's files are not those of commit {at.removesuffix(MODIFIED)}"
 
 
 def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:

@@ -51,12 +51,20 @@ Wildcards = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A release that is kept: the versions of the mechanisms that made it, and what the ledger knows its question by."""
+
+    versions: Mapping[str, int]
+    static: str
+
+
+@dataclass(frozen=True)
 class Project:
     """Every experiment of a config, resolved and checked. The base is called main and comes first. `repeats` names the
     further repeats of each experiment, which are experiments too; `grid` names, of each experiment that is a cell of the grid, its
     place on each axis; `choices` says of each what was left to the plan; `settled`, what was chosen, under a digest of what that hung on. `elders`
     are all of them as the ledger met them; `paid` names, by rule and wildcards, those whose own job it holds as they ask
-    for it; `kept` says of each job that it holds so under which versions of its mechanisms that was released."""
+    for it; `kept` names each release of theirs that it holds as they ask for it."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -65,7 +73,7 @@ class Project:
     elders: Sequence[str] = ()
     paid: Mapping[tuple[str, Wildcards], Sequence[str]] = field(default_factory=dict)
     settled: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
-    kept: Mapping[Any, Mapping[str, int]] = field(default_factory=dict)
+    kept: Mapping[Any, Kept] = field(default_factory=dict)
 
     @property
     def main(self) -> Config:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,7 +10,8 @@ from pathlib import Path
 from dpladder.config.section import restored
 from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task, read_json, write_json
-from dpladder.plan.startup import SOURCE
+from dpladder.plan.clone import commit
+from dpladder.plan.kept import made_by
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import subkey
@@ -34,6 +34,7 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
         {lineage: ledgers.load(ledger) for lineage, ledger in opened.items()},
         [ledgers.head(ledger) for ledger in opened.values()],
         _origin(),
+        lambda held: made_by(held, task.reads.mechanisms[held.job.experiment][held.job.rule]),
     )
     sealed = seal(asdict(statement), subkey(home, "ledger"))
     write_json(task.output["statement"], sealed)
@@ -42,22 +43,4 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
 
 def _origin() -> Origin:
     today = datetime.now(UTC).date().isoformat()
-    return Origin(today, _commit(), {package: version(package) for package in PACKAGES})
-
-
-def _commit() -> str | None:
-    """The clone's commit, and whether its files are still those."""
-    if not (SOURCE.parent / ".git").exists():
-        return None
-    told = [_git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")]
-    if None in told:
-        return None
-    return f"{told[0]}{' with uncommitted changes' if told[1] else ''}"
-
-
-def _git(*arguments: str) -> str | None:
-    command = ["git", "-C", str(SOURCE.parent), *arguments]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):  # no git here, or a clone of somebody else's
-        return None
+    return Origin(today, commit(), {package: version(package) for package in PACKAGES})

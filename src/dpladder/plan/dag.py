@@ -384,14 +384,14 @@ def kept(project: Project, rule: str, wildcards: Wildcards) -> Versions | None:
     """The versions under which the ledger keeps a job's release; of a free job, those of a release that stands on it."""
     own = job(wildcards.get("experiment", BASE), rule, wildcards)
     if own in project.kept or not is_mechanism(rule):
-        return project.kept.get(own)
+        return project.kept[own].versions if own in project.kept else None
     if issubclass(stage_of(rule).reads, reads.ReleaseReads) and rule != "find_start":
         return None
     config = project.experiments[own.experiment]
     return next(
         (
-            versions
-            for other, versions in project.kept.items()
+            kept.versions
+            for other, kept in project.kept.items()
             if other.experiment == own.experiment
             and rule in ancestry(config, other.rule)
             and all(dict(other.wildcards).get(key, value) == value for key, value in own.wildcards)

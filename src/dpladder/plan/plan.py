@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
-from dpladder.config.load import BASE, Wildcards
+from dpladder.config.load import BASE, Kept, Wildcards
 from dpladder.config.model import Rung
 from dpladder.config.search_sections import KoskelaKulkarni, Ladder, PrivateSearch, ProposeTest
 from dpladder.errors import BadInput, Refused
@@ -117,10 +116,10 @@ def _is_current(project: Project, held: Held) -> bool:
     return dag.static(config, rule, wildcards, of, held.versions) == held.static
 
 
-def _kept(project: Project, states: Mapping[str, State]) -> dict[Job, Mapping[str, int]]:
+def _kept(project: Project, states: Mapping[str, State]) -> dict[Job, Kept]:
     """The releases that are kept, whatever versions their mechanisms have today; the last one of a job counts."""
     return {
-        held.job: held.versions
+        held.job: Kept(held.versions, held.static)
         for state in states.values()
         for held in state.items.values()
         if held.status in ("COMMITTED", "DONE")
@@ -138,36 +137,6 @@ def renews(project: Project, job: Job) -> bool:
     config = project.experiments.get(job.experiment)
     behind = () if config is None else stages.versions_of(config, job.rule)
     return bool({job.experiment, job.rule, *behind} & set(asked))
-
-
-def told_of_kept(plan: Plan, project: Project, states: Mapping[str, State]) -> tuple[str, ...]:
-    """What a reader of the plan should know of releases that are kept: older versions, other code, a price that was too low."""
-    found: Counter[str] = Counter()
-    for held in (held for state in states.values() for held in state.items.values()):
-        item = plan.items.get(held.job)
-        if (
-            item is None
-            or held.status != "DONE"
-            or item.static != held.static
-            or held.job not in project.kept
-        ):
-            continue
-        job, config = held.job, project.experiments[held.job.experiment]
-        now = stages.versions_of(config, job.rule)
-        older = [name for name, version in now.items() if held.versions.get(name, 1) < version]
-        for name in older:
-            found[
-                f"{job.experiment}: by {name} {held.versions.get(name, 1)}; this dpladder has {name} {now[name]}. Kept, and asked "
-                f"anew by respend: [{name}]"
-            ] += 1
-        if held.code and not older and held.code != item.code:
-            found[
-                f"{job.experiment}: by other code of {job.rule}, whose versions are the same. Kept; where what it computes was "
-                "changed on purpose, raise its version in plan/mechanisms.py"
-            ] += 1
-        if held.unsound:
-            found[f"{job.experiment}: {held.unsound}. Charged at what they cost"] += 1
-    return tuple(f"{told} ({count} released)" for told, count in found.items())
 
 
 def paid_again(project: Project, jobs: Iterable[Job]) -> frozenset[Job]:
@@ -225,7 +194,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     for lineage, state in states.items():
         if state.terms is not None:
             check_terms(state.terms, terms[lineage])
-    asked = _asked(project)
+    asked = asked_of(project)
     made = {job: _identity(project, job, config) for job, config in asked.items()}
     statics = {job: one.static for job, one in made.items()}
     finished, superseded = _history(states, statics, project)
@@ -256,10 +225,11 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
 
 def _identity(project: Project, job: Job, config: Config) -> Item:
     """A job as the ledger knows it, before it is priced: a kept one under the versions that it was released under."""
-    now = stages.versions_of(config, job.rule)
-    versions = project.kept.get(job, now)
-    known = dag.static(config, job.rule, dict(job.wildcards), dag.modelled(project, config), versions)
-    return Item(job, known, (), versions, stages.code_of(config, job.rule))
+    code = stages.code_of(config, job.rule)
+    if (kept := project.kept.get(job)) is not None:
+        return Item(job, kept.static, (), kept.versions, code)
+    static = dag.static(config, job.rule, dict(job.wildcards), dag.modelled(project, config))
+    return Item(job, static, (), stages.versions_of(config, job.rule), code)
 
 
 @contextlib.contextmanager
@@ -396,7 +366,7 @@ def _parallel(config: Config) -> bool:
     return config.dataset.split.rule == "hash" and config.privacy.relation == "add_remove"
 
 
-def _asked(project: Project) -> dict[Job, Config]:
+def asked_of(project: Project) -> dict[Job, Config]:
     """Every private job of the DAG, with the config that it follows."""
     asked: dict[Job, Config] = {}
     for name, config in project.experiments.items():

@@ -4,7 +4,7 @@ from a config for its jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from dpladder.config import Config
 from dpladder.config.learner_sections import SECTIONS, Covariance, Statistics, names, starts_public
 from dpladder.config.model import Also, Mean
-from dpladder.config.search_sections import Ladder
+from dpladder.config.search_sections import SEARCHES, Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
 from dpladder.plan import mechanisms, reads
@@ -308,7 +308,9 @@ def _rooms(learner: str) -> tuple[str, ...]:
     return f"dpladder.learn.{learner}.cost", f"dpladder.learn.{learner}.train"
 
 
-ROOMS = tuple(module for section in SECTIONS for name in names(section) for module in _rooms(name))
+LEARNERS = tuple(name for section in SECTIONS for name in names(section))
+SEARCHED = tuple(name for section in SEARCHES for name in names(section))
+ROOMS = tuple(module for name in LEARNERS for module in _rooms(name))
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
 FINALS = ("train_final", "private_search")  # the one or the other puts out an experiment's final models
 CACHES = ("merge_features",)
@@ -489,6 +491,14 @@ def identity_of(config: Config, rule: str, at: Versions) -> str:
 def code_of(config: Config, rule: str) -> str:
     """Digest of the code behind a job: of all learners and searches, the one that it runs. Told, and no part of identity."""
     return rule_code(rule, *_methods(config, rule))
+
+
+def code_behind(rule: str, names: Collection[str]) -> str:
+    """The same by the names of the mechanisms behind the job, without the config."""
+    trains, searches = STAGES[rule].trains, issubclass(STAGES[rule].reads, reads.SearchPrivately)
+    learner = next((name for name in names if trains and name in LEARNERS), None)
+    search = next((name for name in names if searches and name in SEARCHED), None)
+    return rule_code(rule, learner, search)
 
 
 @cache

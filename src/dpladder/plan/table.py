@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dpladder.config import Project
+from dpladder.plan import stages
 from dpladder.plan.edits import keys_of
+from dpladder.plan.kept import told_of_kept
 from dpladder.plan.notes import notes
-from dpladder.plan.plan import Artifact, Plan, artifact_cost, renews, told_of_kept
+from dpladder.plan.plan import Artifact, Plan, artifact_cost, renews
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.shown import up
@@ -66,8 +68,17 @@ def plan_document(
         lifetimes=lifetimes,
         kept=()
         if project is None
-        else (*told_of_kept(plan, project, states), *_renewed(plan, states, project)),
+        else (*told_of_kept(project, states, plan.items), *_renewed(plan, states, project)),
+        mechanisms={} if project is None else _mechanisms(plan, project),
     )
+
+
+def _mechanisms(plan: Plan, project: Project) -> dict[str, dict[str, tuple[str, ...]]]:
+    found: dict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    for job in plan.items:
+        names = stages.versions_of(project.experiments[job.experiment], job.rule)
+        found[job.experiment][job.rule] = tuple(names)
+    return dict(found)
 
 
 def _renewed(plan: Plan, states: Mapping[str, State], project: Project) -> Iterator[str]:

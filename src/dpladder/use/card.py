@@ -130,6 +130,7 @@ def _privacy(model: Model) -> Iterator[str]:
     yield stated["statement"]
     if stated["mode"] == "release":
         yield _figure(stated)
+    yield from stated["told"]
 
 
 def _figure(stated: Mapping[str, Any]) -> str:

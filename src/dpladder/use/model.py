@@ -39,8 +39,9 @@ from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.registry import method
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
-from dpladder.privacy.statement.documents import Statement
-from dpladder.privacy.statement.page import first_line
+from dpladder.privacy.statement.build import told_of
+from dpladder.privacy.statement.documents import Stated, StatedModel, Statement
+from dpladder.privacy.statement.page import first_line, modified
 from dpladder.progress import progress
 
 Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix of features
@@ -271,6 +272,13 @@ def _stated(file: Path) -> Mapping[str, Any] | None:
     return None
 
 
+def _told(model: StatedModel, dataset: Stated) -> Iterator[str]:
+    """How what it stands on was made, where the dpladder that stated it would make it otherwise."""
+    jobs = {named.job for named in model.jobs}
+    for told in told_of(line for line in dataset.spends if line.job in jobs and not line.superseded):
+        yield f"Releases of {told}."
+
+
 def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping[str, Any]]:
     for lineage, dataset in statement.datasets.items():
         for place, model in dataset.artifacts.items():
@@ -281,5 +289,6 @@ def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping
                     "delta": dataset.delta,
                     "statement": first_line(statement, lineage),
                     "joint_epsilon": dataset.epsilon,
+                    "told": (*_told(model, dataset), *modified(statement)),
                 }
                 yield {**told, **asdict(model)}

@@ -10,7 +10,8 @@ import hashlib
 import hmac
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ from dpladder.privacy.statement.documents import (
 from dpladder.privacy.statement.records import Document, job_of, spends_of
 
 Lines = Sequence[StatedSpend]
+MODIFIED = " with uncommitted changes"  # beside a commit
 Value = TypeVar("Value")
 NO_STATICS: Mapping[Job, str | None] = {}
 FINAL = ("train_final", "evaluate", "evaluate_also", "evaluate_of")  # what all else is a search for
@@ -45,15 +47,17 @@ def build(
     states: Mapping[str, State],
     anchors: Iterable[Anchor],
     origin: Origin,
+    made_by: Callable[[Held], str] = lambda held: "",
 ) -> Statement:
-    """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell one story."""
+    """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell one story. `made_by`: how a
+    release was made, where that is to be told."""
     paid = [record for record in records.values() if "spends" in record]
     recorded = {job_of(record): spends_of(record) for record in paid}
     statics = {job_of(record): record.get("static") for record in paid}
     experiments = _experiments(plan)
     datasets = {
         anchor.lineage: _stated(
-            plan.artifacts, experiments, anchor, states[anchor.lineage], recorded, statics
+            plan.artifacts, experiments, anchor, states[anchor.lineage], recorded, statics, made_by
         )
         for anchor in anchors
     }
@@ -144,6 +148,7 @@ def _stated(
     state: State,
     recorded: Mapping[Job, tuple[Spend, ...]],
     statics: Mapping[Job, str | None] = NO_STATICS,
+    made_by: Callable[[Held], str] = lambda held: "",
 ) -> Stated:
     terms, lineage = state.terms, anchor.lineage
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
@@ -156,7 +161,12 @@ def _stated(
     }
     _agree(recorded, current, lineage)
     outside = [held for held in charged if held.job.experiment not in experiments]
-    lines = [_line(spend, held, current, terms.delta) for held in inside for spend in held.spends]
+    told = {held.token: made_by(held) for held in current.values()}
+    lines = [
+        replace(_line(spend, held, current, terms.delta), made=told.get(held.token, ""))
+        for held in inside
+        for spend in held.spends
+    ]
     beside = [_line(spend, held, {held.job: held}, terms.delta) for held in outside for spend in held.spends]
     promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
     return Stated(
@@ -248,6 +258,13 @@ def released_before(lines: Iterable[StatedSpend], among: Iterable[StatedSpend]) 
     """What was released before the last of these jobs was reserved, and so may have been a reason for it."""
     last = max((line.reserved for line in lines), default=0)
     return [line for line in among if line.released is not None and line.released < last]
+
+
+def told_of(lines: Iterable[StatedSpend]) -> list[str]:
+    """How releases were made that today's dpladder would make otherwise: each way once, with how many they are."""
+    found = dict.fromkeys((line.job, line.made) for line in lines if line.made)
+    ways = Counter((job.experiment, made) for job, made in found)
+    return [f"{experiment}: {made} ({count} released)" for (experiment, made), count in ways.items()]
 
 
 def models_of(

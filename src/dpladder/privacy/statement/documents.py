@@ -91,7 +91,9 @@ class PlannedLifetime:
 @dataclass(frozen=True)
 class PlanDocument:
     """What a config will spend. The figures on top are the first lineage's. `config`: a digest of all that private jobs read
-    of the config. `keys`: all that an experiment's results follow from, by experiment, empty in research. `deployment`: its section of that name. `notes`: what it cannot hope for. What hangs on the ledger, `feasible`, `problems`, `lifetimes` and
+    of the config. `keys`: all that an experiment's results follow from, by experiment, empty in research. `mechanisms`: the names
+    of those behind each job that spends, by experiment and rule. `deployment`: its section of that name. `notes`: what it
+    cannot hope for. What hangs on the ledger, `feasible`, `problems`, `lifetimes` and
     `kept`, what is told of releases by older versions or other code, is left at its default in results/plan.json, because it
     changes while the plan is carried out."""
 
@@ -114,6 +116,7 @@ class PlanDocument:
     problems: tuple[str, ...] = ()
     lifetimes: dict[str, PlannedLifetime] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
+    mechanisms: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
 
 
 # --- the statement: results/privacy.json ---
@@ -123,8 +126,9 @@ class PlanDocument:
 class StatedSpend(NamedJob):
     """`mu`, `epsilon`: of this spend alone. `superseded`: of another version of its job than the one that is stated.
     `reserved`, `released`: entries of the ledger. `static`: what the ledger knows its question by; null in statements of before
-    mechanisms had versions. `unsound`: why it costs more than was booked for it, where a bug that is mended made it so. `continued`: the entry of the last run that took a standing reservation up again, after
-    something was released."""
+    mechanisms had versions. `unsound`: why it costs more than was booked for it, where a bug that is mended made it so.
+    `continued`: the entry of the last run that took a standing reservation up again, after something was released. `made`: how,
+    where whoever composed the statement would make it otherwise: by older versions or other code; else empty."""
 
     label: str
     partition: str
@@ -138,6 +142,7 @@ class StatedSpend(NamedJob):
     static: str | None = None
     unsound: str = ""
     continued: int | None = None
+    made: str = ""
 
 
 @dataclass(frozen=True)

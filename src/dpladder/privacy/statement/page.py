@@ -9,7 +9,7 @@ from statistics import NormalDist
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import in_cell, up
 from dpladder.privacy.ledger.book import OWN, State, Terms, ever
-from dpladder.privacy.statement.build import broken, guarantee_of, limit_mu
+from dpladder.privacy.statement.build import MODIFIED, broken, guarantee_of, limit_mu, told_of
 from dpladder.privacy.statement.documents import (
     Cost,
     SealedStatement,
@@ -233,6 +233,7 @@ def _page_of(dataset: Stated) -> list[str]:
         f"| {line.partition} | {line.count} | {up(line.epsilon)} | {_mu(line.mu)} |"
         for line in dataset.spends
     ]
+    lines += [line for told in told_of(dataset.spends) for line in ("", f"Releases of {told}.")]
     if dataset.mu and dataset.accountant == "exact":
         groups = ", ".join(
             f"{k}: {up(gdp.epsilon(k * dataset.mu, delta), 2)} (mu = {_mu(k * dataset.mu)})"
@@ -358,10 +359,21 @@ def _assumptions(statement: Statement) -> list[str]:
             if any(line.experiment == OWN for line in (*dataset.spends, *dataset.outside_this_dag.spends))
         ),
         "A person whose records are in two lineages bears both.",
+        *modified(statement),
         "Versions: "
         + ", ".join(f"{name} {version}" for name, version in statement.origin.versions.items())
         + ".",
     ]
+
+
+def modified(statement: Statement) -> Iterator[str]:
+    """Whether the code that composed a statement was that of its commit."""
+    commit = statement.origin.commit
+    if commit is not None and commit.endswith(MODIFIED):
+        yield (
+            "This statement was composed by modified code: the clone's files are not those of commit "
+            f"{commit.removesuffix(MODIFIED)}."
+        )
 
 
 def _slack() -> str:

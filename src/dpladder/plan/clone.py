@@ -1,0 +1,26 @@
+"""The clone that dpladder runs from, if it runs from one."""
+
+from __future__ import annotations
+
+import subprocess
+
+from dpladder.plan.startup import SOURCE
+from dpladder.privacy.statement.build import MODIFIED
+
+
+def commit() -> str | None:
+    """The clone's commit, and whether its files are still those."""
+    if not (SOURCE.parent / ".git").exists():
+        return None
+    told = [_git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")]
+    if None in told:
+        return None
+    return f"{told[0]}{MODIFIED if told[1] else ''}"
+
+
+def _git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(SOURCE.parent), *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):  # no git here, or a clone of somebody else's
+        return None

@@ -1,0 +1,99 @@
+"""Releases by older mechanisms and by other code are told wherever somebody relies on them, and refused nowhere."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from support import Workspace
+from workflow.test_formats import WEIGHTS, unpacked
+
+import dpladder
+from dpladder.cli import main
+from dpladder.commands import check as check_command
+from dpladder.config.model import Resources
+from dpladder.jobs import compose_privacy as job
+from dpladder.jobs.task import Task
+from dpladder.plan import mechanisms, stages
+from dpladder.plan.plan import assign, make_plan
+from dpladder.plan.settle import opened
+from dpladder.plan.startup import known_states
+from dpladder.plan.table import declared, plan_document
+from dpladder.privacy.ledger import book
+from dpladder.use.card import card
+
+RISEN = "by dp_gd 1; this dpladder has dp_gd 2"
+OTHER = "by other code of train_final than this dpladder's, at the same versions"
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setattr(job, "commit", lambda: "abc")
+    monkeypatch.setattr(check_command, "commit", lambda: "abc")
+    return unpacked("1-ladder", tmp_path, monkeypatch)
+
+
+def stated() -> tuple[str, str]:
+    """The statement's page composed anew, and the card of the model."""
+    project = opened(["config.yaml"])
+    states = known_states(project)
+    project = assign(project, states)
+    document = declared(plan_document(make_plan(project, states), states, project))
+    records = json.loads(Path("results/privacy.json").read_text())["records"]
+    task = Task(
+        rule="compose_privacy",
+        wildcards={},
+        cfg=json.loads(json.dumps(asdict(document))),
+        code="",
+        input={"records": [*records]},
+        output={"statement": Path("results/privacy.json"), "page": Path("results/privacy.md")},
+        resources=Resources(),
+    )
+    job.compose_privacy(task)
+    model = dpladder.load(f"results/main/{WEIGHTS['ladder']}/weights.safetensors")
+    return Path("results/privacy.md").read_text(), card(model, with_header=False)
+
+
+def checked(capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(["check"]) == 0
+    return capsys.readouterr().out
+
+
+def test_an_older_version_is_told_in_the_statement_the_card_and_by_check(old, monkeypatch, capsys) -> None:
+    assert not any("this dpladder has" in text for text in (*stated(), checked(capsys)))
+    monkeypatch.setitem(mechanisms.VERSIONS, "dp_gd", 2)
+    page, told = stated()
+    assert f"Releases of main: {RISEN} (8 released)." in page
+    assert f"Releases of main: {RISEN} (8 released)." in told
+    assert f"kept: main: {RISEN}. Kept, and asked anew by respend: [dp_gd] (8 released)" in checked(capsys)
+    assert main(["verify", "results"]) == 0
+
+
+def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys) -> None:
+    coded = {"train_final": "0" * 64}
+    fold = book._fold
+
+    def with_codes(ledger, state, kind, body) -> None:
+        """This ledger is of before they held codes."""
+        items = [one | {"code": coded.get(one["job"]["rule"], "")} for one in body.get("items", ())]
+        fold(ledger, state, kind, body | ({"items": items} if kind == "RESERVED" else {}))
+
+    monkeypatch.setattr(book, "_fold", with_codes)
+    page, told = stated()
+    assert f"Releases of main: {OTHER} (1 released)." in page
+    assert f"Releases of main: {OTHER} (1 released)." in told
+    assert "kept: main: by other code of train_final, whose versions are the same" in checked(capsys)
+    coded["train_final"] = stages.rule_code("train_final", "dp_gd")
+    assert not any("other code" in text for text in (*stated(), checked(capsys)))
+
+
+def test_a_clone_whose_files_were_edited_says_so(old, monkeypatch, capsys) -> None:
+    assert not any("modified code" in text for text in (*stated(), checked(capsys)))
+    for module in (job, check_command):
+        monkeypatch.setattr(module, "commit", lambda: "abc with uncommitted changes")
+    for text in (*stated(), checked(capsys)):
+        assert "modified code" in text
+        assert "files are not those of commit abc" in text
