@@ -19,12 +19,13 @@ SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = SOURCE / "dpladder"
 ROOT = SOURCE.parent
 
-BASIS = {"errors", "config", "privacy"}
+BASIS = {"errors", "formats", "config", "privacy"}
 MAY_USE = {
     "errors": set(),
     "progress": set(),
     "config": {"errors"},
-    "privacy": {"errors", "config"},
+    "formats": {"errors"},
+    "privacy": {"errors", "formats", "config"},
     "network": BASIS,
     "data": BASIS | {"progress", "network"},
     "learn": BASIS | {"progress", "network"},

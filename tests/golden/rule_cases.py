@@ -29,7 +29,7 @@ UNITS = 60
 SLOW = ("dp_hypo", "koskela_kulkarni", "propose_test")  # they import much, or solve for their noise
 WIDE = {"eta": [0.1, 1.0], "steps": [1, 4]}  # the audits' own search has one place alone
 # What says where and by which build something was made, in a document of a release. Later builds may say more.
-ASIDE = ("statement", "config", "inference", "experiment", "learner", "learns")
+ASIDE = ("statement", "config", "inference", "experiment", "learner", "learns", "format")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,6 +26,7 @@ from dpladder.data import sealed
 from dpladder.data.files import closed_folder, link, replacing
 from dpladder.data.sealed import Attrs
 from dpladder.errors import BadInput, DpladderError
+from dpladder.formats import Newer
 from dpladder.network.facts import Network
 
 PROVENANCE = ("dpladder", "torch", "timm", "transformers", "shard")  # attributes that an address leaves out
@@ -118,6 +119,8 @@ def verify_cache(path: Path, key: bytes) -> str | None:
     """What is wrong with a cache, if anything."""
     try:
         open_cache(path, key)
+    except Newer:  # never to be written anew
+        raise
     except DpladderError as error:
         return str(error)
     return None
@@ -128,6 +131,8 @@ def list_caches(root: Path) -> Iterator[Listed]:
     for path in sorted(root.glob("*.h5")):
         try:
             attrs, _ = sealed.read_attrs(path)
+        except Newer:
+            raise
         except Exception:  # damaged, which verify_cache will say
             attrs = {}
         yield Listed(path, path.stat().st_size, attrs)

@@ -23,9 +23,11 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from dpladder import formats
 from dpladder.data.files import replacing
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
+from dpladder.formats import FORMATS, Newer
 
 LEAF = 4 << 20
 ALIGNMENT = 64  # bytes; a cache line, and enough for every number type
@@ -79,6 +81,8 @@ def read(path: Path, key: bytes) -> Sealed:
         raise BadInput(f"{path} does not exist. Run the rule that makes it.") from None
     except PermissionError:
         raise BadInput(f"{path} cannot be opened: no permission. It belongs to another user.") from None
+    except Newer:
+        raise
     except Exception as error:  # whatever HDF5 and its binding trip over in damaged bytes
         raise BadInput(
             f"{path} is truncated, or not a file that dpladder wrote. Delete it and run again."
@@ -92,11 +96,13 @@ def read(path: Path, key: bytes) -> Sealed:
 
 
 def read_attrs(path: Path) -> tuple[dict[str, str | int], bytes]:
-    """The attributes as they stand, not yet vouched for, and the seal that `read` compares them with."""
+    """The attributes as they stand, not yet vouched for, and the seal that `read` compares them with. The format's number is
+    under no seal: what a cache is known by must not hang on which dpladder wrote it."""
     with h5py.File(path, "r", locking=False) as file:
         values: dict[str, Any] = {
             name: value if isinstance(value, str) else value.tolist() for name, value in file.attrs.items()
         }
+    formats.check("cache", path, values.pop(formats.KEY, None))
     return values, bytes(values.pop(SEAL))
 
 
@@ -108,6 +114,7 @@ def _lay_out(path: Path, blocks: Mapping[str, Blocks], attrs: Attrs) -> None:
     """Room for every array, contiguous and aligned, and a seal that cannot yet be right."""
     with h5py.File(path, "w", alignment_threshold=1, alignment_interval=ALIGNMENT) as file:
         file.attrs.update(attrs)
+        file.attrs[formats.KEY] = FORMATS["cache"]
         file.attrs[SEAL] = np.zeros(sha256().digest_size, np.uint8)
         for name, array in blocks.items():
             creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from dpladder import formats
 from dpladder.errors import BadInput
+from dpladder.formats import FORMATS
 from dpladder.learn.interface import Weights
 
 KEY = "dpladder"  # one metadata entry, because the library writes several in no fixed order
@@ -29,7 +31,7 @@ def save(
 ) -> None:
     """`mean`: what is taken away from records before they meet the weights, where a model is to be used elsewhere.
     `names`: of the weights, where they are no layers in a row."""
-    metadata = {**metadata, **({TENSORS: [*names]} if names else {})}
+    metadata = {**metadata, **({TENSORS: [*names]} if names else {}), formats.KEY: FORMATS["weights"]}
     layers = names or [f"layers.{depth}" for depth in range(len(weights))]
     tensors: dict[str, NDArray[Any]] = dict(zip(layers, weights, strict=True))
     if mean is not None:
@@ -48,6 +50,7 @@ def load_with_mean(path: Path) -> tuple[Weights, NDArray[np.float64] | None, dic
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = json.loads((file.metadata() or {})[KEY])
+            formats.check("weights", path, metadata.get(formats.KEY))
             stored = set(file.keys())
             names = metadata.get(TENSORS) or [f"layers.{depth}" for depth in range(len(stored - {MEAN}))]
             layers = tuple(file.get_tensor(name) for name in names)

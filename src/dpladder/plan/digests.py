@@ -30,6 +30,7 @@ INERT = frozenset(
         "dpladder.config.shift",
         "dpladder.config.wording",
         "dpladder.errors",
+        "dpladder.formats",
         "dpladder.jobs.task",
         "dpladder.learn.registry",
         "dpladder.privacy",

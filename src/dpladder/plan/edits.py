@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dpladder import formats
 from dpladder.config import Project
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
@@ -43,11 +44,20 @@ def named(project: Project) -> Iterator[None]:
         ) from None
 
 
-def _planned() -> Mapping[str, Any]:
+def last_plan() -> Mapping[str, Any]:
+    """What the last run in this folder planned; empty where there is nothing to read."""
     try:
-        found = json.loads(PLAN.read_text("utf-8"))["keys"]
-    except (OSError, ValueError, LookupError, TypeError):
+        found = json.loads(PLAN.read_text("utf-8"))
+    except (OSError, ValueError):
         return {}
+    if not isinstance(found, dict):
+        return {}
+    formats.check("plan", PLAN, found.get(formats.KEY))
+    return found
+
+
+def _planned() -> Mapping[str, Any]:
+    found = last_plan().get("keys")
     return found if isinstance(found, dict) else {}
 
 

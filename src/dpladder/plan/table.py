@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dpladder.config import Project
+from dpladder.formats import FORMATS
 from dpladder.plan import stages
 from dpladder.plan.edits import keys_of
 from dpladder.plan.kept import told_of_kept
@@ -70,6 +71,7 @@ def plan_document(
         if project is None
         else (*told_of_kept(project, states, plan.items), *_renewed(plan, states, project)),
         mechanisms={} if project is None else _mechanisms(plan, project),
+        format=FORMATS["plan"],
     )
 
 

@@ -40,6 +40,7 @@ from dpladder.learn.registry import method
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
 from dpladder.privacy.statement.build import told_of
+from dpladder.privacy.statement.check import read_statement
 from dpladder.privacy.statement.documents import Stated, StatedModel, Statement
 from dpladder.privacy.statement.page import first_line, modified
 from dpladder.progress import progress
@@ -266,9 +267,7 @@ def _stated(file: Path) -> Mapping[str, Any] | None:
     for results in file.resolve().parents:
         statement = results / "privacy.json"
         if results.name == "results" and statement.is_file():
-            return next(
-                _models(restored(Statement, json.loads(statement.read_text("utf-8"))), results, file), None
-            )
+            return next(_models(restored(Statement, read_statement(results)), results, file), None)
     return None
 
 

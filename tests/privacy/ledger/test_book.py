@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from support import commit, noise_for
 
 from dpladder.errors import BadInput, Refused
+from dpladder.formats import Newer
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.draws import Draw
@@ -710,7 +711,11 @@ def test_every_single_byte_of_an_entry_is_guarded(ledger: Ledger) -> None:
     whole = path.read_bytes()
     for offset in range(len(whole)):
         path.write_bytes(whole[:offset] + bytes([whole[offset] ^ 1]) + whole[offset + 1 :])
-        assert any(problem.startswith(("entry 3", "entry 4 does not")) for problem in verify(ledger)), offset
+        try:
+            problems = verify(ledger)
+        except Newer:  # the format's number was raised
+            continue
+        assert any(problem.startswith(("entry 3", "entry 4 does not")) for problem in problems), offset
 
 
 @pytest.mark.parametrize("seq", range(1, 7))

@@ -76,6 +76,7 @@ def test_creators_at_the_same_time_agree_on_one_key(tmp_path: Path) -> None:
         keys = pool.map(_key_of_new_home, [tmp_path / "home"] * 64, chunksize=1)
     assert len(set(keys)) == 1
     assert sorted(path.name for path in (tmp_path / "home").iterdir()) == [
+        "format",
         "key",
         "ledger",
         "releases",

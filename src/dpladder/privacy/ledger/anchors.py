@@ -11,7 +11,9 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from dpladder import formats
 from dpladder.errors import BadInput, Refused
+from dpladder.formats import FORMATS
 from dpladder.privacy.ledger.book import Anchor, Ledger, State, cut_short, load, lost
 from dpladder.privacy.ledger.home import Home, replace
 from dpladder.privacy.ledger.journal import unwritable
@@ -25,6 +27,8 @@ def read(results: Path) -> list[Anchor]:
     path = results / FILE
     try:
         found = json.loads(path.read_text("utf-8"))
+        for at in found.values():
+            formats.check("results", path.parent, at.get(formats.KEY))
         return [Anchor(lineage, int(at["seq"]), str(at["sha256"])) for lineage, at in found.items()]
     except FileNotFoundError:
         return []
@@ -41,7 +45,8 @@ def keep(results: Path, anchors: Iterable[Anchor]) -> None:
     for anchor in anchors:
         if anchor.lineage not in kept or kept[anchor.lineage].seq < anchor.seq:
             kept[anchor.lineage] = anchor
-    document = {lineage: {"seq": a.seq, "sha256": a.sha256} for lineage, a in sorted(kept.items())}
+    own = {formats.KEY: FORMATS["results"]}
+    document = {lineage: {"seq": a.seq, "sha256": a.sha256, **own} for lineage, a in sorted(kept.items())}
     try:
         results.mkdir(parents=True, exist_ok=True)
         replace(results / FILE, (json.dumps(document, indent=2) + "\n").encode(), mode=0o666)

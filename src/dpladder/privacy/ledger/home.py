@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from dpladder import formats
 from dpladder.errors import BadInput
+from dpladder.formats import FORMATS
 
 VARIABLE = "DPLADDER_HOME"
 KEY_BYTES = 32
@@ -25,6 +27,10 @@ class Home:
     @property
     def key(self) -> Path:
         return self.path / "key"
+
+    @property
+    def format(self) -> Path:
+        return self.path / formats.KEY
 
     @property
     def ledgers(self) -> Path:
@@ -57,6 +63,7 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
             f"{VARIABLE} is {chosen}, which is a file. Name a folder, or one that is yet to be made."
         )
     home = Home(chosen)
+    _check_format(home)
     if create:
         try:
             for folder in (home.path, home.ledgers, home.releases, home.staging, home.units):
@@ -140,11 +147,24 @@ def _ensure_key(home: Home) -> None:
         _read_key(home)
         return
     try:
+        create_once(home.format, f"{FORMATS['home']}\n".encode())
         create_once(home.key, secrets.token_bytes(KEY_BYTES))
     except OSError as error:
         raise BadInput(
             f"key {home.key} cannot be made: {error.strerror}. Home needs hard links and free space."
         ) from None
+
+
+def _check_format(home: Home) -> None:
+    try:
+        told = home.format.read_text("utf-8")
+    except OSError:  # of before homes had numbers, or none yet
+        return
+    if not told.strip().isdigit():
+        raise BadInput(
+            f"{home.format} says {told.strip()[:20]!r}, and not which format this home has. Restore it."
+        )
+    formats.check("home", home.path, int(told))
 
 
 def _read_key(home: Home) -> bytes:

@@ -21,7 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dpladder import formats
 from dpladder.errors import TWICE, BadInput, DpladderError, Refused
+from dpladder.formats import FORMATS, Newer
 from dpladder.privacy.ledger.home import create_once
 
 Body = dict[str, Any]
@@ -127,7 +129,7 @@ def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) 
     chain.hashes.append(hashlib.sha256(data).hexdigest())
     chain.torn = not data.endswith(ENTRY_END)
     try:
-        entry = {} if chain.torn else _decode(journal, data)
+        entry = {} if chain.torn else _decode(journal, seq, data)
         if not entry:
             return
         if was_torn and entry["type"] != REPAIRED:
@@ -138,6 +140,8 @@ def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) 
             )
         if entry["type"] != REPAIRED:
             fold(entry["type"], entry["body"])
+    except Newer:  # which is no damage
+        raise
     except DpladderError as error:
         chain.problems.append(f"entry {seq} {error}")
     except (LookupError, TypeError, ValueError):
@@ -150,6 +154,7 @@ def _encode(journal: Journal, chain: Chain, kind: str, body: Mapping[str, Any]) 
         "seq": len(chain.hashes) + 1,
         "previous": chain.head,
         "type": kind,
+        formats.KEY: FORMATS["ledger"],
         "time": datetime.now(UTC).isoformat(timespec="seconds"),  # for the reader: nothing depends on clocks
         "body": body,
     }
@@ -157,11 +162,14 @@ def _encode(journal: Journal, chain: Chain, kind: str, body: Mapping[str, Any]) 
     return signed + b',\n "mac": "' + _mac(journal, signed).encode() + ENTRY_END
 
 
-def _decode(journal: Journal, data: bytes) -> Body:
+def _decode(journal: Journal, seq: int, data: bytes) -> Body:
     end = MAC_LINE.search(data)
-    if end is None or not hmac.compare_digest(_mac(journal, data[: end.start()]), end[1].decode()):
+    fits = end is not None and hmac.compare_digest(_mac(journal, data[: end.start()]), end[1].decode())
+    with contextlib.suppress(ValueError, AttributeError):
+        entry: Body = json.loads(data)
+        formats.check("ledger", journal.path(seq), entry.get(formats.KEY))  # a newer one may sign otherwise
+    if not fits:
         raise Refused("was edited, or written with another key: its MAC does not fit")
-    entry: Body = json.loads(data[: end.start()] + b"}")
     return entry
 
 

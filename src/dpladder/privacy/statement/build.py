@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from dpladder.errors import Refused
+from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, Spend, counts_for, from_json, to_json
 from dpladder.privacy.ledger.book import OWN, Anchor, Held, State, Terms, caps, ever, name
@@ -71,6 +72,7 @@ def build(
         origin=origin,
         config=plan.config,
         deployment=plan.deployment,
+        format=FORMATS["statement"],
     )
 
 
@@ -94,6 +96,7 @@ def build_own(
         origin=origin,
         config="",
         deployment=None,
+        format=FORMATS["statement"],
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
+from dpladder import formats
 from dpladder.config.section import restored
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy.accounting.composition import compose
@@ -204,6 +205,8 @@ def read_statement(results: Path) -> Document:
         ) from None
     if not isinstance(statement, dict) or not {"datasets", "records", "id", "seal"} <= statement.keys():
         raise BadInput(f"{path}: not a privacy statement; give the results folder of a finished run")
+    formats.check("statement", path, statement.get(formats.KEY))
+    read_anchors(results)  # whose number is that of the whole folder
     return statement
 
 

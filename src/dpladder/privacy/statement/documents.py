@@ -117,6 +117,7 @@ class PlanDocument:
     lifetimes: dict[str, PlannedLifetime] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
     mechanisms: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    format: int = 1
 
 
 # --- the statement: results/privacy.json ---
@@ -217,6 +218,7 @@ class Statement:
     origin: Origin
     config: str
     deployment: dict[str, Any] | None
+    format: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
