@@ -42,13 +42,48 @@ def test_a_total_in_anothers_place_is_refused_until_it_is_said(finished, walk, c
     assert walk().charged == Counter()
 
 
-def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(tmp_path, monkeypatch, walk, capfd):
+KEPT = "kept as it was chosen when it was paid for (mean 0.386, today"
+
+
+@pytest.mark.parametrize("known_by", ["ledger", "plan"])
+def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(
+    known_by, tmp_path, monkeypatch, walk, capfd
+):
+    """Ledgers remember choices since format 2; a project that was finished before has them in its plan."""
     old = unpacked("1-auto", tmp_path, monkeypatch)
-    ledger = Ledger(open_home(), "auto")
-    book.settle(ledger, opened(["config.yaml"]).settled)
+    if known_by == "ledger":
+        book.settle(Ledger(open_home(), "auto"), opened(["config.yaml"]).settled)
+        Path("results/plan.json").unlink()
     reconfigure(old, "final", targets=[2.0, 1.0])
     assert walk().charged == Counter(PAID)
-    assert "kept as it was chosen when it was paid for (mean 0.386, today" in capfd.readouterr().err
+    assert KEPT in capfd.readouterr().err
+
+
+def given_a_mean(old):
+    reconfigure(old, "features", mean={"epsilon": 0.2})
+
+
+def of_other_size(old):
+    reconfigure(old, "dataset", nominal_size=250)
+
+
+def without_its_plan(old):
+    Path("results/plan.json").unlink()
+
+
+def under_another_plan(old):
+    document = json.loads(Path("results/plan.json").read_text())
+    document["keys"]["main"]["features.mean"]["epsilon"] = 0.3
+    Path("results/plan.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("edit", [given_a_mean, of_other_size, without_its_plan, under_another_plan])
+def test_a_plan_of_before_says_only_what_was_left_open_and_paid_for(edit, tmp_path, monkeypatch, capsys):
+    old = unpacked("1-auto", tmp_path, monkeypatch)
+    reconfigure(old, "final", targets=[2.0, 1.0])
+    edit(old)
+    main(["plan"])
+    assert "kept as it was chosen" not in capsys.readouterr().out
 
 
 def test_a_run_that_goes_on_after_looking_says_so(tmp_path):

@@ -8,12 +8,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import ValidationError
+
 from dpladder.config import Config, Project, load
 from dpladder.config.model import Mean, Rung, Sweep
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
 from dpladder.plan import dag, stages
 from dpladder.privacy.accounting import gdp
+from dpladder.privacy.ledger.book import Held, State
 from dpladder.search.looking import Bought, bought, written
 from dpladder.search.prior import DEFAULT, expecting
 
@@ -66,6 +69,60 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
                 ]
             )
         },
+    )
+
+
+def as_planned(
+    project: Project, planned: Mapping[str, Mapping[str, Any]], states: Mapping[str, State]
+) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What a plan of before says was chosen for the experiments of a project, `planned` by their names: of what the config leaves
+    open, and only where the ledgers hold a release of just that."""
+    today = settled(project).experiments if planned else {}
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for name, asked in project.experiments.items():
+        if name not in planned or not stages.has_models(asked):
+            continue
+        try:
+            chosen = _planned(asked, today[name], planned[name])
+            config = _as_chosen(today[name], chosen)
+        except (LookupError, TypeError, ValidationError):  # edited by hand, or of a config with other keys
+            continue
+        held = (held for state in states.values() for held in state.items.values())
+        if config != today[name] and any(_paid(one, name, config) for one in held):
+            found[name, _hung_on(asked)] = chosen
+    return found
+
+
+def _planned(asked: Config, today: Config, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Today's choice, with what a plan of before says of each thing that the config leaves open."""
+    chosen, given = chosen_in(today), chosen_in(asked)
+    centre = asked.features.centre
+    if centre == "auto":
+        chosen["centre"] = keys["features.centre"]
+    if centre in ("auto", "noised") and asked.features.mean is None:
+        chosen["mean"] = keys["features.mean"]
+    if asked.sweep.rungs is None:
+        chosen["rungs"] = keys["rungs"]
+        chosen["select"] = (
+            chosen["select"] | {"share": keys["sweep.select"]["share"]} if keys["rungs"] else chosen["select"]
+        )
+    search = {
+        key: keys["sweep.search"][key]
+        for key, value in chosen["search"].items()
+        if value != given["search"][key]
+    }
+    return chosen | {"search": chosen["search"] | search}
+
+
+def _paid(held: Held, name: str, config: Config) -> bool:
+    """Whether a release of the ledger is one that an experiment asks for, so configured."""
+    rule, wildcards = held.job.rule, dict(held.job.wildcards)
+    return (
+        held.status in ("COMMITTED", "DONE")
+        and held.job.experiment == name
+        and rule in stages.STAGES
+        and stages.has(config, rule, wildcards)
+        and dag.static(config, rule, wildcards, at=held.versions) == held.static
     )
 
 

@@ -28,7 +28,7 @@ from dpladder.plan.plan import (
     refuse_replaced,
 )
 from dpladder.plan.reads import facts_of
-from dpladder.plan.settle import opened
+from dpladder.plan.settle import as_planned, opened
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
@@ -126,11 +126,13 @@ def known_states(project: Project) -> dict[str, State]:
 
 
 def recalled(project: Project) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """What was chosen for a project's experiments, and paid for."""
+    """What was chosen for a project's experiments, and paid for: by the ledgers, which remember it since format 2, else by
+    what the last run here planned."""
+    states = known_states(project)
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for state in known_states(project).values():
+    for state in states.values():
         found |= ledgers.remembered_choices(state)
-    return found
+    return as_planned(project, edits.last_plan().get("keys", {}), states) | found
 
 
 def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
