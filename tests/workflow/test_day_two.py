@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -134,6 +135,13 @@ def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(fin
     finished.configure({"respend": True})
     assert main(["plan"]) == 0
     assert re.search(r"paid again\. .*lineage tiny goes from epsilon = 2\.\d+ to", capfd.readouterr().out)
+    in_the_way = Path("logs/main/final/1/train.log")
+    in_the_way.unlink()
+    (in_the_way / "anything").mkdir(parents=True)
+    assert finished.run().returncode == 1  # in the last training
+    assert Path(MODEL).read_bytes() == first
+    assert main(["predict", MODEL, "data.npz", "--output", "found.csv"]) == 0
+    shutil.rmtree(in_the_way)
     finished.finish()
     assert Path(MODEL).read_bytes() != first
     assert charged(finished) - both == Counter({"run_trial": 6, **PAID})

@@ -1,3 +1,5 @@
+# A model stays until the next one is there, and comes back where that failed: update(). Its record does not, so the job
+# stays due.
 use rule extract_features as train_final with:
     input:
         fit=made("fit", "fit_radius"),
@@ -7,7 +9,7 @@ use rule extract_features as train_final with:
         statistics=statistics_of,
         start=start_of,
     output:
-        weights="results/{experiment}/final/{target}/weights.safetensors",
+        weights=update("results/{experiment}/final/{target}/weights.safetensors"),
         privacy="results/{experiment}/final/{target}/privacy.json",
     log:
         "logs/{experiment}/final/{target}/train.log",
@@ -24,7 +26,7 @@ use rule extract_features as private_search with:
         mean=mean_of,
         start=start_of,
     output:
-        weights="results/{experiment}/final/{target}/weights.safetensors",
+        weights=update("results/{experiment}/final/{target}/weights.safetensors"),
         privacy="results/{experiment}/final/{target}/privacy.json",
     log:
         "logs/{experiment}/final/{target}/search.log",
