@@ -188,6 +188,7 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
         "delta": 1e-5,
         "statement": "Lineage pets: a limit.",
         "joint_epsilon": 2.5,
+        "chosen": 2.375,
         "epsilon": 1.0,
         "with_earlier": {"epsilon": 2.25},
         "search_share": None,
@@ -196,6 +197,7 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
     told = card(replace(dpladder.load(file), privacy=stated), with_header=False)
     assert "epsilon = 2.2500 (1.0000 only if it owes nothing to them)" in told
     assert "published with it: epsilon = 2.5000" in told
+    assert "If it was chosen among several of its lineage: epsilon = 2.3750." in told
     assert stated["told"][0] in told
 
 

@@ -68,7 +68,7 @@ def _rows(folder: Path) -> Iterator[pd.DataFrame]:
         table.insert(0, "results", str(folder))
         table.insert(2, "lineage", summary["lineage"])
         table.insert(3, "learner", summary["learner"])
-        mus = [target["mu"] for target in summary["targets"]]
+        mus = [(target.get("stated") or target)["mu"] for target in summary["targets"]]
         table.insert(6, "mu", mus + [None] * (len(table) - len(mus)))  # none of a training without noise
         yield table.assign(
             unit=f"{dataset['unit']}, at most {dataset['cap']}" if dataset["cap"] > 1 else dataset["unit"],

@@ -160,6 +160,7 @@ def _target(
     return FinalFound(
         **choice,
         target_epsilon=stated.target_epsilon,
+        stated=stated.stated,
         epsilon=stated.epsilon,
         mu=stated.mu,
         mu_final=facts["mu"],

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.page import first_line
+from dpladder.privacy.statement.page import first_line, if_chosen
 from dpladder.report.reading import Document
 from dpladder.report.tables import (
     classes_table,
@@ -71,7 +71,11 @@ def write_page(
     page = found.get_template(TEMPLATE).render(
         title=", ".join(statement.datasets) + ": tuned and trained with differential privacy",
         release=statement.mode == "release",
-        guarantees=[first_line(statement, lineage) for lineage in statement.datasets],
+        guarantees=[
+            line
+            for lineage, dataset in statement.datasets.items()
+            for line in (first_line(statement, lineage), *if_chosen(lineage, dataset))
+        ],
         sections=[*_sections(statement, summaries, pictures, cells or {})],
         id=statement.id,
     )

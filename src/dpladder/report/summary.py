@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dpladder.privacy.statement.documents import Cost
+
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
@@ -130,7 +132,8 @@ class AlsoTested:
 
 @dataclass(frozen=True, kw_only=True)
 class FinalFound(Choice):
-    """One final model. `epsilon` and `mu` with its search, `epsilon_final` and `mu_final` of its own training. `fit`: how r
+    """One final model. `stated`: the figure that it is stated at, with all that may have steered it. `epsilon` and `mu`: its own
+    price, with its search; `epsilon_final` and `mu_final` of its own training. `fit`: how r
     was carried to this total, null where there is nothing to search. `suspect`: what to ask where a score is better than mu
     allows. `distance`: in research, how far the weights are from where they started, where that was zero or the public
     network."""
@@ -149,6 +152,7 @@ class FinalFound(Choice):
     search_share: float | None
     distance: float | None = None
     also: tuple[AlsoTested, ...] = ()
+    stated: Cost | None = None
 
 
 @dataclass(frozen=True)

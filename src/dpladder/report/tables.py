@@ -20,6 +20,7 @@ Show = Callable[[Any], str]
 SHOWN: dict[str, tuple[str, Show]] = {
     "total_epsilon": ("total ε", lambda epsilon: "∞" if epsilon == math.inf else f"{epsilon:g}"),
     "epsilon": ("ε", lambda epsilon: "∞, no privacy" if epsilon == math.inf else up(epsilon)),
+    "own_epsilon": ("ε, its own price", lambda epsilon: "∞" if epsilon == math.inf else up(epsilon)),
     "mu": ("μ", lambda mu: up(mu, 6)),
     "r": ("r", plain),
     "r_star": ("r*", plain),
@@ -63,7 +64,8 @@ def summary_table(summary: Document) -> pd.DataFrame:
             {
                 "experiment": summary["experiment"],
                 "total_epsilon": target["target_epsilon"],
-                "epsilon": target["epsilon"],
+                "epsilon": (target.get("stated") or target)["epsilon"],
+                "own_epsilon": target["epsilon"],
                 "kappa_star": target.get("kappa_star"),
                 "r_star": target["r_star"],
                 "eta": target.get("eta"),

@@ -142,8 +142,12 @@ def _figure(stated: Mapping[str, Any]) -> str:
             f"with the releases before it, from which its config may follow, epsilon = {up(earlier['epsilon'])} ({alone} only "
             "if it owes nothing to them)"
         )
+    chosen = stated["chosen"]
+    among = (
+        "" if chosen is None else f" If it was chosen among several of its lineage: epsilon = {up(chosen)}."
+    )
     return (
-        f"Of this model: {own}, at delta = {stated['delta']:g}, for someone who sees nothing else. Everything that was "
+        f"Of this model: {own}, at delta = {stated['delta']:g}, for someone who sees nothing else.{among} Everything that was "
         f"published with it: epsilon = {joint}. The run's results/privacy.md says what this rests on."
     )
 

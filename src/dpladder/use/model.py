@@ -288,6 +288,7 @@ def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping
                     "delta": dataset.delta,
                     "statement": first_line(statement, lineage),
                     "joint_epsilon": dataset.epsilon,
+                    "chosen": dataset.chosen and dataset.chosen.epsilon,
                     "told": (*_told(model, dataset), *modified(statement)),
                 }
                 yield {**told, **asdict(model)}

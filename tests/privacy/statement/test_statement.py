@@ -193,8 +193,70 @@ def test_what_was_planned_after_results_is_stated_with_them(tmp_path: Path) -> N
     assert figures == sorted(figures)
     assert all(artifact["epsilon"] < 1.001 < artifact["with_earlier"]["epsilon"] for artifact in steered)
     assert figures[-1] == pytest.approx(dataset["epsilon"])
-    assert f"{up(figures[-1])}; alone {up(steered[-1]['epsilon'])}" in page_of(run)
+    page = page_of(run)
+    last = steered[-1]
+    own = f"{up(last['epsilon'])} (mu = {up(last['mu'], 6)})"
+    assert f"| {up(figures[-1])} | {up(last['with_earlier']['mu'], 6)} | {own} |" in page
+    assert dataset["chosen"]["epsilon"] == pytest.approx(figures[-1])
+    whole = f"Everything ever released about lineage mnist5k: epsilon = {up(dataset['lifetime_spent'])}."
+    assert page.index(whole) < page.index("| final model |") < page.index("was chosen among these")
+    stated = restored(SealedStatement, run.state()).datasets["mnist5k"].artifacts.values()
+    assert [model.stated.epsilon for model in stated] == [first["epsilon"], *figures]
     assert check(run.state(), run.results) == []
+
+
+def test_a_choice_among_models_costs_what_all_of_them_do(tmp_path: Path) -> None:
+    """Also where one is retired: whoever goes back to the first has seen the second."""
+    run = Finished(tmp_path, {})
+    assert run.state()["datasets"]["mnist5k"]["chosen"] is None
+    assert "was chosen among" not in page_of(run)
+    run.run_again({"final": {"targets": [1.0, 2.0]}})
+    both = run.state()["datasets"]["mnist5k"]
+    assert both["chosen"]["epsilon"] == pytest.approx(both["lifetime_spent"])
+    for record in run.results.glob("*/privacy.json"):
+        if '["target", "2"]' in record.read_text():
+            record.unlink()
+    run.run_again({})
+    again = run.state()["datasets"]["mnist5k"]
+    (model,) = again["artifacts"].values()
+    assert model["with_earlier"] is None
+    assert again["chosen"] == both["chosen"]
+    assert (
+        f"retired ones included, because of anything that was released: epsilon = {up(again['chosen']['epsilon'])}"
+        in page_of(run)
+    )
+    assert check(run.state(), run.results) == []
+
+
+def test_a_choice_has_seen_what_other_configs_released_before(tmp_path: Path) -> None:
+    run = Finished(tmp_path, STEERED)
+    for record in run.results.glob("*/privacy.json"):
+        if '"try-' in record.read_text():
+            record.unlink()
+    run.run_again({"experiments": {"later": {"learner": {"momentum": 0.7}}}})
+    dataset = run.state()["datasets"]["mnist5k"]
+    assert dataset["chosen"]["epsilon"] == pytest.approx(dataset["lifetime_spent"])
+
+
+@pytest.mark.parametrize(
+    "claim", [{"lifetime_spent": 0.9}, {"chosen": None}, {"chosen": {"epsilon": 0.9, "mu": 0.2}}]
+)
+def test_no_other_total_may_be_claimed(tmp_path: Path, claim: dict[str, Any]) -> None:
+    run = Finished(tmp_path, CHANGES)
+    statement = run.state()
+    claimed = seal({**statement, "datasets": {"mnist5k": statement["datasets"]["mnist5k"] | claim}}, b"")
+    assert [
+        problem for problem in check(claimed, run.results) if "does not follow from its spends" in problem
+    ]
+
+
+def test_a_statement_of_format_1_is_not_asked_for_what_it_lacks(run: Finished) -> None:
+    statement = run.state()
+    dataset = {key: value for key, value in statement["datasets"]["mnist5k"].items() if key != "chosen"}
+    older = {key: value for key, value in statement.items() if key != "format"} | {
+        "datasets": {"mnist5k": dataset}
+    }
+    assert check(seal(older, b""), run.results) == []
 
 
 def run_experiments(run: Finished) -> dict[str, Any]:
@@ -292,7 +354,7 @@ def test_editing_any_number_of_the_statement_is_found(run: Finished, monkeypatch
         forged = edited(statement, place)
         assert any("privacy.json" in problem for problem in check(forged, run.results)), place
     # A forger who recomputes the digest but has no key is found by the seal alone.
-    forged = seal(edited(statement, ("datasets", "mnist5k", "lifetime_spent")), b"another key")
+    forged = seal(edited(statement, ("target_epsilon",)), b"another key")
     assert check(forged, run.results, subkey(run.home, "ledger")) == [
         "privacy.json: changed since it was written"
     ]

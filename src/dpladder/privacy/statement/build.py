@@ -38,6 +38,7 @@ Lines = Sequence[StatedSpend]
 MODIFIED = " with uncommitted changes"  # beside a commit
 Value = TypeVar("Value")
 NO_STATICS: Mapping[Job, str | None] = {}
+MODELS = ("train_final", "private_search")
 FINAL = ("train_final", "evaluate", "evaluate_also", "evaluate_of")  # what all else is a search for
 
 
@@ -189,6 +190,7 @@ def _stated(
         ),
         spends=tuple(lines),
         ledger=anchor,
+        chosen=chosen_among(lines, beside, terms.delta),
     )
 
 
@@ -298,12 +300,26 @@ def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float) -> St
     )
 
 
+def chosen_among(lines: Lines, beside: Lines, delta: float) -> Cost | None:
+    """What the choice of one final model among several costs, whichever it is: all that the DAG ever released, and what else was
+    out before its last plan. Whoever goes back to an earlier model has seen the later ones too."""
+    released = [line for line in lines if line.released is not None]
+    models = {(line.job, line.reserved) for line in released if line.rule in MODELS}
+    if len(models) < 2:
+        return None
+    return figure_of([*released, *_seen_by(lines, beside)], delta)
+
+
+def _seen_by(borne: Iterable[StatedSpend], among: Iterable[StatedSpend]) -> list[StatedSpend]:
+    """What was out before the last of these jobs was planned, or taken up again."""
+    last = max((line.continued or line.reserved for line in borne), default=0)
+    return [line for line in among if line.released is not None and line.released < last]
+
+
 def _with_earlier(borne: Lines, lines: Lines, delta: float) -> Cost | None:
     """What an artifact costs together with all that was released before it was planned, or taken up again, and may have
     steered it. None where there was nothing."""
-    last = max((line.continued or line.reserved for line in borne), default=0)
-    seen = [line for line in lines if line.released is not None and line.released < last]
-    earlier = [line for line in seen if line not in borne]
+    earlier = [line for line in _seen_by(borne, lines) if line not in borne]
     return figure_of([*borne, *earlier], delta) if earlier else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from dpladder.privacy.accounting.events import Spend, from_json
 from dpladder.privacy.ledger.anchors import read as read_anchors
 from dpladder.privacy.ledger.book import Anchor, name
 from dpladder.privacy.statement.build import (
+    chosen_among,
     figure_of,
     figures_of,
     models_of,
@@ -56,6 +57,7 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
     for lineage, dataset in stated.datasets.items():
         try:
             problems += _check_dataset(lineage, dataset, recorded)
+            problems += _check_totals(lineage, dataset) if stated.format > 1 else ()
         except _UNREADABLE as error:
             problems.append(f"privacy.json: dataset {lineage} cannot be recomputed ({error})")
     return problems
@@ -156,6 +158,33 @@ def _check_dataset(lineage: str, dataset: Stated, recorded: Sequence[Spend]) -> 
         if not _same(line.mu, mu_of_spend(spend)) or not _same(line.epsilon, compose([spend], delta).epsilon)
     ]
     return problems + _check_models(where, lineage, dataset, delta)
+
+
+def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
+    """Of the whole lineage, and of whichever model is chosen: statements of format 1 lack the second."""
+    where, lines, outside = (
+        f"privacy.json: dataset {lineage}",
+        dataset.spends,
+        dataset.outside_this_dag.spends,
+    )
+    if not _same(chosen_among(lines, outside, dataset.delta), dataset.chosen):
+        yield f"{where}: the figure of a model chosen among several does not follow from its spends"
+    spends = [from_json(line.spend) for line in (*lines, *outside)]
+    if not any(_same(dataset.lifetime_spent, total) for total in _totals(spends, dataset.delta)):
+        yield f"{where}: what was ever spent on it does not follow from its spends"
+
+
+def _totals(spends: Sequence[Spend], delta: float) -> Iterator[float]:
+    """What spends compose to. Reservations name no version of the data: they count as the one that was read last, which the
+    ledger knows, and a statement does not."""
+    for version in sorted({spend.partition.version for spend in spends} | {""}):
+        current = [
+            replace(spend, partition=replace(spend.partition, version=""))
+            if spend.partition.version == version
+            else spend
+            for spend in spends
+        ]
+        yield compose(current, delta).epsilon
 
 
 def _check_models(where: str, lineage: str, dataset: Stated, delta: float) -> list[str]:

@@ -149,13 +149,18 @@ class StatedSpend(NamedJob):
 @dataclass(frozen=True)
 class StatedModel(Cost):
     """`with_earlier`: together with what was released before it was planned, null where there was nothing. `search_share`:
-    of mu squared; null of a private search, whose training and search are one."""
+    of mu squared; null of a private search, whose training and search are one. Its own `epsilon` and `mu` are its price."""
 
     experiment: str
     target_epsilon: float
     with_earlier: Cost | None
     search_share: float | None
     jobs: tuple[NamedJob, ...]
+
+    @property
+    def stated(self) -> Cost:
+        """The figure that a model is stated at: with all that may have steered it."""
+        return self.with_earlier or Cost(self.epsilon, self.mu)
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,8 @@ class Costs(Cost):
 class Stated(Costs):
     """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a Gaussian's, null where other
     events may be charged beside it. `planned`: whether all of it was planned before its first release. `confirmed`: whether the
-    operator said that it is about other people than the lineages before it."""
+    operator said that it is about other people than the lineages before it. `chosen`: of whichever model is chosen among several of
+    this DAG, retired ones included; null where there are no two."""
 
     relation: Relation
     delta: float
@@ -193,6 +199,7 @@ class Stated(Costs):
     outside_this_dag: Outside
     spends: tuple[StatedSpend, ...]
     ledger: Anchor
+    chosen: Cost | None = None
 
 
 @dataclass(frozen=True)

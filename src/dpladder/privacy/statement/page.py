@@ -32,11 +32,6 @@ NEIGHBOURS = {
     "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may lie in two parts",
 }
 
-AFTER = (
-    "\\* Planned after earlier releases of the lineage were out. The first figure counts those too; the second holds only if "
-    "the model's config owes nothing to them."
-)
-
 
 def page(statement: SealedStatement) -> str:
     """One page that a privacy officer can sign: what is guaranteed, in plain words, and then the figures behind it."""
@@ -53,7 +48,7 @@ def page(statement: SealedStatement) -> str:
         lines += ["## In plain words", "", *(f"- {line}" for line in plain_words(statement)), ""]
     lines += [line for bug in bugs_in(statement) for line in (f"**{bug}.** {AT_COST}", "")]
     for lineage, dataset in statement.datasets.items():
-        lines += [f"## Figures: lineage {lineage}", "", *_page_of(dataset)]
+        lines += [f"## Figures: lineage {lineage}", "", *_page_of(lineage, dataset)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
     lines += ["Signed: ______________________   Date: ______________", ""]
     return "\n".join(lines)
@@ -207,9 +202,11 @@ def _limited(lineage: str, limit: Cost, delta: float, unit: str, spent: str) -> 
     )
 
 
-def _page_of(dataset: Stated) -> list[str]:
+def _page_of(lineage: str, dataset: Stated) -> list[str]:
     delta, beside = dataset.delta, dataset.outside_this_dag
     lines = [
+        f"Everything ever released about lineage {lineage}: epsilon = {up(dataset.lifetime_spent)}.",
+        "",
         f"This DAG's releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. Outside this DAG: "
         + (
             f"epsilon = {up(beside.epsilon)}{_mu_of(beside)} over {beside.jobs} jobs."
@@ -217,7 +214,7 @@ def _page_of(dataset: Stated) -> list[str]:
             else "nothing."
         ),
         "",
-        *_models(dataset),
+        *_models(lineage, dataset),
         "| part of the data | epsilon of all that reads it | mu |",
         "|---|---|---|",
         *(
@@ -251,7 +248,7 @@ def _page_of(dataset: Stated) -> list[str]:
     return [*lines, ""]
 
 
-def _models(dataset: Stated) -> list[str]:
+def _models(lineage: str, dataset: Stated) -> list[str]:
     if not dataset.artifacts:
         return []
     models, counts = _apart(dataset.artifacts)
@@ -259,8 +256,17 @@ def _models(dataset: Stated) -> list[str]:
     return [
         *_published("final model", "a final model", "that model, its scores and its sweep", models),
         *_published(others, "such counts", "those counts", counts),
-        *([AFTER, ""] if any(a.with_earlier for a in dataset.artifacts.values()) else []),
+        *(line for told in if_chosen(lineage, dataset) for line in (told, "")),
     ]
+
+
+def if_chosen(lineage: str, dataset: Stated) -> Iterator[str]:
+    """What a choice among several models costs, which no figure of one model sees."""
+    if dataset.chosen is not None:
+        yield (
+            f"If a final model of lineage {lineage} was chosen among these, retired ones included, because of anything that was released: "
+            f"epsilon = {up(dataset.chosen.epsilon)}{_mu_of(dataset.chosen)}, whichever it is."
+        )
 
 
 def _apart(artifacts: Mapping[str, StatedModel]) -> list[dict[str, StatedModel]]:
@@ -275,22 +281,21 @@ def _published(heading: str, what: str, seen: str, artifacts: Mapping[str, State
     if not artifacts:
         return []
     return [
-        f"| {heading} | its total | epsilon, search included | mu | share of the search in mu^2 |",
-        "|---|---|---|---|---|",
+        f"| {heading} | its total | epsilon | mu | its own price, search included | share of the search in mu^2 |",
+        "|---|---|---|---|---|---|",
         *(_row_of(path, artifact) for path, artifact in artifacts.items()),
         "",
         f"The epsilon of {what} holds for someone who sees {seen}, and nothing else; for someone who sees everything published here, "
-        "the joint figure above holds.",
+        "the joint figure above holds. It counts all that was released before the last of these jobs was planned, for that may have "
+        "steered the config; their own price is the figure only if the config owes nothing to that.",
         "",
     ]
 
 
 def _row_of(path: str, artifact: StatedModel) -> str:
-    epsilon, earlier = up(artifact.epsilon), artifact.with_earlier
-    figure, mu = epsilon, _mu(artifact.mu)
-    if earlier:
-        figure, mu = f"{up(earlier.epsilon)}; alone {epsilon} \\*", f"{_mu(earlier.mu)}; alone {mu}"
-    return f"| `{path}` | {artifact.target_epsilon:g} | {figure} | {mu} | {_percent(artifact.search_share)} |"
+    figure, share = artifact.stated, _percent(artifact.search_share)
+    own = f"{up(artifact.epsilon)}{_mu_of(Cost(artifact.epsilon, artifact.mu))}"
+    return f"| `{path}` | {artifact.target_epsilon:g} | {up(figure.epsilon)} | {_mu(figure.mu)} | {own} | {share} |"
 
 
 def _mu_of(cost: Cost) -> str:
