@@ -1390,90 +1390,142 @@ return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared}
     Mutant(
         "HyFreeDP's gradients forget the cap",
         "learn/hyfree_dp/train.py",
-        "    bound = (1.0 - step.sums.records.slack) / constants.cap\n",
-        "    bound = 1.0 - step.sums.records.slack\n",
+        "noised_gradient",
+        "(1.0 - step.sums.records.slack) / constants.cap",
+        "1.0 - step.sums.records.slack",
         in_every_cell("hyfree_dp"),
     ),
     Mutant(
         "HyFreeDP's losses forget the cap",
         "learn/hyfree_dp/cost.py",
-        "    one = loss_moves(learner, constants)\n",
-        "    one = loss_moves(learner, constants) / constants.cap\n",
+        "_losses",
+        "loss_moves(learner, constants)",
+        "loss_moves(learner, constants) / constants.cap",
         in_every_cell("hyfree_dp"),
     ),
     Mutant(
         "DP-ZO's differences forget the cap",
         "learn/dp_zo/train.py",
-        "learner.clip / constants.cap * (1.0 - SLACK)",
-        "learner.clip * (1.0 - SLACK)",
+        "train_many",
+        "learner.clip / constants.cap",
+        "learner.clip",
         in_every_cell("dp_zo"),
     ),
     Mutant(
         "DP-FC's gradients forget the cap",
         "learn/dp_fc/train.py",
-        "learner.clip / constants.cap * (1.0 - records.slack)",
-        "learner.clip * (1.0 - records.slack)",
+        "fit",
+        "learner.clip / constants.cap",
+        "learner.clip",
         in_every_cell("dp_fc"),
     ),
     Mutant(
         "a record's views are clipped one by one",
         "learn/linear.py",
-        "/ views\n\n\ndef initial",
-        "/ views**2\n\n\ndef initial",
+        "gradient_norms",
+        "(squares.clamp_(min=0.0).sqrt_() + SLACK ** 2 * lengths.sum(2)) / views",
+        "(squares.clamp_(min=0.0).sqrt_() + SLACK ** 2 * lengths.sum(2)) / views ** 2",
         in_every_cell("dp_adam"),
     ),
     Mutant(
         "older versions are told of nobody",
         "plan/kept.py",
-        "        if then < now:\n",
-        "        if then > now:\n",
+        "_risen",
+        "then < now",
+        "then > now",
         ("plan/test_kept.py",),
     ),
     Mutant(
         "other code is told of nobody",
         "plan/kept.py",
-        "return bool(held.code) and held.code != ",
-        "return bool(held.code) and held.code == ",
+        "_differs",
+        "held.code != stages.code_behind(held.job.rule, names)",
+        "held.code == stages.code_behind(held.job.rule, names)",
         ("plan/test_kept.py",),
     ),
     Mutant(
         "a statement forgets how releases were made",
         "privacy/statement/build.py",
-        'made=told.get(held.token, "")',
-        'made=""',
+        "_stated",
+        "told.get(held.token, '')",
+        "''",
         ("plan/test_kept.py",),
     ),
     Mutant(
         "a model card forgets how its model was made",
         "use/card.py",
-        '    yield from stated["told"]\n',
-        "",
+        "_privacy",
+        """if stated['mode'] == 'release':
+    yield _figure(stated)
+yield from stated['told']""",
+        """if stated['mode'] == 'release':
+    yield _figure(stated)""",
         ("plan/test_kept.py",),
     ),
     Mutant(
         "a newer format is read as if it were known",
         "formats.py",
-        "isinstance(number, int) and number <= known",
-        "isinstance(number, int) and number <= known + 1",
+        "check",
+        "number <= known",
+        "number <= known + 1",
         ("workflow/test_newer.py",),
     ),
     Mutant(
         "a newer ledger is called damaged",
         "privacy/ledger/journal.py",
-        "    except Newer:  # which is no damage\n        raise\n",
-        "",
+        "_take_in",
+        """try:
+    entry = {} if chain.torn else _decode(journal, seq, data)
+    if not entry:
+        return
+    if was_torn and entry['type'] != REPAIRED:
+        chain.problems.append(f'entry {seq - 1} is damaged: its end is missing')
+    if entry['seq'] != seq or previous not in (entry['previous'], ''):
+        chain.problems.append(f'entry {seq} does not follow entry {seq - 1}: one of the two was put in place of another')
+    if entry['type'] != REPAIRED:
+        fold(entry['type'], entry['body'])
+except Newer:
+    raise
+except DpladderError as error:
+    chain.problems.append(f'entry {seq} {error}')
+except (LookupError, TypeError, ValueError):
+    chain.problems.append(f'entry {seq} cannot be understood: was it written by a newer version?')""",
+        """try:
+    entry = {} if chain.torn else _decode(journal, seq, data)
+    if not entry:
+        return
+    if was_torn and entry['type'] != REPAIRED:
+        chain.problems.append(f'entry {seq - 1} is damaged: its end is missing')
+    if entry['seq'] != seq or previous not in (entry['previous'], ''):
+        chain.problems.append(f'entry {seq} does not follow entry {seq - 1}: one of the two was put in place of another')
+    if entry['type'] != REPAIRED:
+        fold(entry['type'], entry['body'])
+except DpladderError as error:
+    chain.problems.append(f'entry {seq} {error}')
+except (LookupError, TypeError, ValueError):
+    chain.problems.append(f'entry {seq} cannot be understood: was it written by a newer version?')""",
         ("workflow/test_newer.py",),
     ),
     Mutant(
         "a newer cache is written anew",
         "data/cache.py",
-        "    except Newer:  # never to be written anew\n        raise\n",
-        "",
+        "verify_cache",
+        """try:
+    open_cache(path, key)
+except Newer:
+    raise
+except DpladderError as error:
+    return str(error)""",
+        """try:
+    open_cache(path, key)
+except DpladderError as error:
+    return str(error)""",
         ("workflow/test_newer.py",),
     ),
     Mutant(
         "what an older plan chose stands, paid for or not",
         "plan/settle.py",
+        "_paid",
         "dag.static(config, rule, wildcards, at=held.versions) == held.static",
         "True",
         ("workflow/test_day_two.py::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",),
@@ -1481,36 +1533,42 @@ return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared}
     Mutant(
         "what an older plan chose stands over what is asked now",
         "plan/settle.py",
-        'if centre in ("auto", "noised") and asked.features.mean is None:',
-        'if centre in ("auto", "noised"):',
+        "_planned",
+        "centre in ('auto', 'noised') and asked.features.mean is None",
+        "centre in ('auto', 'noised')",
         ("workflow/test_day_two.py::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",),
     ),
     Mutant(
         "a choice among models costs no more than one of them",
         "privacy/statement/build.py",
-        "    if len(models) < 2:\n",
-        "    if len(models) < 99:\n",
+        "chosen_among",
+        "2",
+        "99",
         ("privacy/statement/test_statement.py",),
     ),
     Mutant(
         "a choice among models has not seen what was there before",
         "privacy/statement/build.py",
-        "return figure_of([*released, *_seen_by(lines, beside)], delta)",
-        "return figure_of(released, delta)",
+        "chosen_among",
+        "[*released, *_seen_by(lines, beside)]",
+        "released",
         ("privacy/statement/test_statement.py",),
     ),
     Mutant(
         "a statement may claim any total",
         "privacy/statement/check.py",
-        "            problems += _check_totals(lineage, dataset) if stated.format > 1 else ()\n",
-        "",
+        "check",
+        """problems += _check_dataset(lineage, dataset, recorded)
+problems += _check_totals(lineage, dataset) if stated.format > 1 else ()""",
+        "problems += _check_dataset(lineage, dataset, recorded)",
         ("privacy/statement/test_statement.py",),
     ),
     Mutant(
         "a model is stated at its own price",
         "privacy/statement/documents.py",
-        "return self.with_earlier or Cost(self.epsilon, self.mu)",
-        "return Cost(self.epsilon, self.mu)",
+        "StatedModel.stated",
+        "self.with_earlier or Cost(self.epsilon, self.mu)",
+        "Cost(self.epsilon, self.mu)",
         ("privacy/statement/test_statement.py",),
     ),
 )
