@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from dpladder.commands.follow import WORDS, follow, follows
 from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput
 from dpladder.plan.startup import DEMO, INSTALLED, ROOT, need_submission
@@ -18,7 +19,7 @@ from dpladder.plan.startup import DEMO, INSTALLED, ROOT, need_submission
 CONFIG = "config.yaml"
 PROFILES = ROOT / "workflow" / "profiles"
 ENVIRONMENT = Path(sys.prefix) if INSTALLED else ROOT / ".venv"
-SLURM = "--slurm"
+SLURM, VERBOSE = "--slurm", "--verbose"
 DRY = {"-n", "--dry-run", "--dryrun"}
 
 RUN_HELP = f"""usage: dpladder run [CONFIG ...] [{SLURM}] [arguments of snakemake ...]
@@ -28,6 +29,7 @@ Start the workflow on a project. CONFIG: config files, later ones over earlier o
 clone's own, here.
 
   {SLURM}      submit the jobs to a SLURM cluster (docs/cluster.md)
+  {VERBOSE}    show all that Snakemake says; else one line, and {WORDS} holds the rest
   -n           say what would run, and run nothing
   plan         write the price to results/plan.json, and run nothing else
   --report report.html   the finished run's report
@@ -130,14 +132,17 @@ def _config(path: Path) -> Path:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Let Snakemake take over this process."""
+    """Run Snakemake, told in one line; or let it take over this process, where it has more to say."""
     if {"-h", "--help"} & set(arguments):
         print(RUN_HELP)
         return 0
     if SLURM in arguments and not DRY & set(arguments):
         need_submission("slurm")
-    folder, command = command_of(arguments)
+    quiet = follows(arguments)
+    folder, command = command_of([word for word in arguments if word != VERBOSE])
     os.chdir(folder)
+    if quiet:
+        return follow(command)
     _become(command)
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -41,9 +41,13 @@ from dpladder.privacy.statement.documents import PlanDocument
 from dpladder.privacy.statement.page import closing_line
 
 Result = TypeVar("Result")
+SAY = (
+    "DPLADDER_SAY"  # where what is said to people goes, if Snakemake's words go elsewhere: a file descriptor
+)
 RESULTS = Path("results")
 LOGS = Path("logs")
 STATEMENT = RESULTS / "privacy.json"
+PAGE = RESULTS / "report.html"
 SOURCE = Path(__file__).resolve().parents[2]
 SHARE = SOURCE / "dpladder" / "share"  # what an installed dpladder carries of the clone
 INSTALLED = SHARE.is_dir()
@@ -115,7 +119,7 @@ def tell(before: Mapping[Path, int]) -> None:
     for path, written in logs().items():
         lines = path.read_text("utf-8", "replace").splitlines() if written != before.get(path) else []
         if lines and (reason := re.fullmatch(r"\w+ \([^)]*\): .*", lines[-1])):
-            print(f"dpladder: {reason[0]}", file=sys.stderr)
+            say(f"dpladder: {reason[0]}")
 
 
 def known_states(project: Project) -> dict[str, State]:
@@ -156,14 +160,13 @@ def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
         plan = make_plan(project, states)
         document = plan_document(plan, states, project)
         if workflow.is_main_process:
-            print(plan_table(document), file=sys.stderr)
+            say(plan_table(document))
             _refuse(plan, states, project, document)
     parsed = Parsed(project, plan, document)
     if workflow.is_main_process and (changed := _changed(parsed)):
-        print(
+        say(
             f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them again, unless its "
             f"folder .snakemake was lost; then: snakemake --forcerun {' '.join(changed)}",
-            file=sys.stderr,
         )
     return parsed
 
@@ -240,15 +243,25 @@ def _conclude(parsed: Parsed) -> None:
     stated = {anchor.lineage: anchor for anchor in stated_anchors(RESULTS)}
     for lineage, terms in parsed.plan.terms.items():
         ledger = Ledger(home, lineage)
-        print(closing_line(terms, ledgers.load(ledger)), file=sys.stderr)
+        say(closing_line(terms, ledgers.load(ledger)))
         if lineage not in stated:
-            print(
-                f"{STATEMENT} says nothing of lineage {lineage}; to compose it: snakemake {STATEMENT}",
-                file=sys.stderr,
-            )
+            say(f"{STATEMENT} says nothing of lineage {lineage}; to compose it: snakemake {STATEMENT}")
         elif stated[lineage] != ledgers.head(ledger):
-            print(
-                f"{STATEMENT} is older than this; to compose it anew: snakemake {STATEMENT}", file=sys.stderr
+            say(f"{STATEMENT} is older than this; to compose it anew: snakemake {STATEMENT}")
+    for line in _accuracies(parsed.project):
+        say(line)
+    if PAGE.is_file():
+        say(f"The whole report: {PAGE}")
+
+
+def _accuracies(project: Project) -> Iterator[str]:
+    """What the final models are worth, as far as summaries tell."""
+    for path in [RESULTS / name / "summary.json" for name in project.experiments]:
+        for final in _read_json(path)["targets"] if path.is_file() else ():
+            test, noise = final["test"], " of its noise" if final["test"]["noised"] else ""
+            yield (
+                f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± {test['accuracy_sd']:.1%}{noise}) at a total of "
+                f"epsilon = {final['target_epsilon']:g}"
             )
 
 
@@ -267,6 +280,16 @@ def _read_json(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
 
+def say(text: str) -> None:
+    """Tell a person, where Snakemake's own words may go elsewhere."""
+    told = os.environ.get(SAY)
+    if told is None:
+        print(text, file=sys.stderr)
+        return
+    clear = "\r\033[K" if os.isatty(int(told)) else ""  # the line that says how far the run is
+    os.write(int(told), f"{clear}{text}\n".encode())
+
+
 def _or_exit(action: Callable[[], Result]) -> Result:
     try:
         return action()
@@ -276,5 +299,5 @@ def _or_exit(action: Callable[[], Result]) -> Result:
 
 def _exit(error: DpladderError) -> NoReturn:
     """stderr and sys.exit, never an exception: Snakemake would print a trace, and stdout belongs to --dag."""
-    print(f"dpladder: {error}", file=sys.stderr)
+    say(f"dpladder: {error}")
     sys.exit(error.exit_code)

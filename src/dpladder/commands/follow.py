@@ -1,0 +1,142 @@
+"""A run in one line: jobs done and seconds left. Snakemake's own words go to a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TextIO
+
+from dpladder.plan.startup import SAY
+
+WORDS = Path("logs") / "snakemake.txt"
+POLL = 0.2  # seconds between looks at what Snakemake says
+STEPS = re.compile(r"^(\d+) of (\d+) steps")
+BEGUN = re.compile(r"^(?:local)?rule (\w+):$")
+NOTHING = "Nothing to be done"
+ALIKE = {
+    "-c",
+    "--cores",
+    "-j",
+    "--jobs",
+    "-k",
+    "--keep-going",
+    "-R",
+    "--forcerun",
+    "-F",
+    "--forceall",
+    "--slurm",
+}
+
+
+def follows(arguments: Sequence[str]) -> bool:
+    """Whether a run can be told in one line: with other options Snakemake may have something else to say."""
+    options = {word.partition("=")[0] for word in arguments if word.startswith("-")}
+    return {re.sub(r"^(-[cj])\d+$", r"\1", option) for option in options} <= ALIKE
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands.
+
+    Args:
+        began: When the first job began, in seconds of a monotonic clock; None before.
+        running: The rule that began last.
+    """
+
+    done: int = 0
+    total: int = 0
+    running: str = ""
+    began: float | None = None
+
+    def after(self, line: str, now: float) -> Progress:
+        """The same once Snakemake has said one more line."""
+        if found := STEPS.match(line):
+            return replace(self, done=int(found[1]), total=int(found[2]))
+        if found := BEGUN.match(line):
+            return replace(self, running=found[1], began=now if self.began is None else self.began)
+        return self
+
+    def line(self, now: float) -> str:
+        """What a person reads. Jobs differ, so the time that is left is a guess from those that are done."""
+        if self.began is None or self.done == self.total > 0:
+            return ""
+        if not self.done:
+            return f"the first jobs: {self.running} ..."
+        left = (now - self.began) / self.done * (self.total - self.done)
+        return f"{self.done} of {self.total} jobs, about {spoken(left)} left: {self.running} ..."
+
+
+def spoken(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+@dataclass
+class Screen:
+    """One line of a terminal, which whatever else is said writes over; in a file, a line for each change."""
+
+    out: TextIO
+    shown: str = field(default="", init=False)
+
+    def show(self, text: str) -> None:
+        if not text or text == self.shown:
+            return
+        self.shown = text
+        if self.out.isatty():
+            self.out.write(f"\r\033[K{text}\r")
+        else:
+            self.out.write(f"{text}\n")
+        self.out.flush()
+
+    def clear(self) -> None:
+        if self.shown and not self.shown.startswith(NOTHING) and self.out.isatty():
+            self.out.write("\r\033[K")
+            self.out.flush()
+
+
+def follow(command: Sequence[str]) -> int:
+    """Run Snakemake to its end; its exit code. A file holds what it says, so that it goes on where this process is killed."""
+    WORDS.parent.mkdir(exist_ok=True)
+    screen, progress, unread = Screen(sys.stderr), Progress(), ""
+    with WORDS.open("w", encoding="utf-8") as words, WORDS.open(encoding="utf-8", errors="replace") as said:
+        ours = os.dup(sys.stderr.fileno())
+        run = subprocess.Popen(
+            command, stdout=words, stderr=words, pass_fds=[ours], env=os.environ | {SAY: str(ours)}
+        )
+        os.close(ours)
+        ended = None
+        while ended is None:
+            ended = _wait(run)
+            *lines, unread = (unread + said.read()).split("\n")
+            for line in lines:
+                progress = progress.after(line, time.monotonic())
+                if line.startswith(NOTHING):
+                    screen.show(f"{NOTHING}: all results are there, and up to date.")
+            screen.show(_seldom(progress, screen))
+    screen.clear()
+    if ended:
+        print(f"Stopped with exit code {ended}. All that Snakemake said: {WORDS.absolute()}", file=sys.stderr)
+    return ended
+
+
+def _seldom(progress: Progress, screen: Screen) -> str:
+    """In a file the time that is left would make every look a line of its own."""
+    line = progress.line(time.monotonic())
+    return line if screen.out.isatty() else re.sub(r", about .* left", "", line)
+
+
+def _wait(run: subprocess.Popen[bytes]) -> int | None:
+    """The exit code once it has ended. An interrupt reaches Snakemake by itself, which ends its jobs in order."""
+    try:
+        return run.wait(POLL)
+    except subprocess.TimeoutExpired:
+        return None
+    except KeyboardInterrupt:
+        return None

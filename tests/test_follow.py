@@ -1,0 +1,85 @@
+"""A run told in one line: what it says, what it leaves to the file, and when Snakemake speaks itself."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dpladder.commands.follow import WORDS, Progress, Screen, follow, follows
+
+SAID = """print('rule extract_features:', flush=True)
+print('1 of 3 steps (33%) done', flush=True)
+import os; os.write(int(os.environ['DPLADDER_SAY']), b'told to a person\\n')
+import sys; sys.exit({code})
+"""
+
+
+def test_it_tells_jobs_done_and_what_runs_and_guesses_the_time_that_is_left() -> None:
+    now = Progress()
+    assert now.line(0.0) == ""
+    now = now.after("localrule plan_spend:", 10.0)
+    assert now.line(11.0) == "the first jobs: plan_spend ..."
+    now = now.after("2 of 6 steps (33%) done", 20.0).after("rule run_trial:", 20.0)
+    assert now.line(20.0) == "2 of 6 jobs, about 20 s left: run_trial ..."
+    assert now.line(310.0) == "2 of 6 jobs, about 10 min left: run_trial ..."
+    assert now.after("6 of 6 steps (100%) done", 30.0).line(30.0) == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "alone"),
+    [
+        ([], True),
+        (["folder", "--cores", "2", "results/privacy.json"], True),
+        (["-c4", "--forcerun", "evaluate"], True),
+        (["--cores=2", "--slurm"], True),
+        (["--verbose"], False),
+        (["-n"], False),
+        (["--dag"], False),
+        (["--report", "report.html"], False),
+    ],
+)
+def test_snakemake_speaks_itself_where_it_is_asked_something_else(arguments: list[str], alone: bool) -> None:
+    assert follows(arguments) == alone
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_people_are_told_and_the_file_holds_the_rest(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert follow([sys.executable, "-c", SAID.format(code=code)]) == code
+    told = capfd.readouterr().err
+    assert "told to a person\n" in told
+    assert "steps" not in told
+    assert (f"exit code {code}. All that Snakemake said: {WORDS.absolute()}" in told) == bool(code)
+    assert WORDS.read_text("utf-8").splitlines()[-1] == "1 of 3 steps (33%) done"
+
+
+def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> None:
+    child = (
+        "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), print('ended in order',"
+        " flush=True), sys.exit(1))); print('up', flush=True); time.sleep(600)"
+    )
+    code = f"import sys; from dpladder.commands.follow import follow; sys.exit(follow([sys.executable, '-c', {child!r}]))"
+    run = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, process_group=0)
+    while not (tmp_path / WORDS).is_file() or "up" not in (tmp_path / WORDS).read_text():
+        time.sleep(0.05)
+    os.killpg(run.pid, signal.SIGINT)
+    assert run.wait(100) == 1
+    assert "ended in order" in (tmp_path / WORDS).read_text()
+
+
+def test_in_a_file_each_change_is_a_line_of_its_own() -> None:
+    out = io.StringIO()
+    screen = Screen(out)
+    for text in ("1 of 3 jobs", "1 of 3 jobs", "2 of 3 jobs", ""):
+        screen.show(text)
+    screen.clear()
+    assert out.getvalue() == "1 of 3 jobs\n2 of 3 jobs\n"
