@@ -71,3 +71,13 @@ def test_totals_above_the_total_are_told() -> None:
 def test_the_plan_says_it() -> None:
     project = resolve(SMALL)
     assert "note: main: rung 1" in plan_table(plan_document(make_plan(project, {}), {}, project))
+
+
+def test_a_part_that_is_set_aside_and_read_by_nobody_is_told() -> None:
+    large = {"dataset": {"nominal_size": 60_000}}
+    public = overlay(large, {"dataset": {"public_test": "mnist5k"}})
+    unread = "lineage small: 20% of the units are set aside as the test part, which nothing reads"
+    assert [note.partition(". ")[0] for note in told(public)] == [unread]
+    assert told(public, {"dataset": {"split": {"test": 0.0}}}) == ()
+    assert told(public, {"experiments": {"private": {"dataset": {"public_test": None}}}}) == ()
+    assert "validation part" in "".join(told(large, {"dataset": {"split": {"validation": 0.1}}}))

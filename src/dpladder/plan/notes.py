@@ -16,11 +16,31 @@ LITTLE = 0.1  # of accuracy
 
 
 def notes(project: Project) -> tuple[str, ...]:
-    return tuple(
+    own = tuple(
         f"{name}: {words}"
         for name, config in project.experiments.items()
         for words in (*_open(config), *_totals(config), *_scores(config), *_test(config))
     )
+    return own + tuple(_set_aside(project))
+
+
+def _set_aside(project: Project) -> Iterator[str]:
+    """Parts of a lineage that no experiment reads: their units could train."""
+    read: dict[str, set[str]] = {}
+    for config in project.experiments.values():
+        private = [part for part in stages.parts(config) if not stages.is_public(config, part)]
+        read.setdefault(config.dataset.lineage, set()).update(
+            stages.records_of(config, one) for one in private
+        )
+    splits = {config.dataset.lineage: config.dataset.split for config in project.experiments.values()}
+    for lineage, split in splits.items():
+        for part in ("test", "validation"):
+            share = getattr(split, part)
+            if split.rule == "hash" and share > 0 and part not in read[lineage]:
+                yield (
+                    f"lineage {lineage}: {share:.0%} of the units are set aside as the {part} part, which nothing reads. For a new "
+                    f"lineage dataset.split.{part}: 0 trains on them; a split holds for a lineage's life."
+                )
 
 
 def classes_of(config: Config) -> int | None:
