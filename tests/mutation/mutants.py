@@ -1571,4 +1571,30 @@ problems += _check_totals(lineage, dataset) if stated.format > 1 else ()""",
         "Cost(self.epsilon, self.mu)",
         ("privacy/statement/test_statement.py",),
     ),
+    # What neighbours in a sample are.
+    Mutant(
+        "a draw in a sample need not say how far a unit moves it",
+        "privacy/accounting/draws.py",
+        "if not draw.entering or draw.sensitivity",
+        "if draw.sensitivity",
+        (
+            "privacy/accounting/test_draws.py::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
+        ),
+    ),
+    Mutant(
+        "an audit compares units in a sample with each other alone",
+        "privacy/audit/attack.py",
+        "        *_entering(mechanism, still),\n",
+        "",
+        ("privacy/audit/test_attack.py::test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled",),
+    ),
+    Mutant(
+        "an audit of a sample forgets who is outside it",
+        "privacy/audit/attack.py",
+        "if (rate := _sampled_once(mechanism)) is None",
+        "if True or (rate := _sampled_once(mechanism)) is None",
+        (
+            "statistical/test_first_order_audit.py::test_losses_that_move_in_a_sample_as_on_a_full_batch_are_caught_by_what_is_released",
+        ),
+    ),
 )

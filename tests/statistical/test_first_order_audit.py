@@ -11,8 +11,10 @@ import torch
 from dpladder.config.learner_sections import HyperparameterFree, ZerothOrder
 from dpladder.learn.dp_zo import train as zeroth_order
 from dpladder.learn.dp_zo.audit import differences
+from dpladder.learn.hyfree_dp import audit as hyfree_dp
 from dpladder.learn.hyfree_dp import cost, train
 from dpladder.learn.hyfree_dp.audit import first_look
+from dpladder.privacy.audit import attack
 from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
 from dpladder.privacy.audit.cells import GridCell
 
@@ -23,6 +25,10 @@ KEY = b"a public key for audits in tests"
 
 def look() -> Mechanism:
     return first_look(HyperparameterFree(), GridCell("hyfree_dp", "add_remove"))
+
+
+def one_look_far_away() -> Mechanism:
+    return hyfree_dp.others()[1]
 
 
 def three_differences() -> Mechanism:
@@ -42,6 +48,19 @@ def test_one_noise_for_all_three_losses_is_caught(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(train, "noised_losses", shared)
     assert "largest correlation of noise" in failed(run_audit([look()], KEY))
+
+
+def test_losses_that_move_in_a_sample_as_on_a_full_batch_are_caught_by_what_is_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Charge and draw once shared this mistake: only the likelihood of what is really released tells."""
+    monkeypatch.setattr(attack, "ROUNDS", 40)
+    assert not failed(run_audit([one_look_far_away()], KEY))
+    for room in (cost, train):
+        monkeypatch.setattr(room, "loss_moves", lambda learner, constants: constants.moves_count())
+    report = run_audit([one_look_far_away()], KEY)
+    [bound] = [finding for finding in report.findings if finding.check == "lower bound on epsilon"]
+    assert bound.measured > bound.claimed + 1.0
 
 
 @pytest.mark.usefixtures("few")

@@ -173,6 +173,27 @@ def test_a_canary_is_measured_inside_the_sample():
     assert finding.measured == pytest.approx(2.0)
 
 
+def test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled():
+    """Two replaced units that are both sampled lie no further apart than an added one moves the sum: as on a full batch."""
+    nothing, edge, *_ = extremes((4,), 1.0)
+    pairs = neighbours((), (nothing, edge), "replace_one")
+    mechanism = replace(sampled_sum(), neighbours=pairs, relation="replace_one")
+    findings = attack.run_audit([mechanism], KEY).findings
+    assert {found.check for found in findings if not found.ok} == {"move in a sample over its declaration"}
+    assert next(found.measured for found in findings if not found.ok) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("sigma", [0.25, 0.5])
+def test_the_likelihood_of_a_sample_shows_more_than_a_threshold_and_no_more_than_is_true(sigma):
+    """Of an honest sum the bound stays below what is charged; of twice as long records it does not."""
+    honest = sampled_sum(sigma=sigma, probability=0.5)
+    assert measured(attack.run_audit([honest], KEY), "epsilon").ok
+    twice = sampled_sum(sigma=sigma / 2, probability=0.5)
+    longer = replace(twice, event=honest.event)
+    bound = measured(attack.run_audit([longer], KEY), "epsilon")
+    assert bound.measured > bound.claimed
+
+
 @pytest.mark.parametrize("event", [ZCdp(0.5), Laplace(1.0), Composed((Counted(Laplace(1.0)),))])
 def test_an_event_that_does_not_fit_the_noise_is_refused_by_name(event):
     with pytest.raises(BadInput, match=r"noised count is charged as .* adds gaussian noise"):

@@ -38,11 +38,22 @@ def in_cell(cell: GridCell) -> Mechanism:
     return first_look(as_in(HyperparameterFree(gamma=2.0), cell), cell)
 
 
+def others() -> tuple[Mechanism, ...]:
+    cells = (GridCell("hyfree_dp", "replace_one", sampled) for sampled in (False, True))
+    return tuple(first_look(as_in(HyperparameterFree(gamma=2.0), cell), cell, far=True) for cell in cells)
+
+
 def first_look(
-    learner: LossesLookedAt, cell: GridCell, mu: float = 2.0, note: str = "", network: Network | None = None
+    learner: LossesLookedAt,
+    cell: GridCell,
+    mu: float = 2.0,
+    note: str = "",
+    network: Network | None = None,
+    far: bool = False,
 ) -> Mechanism:
     """A step that looks at the losses, by what it asks: how its rate follows from the answers is post-processing. Under a
-    network records are activations at its cut."""
+    network records are activations at its cut. `far`: a linear head has come to where some canaries' losses are at their bound
+    at all places that are looked at, and others' are nothing."""
     width = len(NOTHING[0]) if network is None else math.prod(network.shape)
     constants = Constants(N0, CLASSES, width, cell.relation, cap=cell.cap, network=network)
     hyper = Hyper(ETA, 1, mu, DELTA0)
@@ -62,12 +73,14 @@ def first_look(
         rows = sampled_rows(sums.records, learner.sampling_rate, meter, data.units)
         step = Step(sums, rows, N0)
         weights, bound = first[None].double(), torch.ones(1).double()
+        if far:
+            weights[0, :2, 0] = torch.tensor([1.0, -1.0])
         gradient = noised_gradient(step, weights, constants, [meter])
         losses = noised_losses(step, weights, ETA * gradient, bound, [found], [meter])
         return np.concatenate([gradient.ravel() / scales[0], losses.ravel() / scales[1]])
 
     return Mechanism(
-        name=f"{cell}{note}",
+        name=f"{cell}{', far' * far}{note}",
         event=Composed(declared.events),
         draws=declared.draws,
         scale=1.0,
