@@ -485,6 +485,12 @@ BETWEEN = {
         "only tables",
         dataset=a_dataset("columns: [age]"),
     ),
+    "links in what is no folder": bad(
+        "dataset.links",
+        "given 'inside'",
+        "only folders",
+        dataset=a_dataset("links: inside"),
+    ),
     "public source unknown": bad(
         "dataset.public_test",
         "given 'mnist'",

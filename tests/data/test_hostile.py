@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_args
 
 import h5py
 import numpy as np
@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpladder.config.label_sets import number_of
-from dpladder.config.model import Dataset, Split
+from dpladder.config.model import Dataset, Links, Split
 from dpladder.config.shift import Matching
 from dpladder.config.wording import cell, printable
 from dpladder.data.census import census, report
+from dpladder.data.folders import Tangled
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.shift import matched
 from dpladder.data.sources import bytes_of, from_hdf5, from_texts, several, text
@@ -154,8 +155,68 @@ def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside" / "secret.txt").write_text("secret")
     assert from_texts(tmp_path / "source").files == [inside / "own.txt"]
     (tmp_path / "source" / "dog").symlink_to(tmp_path / "outside")
-    with pytest.raises(BadInput, match=r"links to folders.*cp -rl"):
+    with pytest.raises(BadInput, match=r"links to folders.*dataset.links: inside.*cp -rl"):
         from_texts(tmp_path / "source")
+
+
+def test_a_file_that_is_a_link_counts_as_nothing(tmp_path: Path) -> None:
+    (tmp_path / "source" / "cat").mkdir(parents=True)
+    (tmp_path / "secret.txt").write_text("secret")
+    (tmp_path / "source" / "cat" / "own.txt").symlink_to(tmp_path / "secret.txt")
+    for links in get_args(Links):
+        found = from_texts(tmp_path / "source", links=links)
+        assert [found.read(0)] == [b""]
+        assert found.shut == found.files
+
+
+def test_links_inside_a_source_are_followed_where_a_config_says_so(tmp_path: Path) -> None:
+    store, cat = tmp_path / ".store", tmp_path / "cat"
+    (store / "dogs").mkdir(parents=True)
+    cat.mkdir()
+    (store / "one.txt").write_text("one")
+    (store / "dogs" / "two.txt").write_text("two")
+    (cat / "one.txt").symlink_to("../.store/one.txt")
+    (tmp_path / "dog").symlink_to(".store/dogs")
+    found = from_texts(tmp_path, links="inside")
+    told = zip(found.labels, map(found.read, range(len(found.labels))), strict=True)
+    assert sorted(told) == [("cat", b"one"), ("dog", b"two")]
+    assert found.shut == []
+
+
+@pytest.mark.parametrize(
+    ("links", "says"),
+    [
+        ({"cat/up": ".."}, "in a loop"),
+        ({"cat/self": "."}, "in a loop"),
+        ({"cat/dogs": "../dog", "dog/cats": "../cat"}, "in a loop"),
+        ({"cat/out": "../../outside"}, "out of it"),
+        ({"cat/one": "../dog", "bird": "dog"}, "another link"),
+    ],
+    ids=["upwards", "to itself", "round", "out", "twice"],
+)
+def test_a_link_that_leads_round_or_out_is_refused_and_named_to_its_owner_alone(
+    links: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    for folder in ("source/cat", "source/dog", "outside"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "secret.txt").write_text("secret")
+    for name, target in links.items():
+        (tmp_path / "source" / name).symlink_to(target)
+    with pytest.raises(Tangled, match=rf"a link .*{says}.*dpladder check") as refused:
+        from_texts(tmp_path / "source", links="inside")
+    assert any(str(tmp_path / "source" / name) in refused.value.where for name in links)
+    assert not any(name in str(refused.value) for name in links)
+
+
+def test_check_names_the_links_that_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "own.txt").write_text("own")
+    (tmp_path / "cat" / "up").symlink_to("..")
+    found = survey(Dataset(lineage="pets", source=f"texts:{tmp_path}", nominal_size=3, classes=NAMES), KEYS)
+    assert (
+        f"links    not followed, and what they lead to counts as nothing (dataset.links): 1 ({tmp_path}/cat/up)"
+        in report(census(found))
+    )
 
 
 def _outside(file: h5py.File, name: str, secret: Path) -> None:

@@ -1597,4 +1597,28 @@ problems += _check_totals(lineage, dataset) if stated.format > 1 else ()""",
             "statistical/test_first_order_audit.py::test_losses_that_move_in_a_sample_as_on_a_full_batch_are_caught_by_what_is_released",
         ),
     ),
+    # What a source is.
+    Mutant(
+        "a linked file is read wherever it lies",
+        "data/sources.py",
+        'return b"" if files[index] in shut else bytes_of(files[index])',
+        "return bytes_of(files[index])",
+        ("data/test_hostile.py::test_a_file_that_is_a_link_counts_as_nothing",),
+    ),
+    Mutant(
+        "links lead out of a source",
+        "data/folders.py",
+        "        if not self._leads_inside(link):\n",
+        "        if False:\n",
+        (
+            "data/test_hostile.py::test_a_link_that_leads_round_or_out_is_refused_and_named_to_its_owner_alone",
+        ),
+    ),
+    Mutant(
+        "a search is charged before it is known that it can train",
+        "jobs/private_search.py",
+        '("weights",), produce, ready)',
+        '("weights",), produce)',
+        ("jobs/test_ready.py::test_what_cannot_be_trained_is_refused_before_it_is_charged",),
+    ),
 )

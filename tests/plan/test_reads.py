@@ -24,6 +24,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}},
     },
     "statistics": {"learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}}, "fit": {"using": "pooled"}},
+    "links": {
+        "dataset": {"source": "folder:images", "links": "inside"},
+        "features": {"model": "efficientnet_lite0"},
+    },
     "private search": {"hpo": {"name": "koskela_kulkarni"}, "sweep": {"rungs": None}},
     "public parts, draws that look back": {
         "dataset": {"public_test": PUBLIC, "public_validation": PUBLIC, "public_sample": PUBLIC},
@@ -108,8 +112,10 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
     monkeypatch.chdir(tmp_path)
     for source in ("data.npz", "public.npz"):  # a config's sources must be there; nobody opens them
         Path(source).touch()
+    Path("images").mkdir()
     for rule, params in given(change):
         kind = stages.stage_of(rule).reads
-        whole = params | dict.fromkeys(BY_THE_PLAN & {*reads.facts_of(kind)}, 1.0)
+        later = {key: value for key, value in dag.LATER.items() if key in reads.keys_of(kind)}
+        whole = later | params | dict.fromkeys(BY_THE_PLAN & {*reads.facts_of(kind)}, 1.0)
         back = restored(kind, whole)
         assert TypeAdapter(kind).dump_python(back, mode="json", by_alias=True) == whole, rule

@@ -12,8 +12,10 @@ from dpladder.config import Config, Project
 from dpladder.config.model import Dataset
 from dpladder.config.shift import Matching
 from dpladder.config.spans import Spans, spans_of
+from dpladder.config.wording import printable
 from dpladder.data.census import census, contact_sheet, looked_into, report
 from dpladder.data.files import write_private
+from dpladder.data.folders import Tangled
 from dpladder.data.prepare import Part, Survey, survey
 from dpladder.data.spans import cutter
 from dpladder.errors import BadInput
@@ -63,7 +65,11 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         print(told)
     for config, looked in _sources(project):
         cutting = None if looked.spans is None else cutter(looked.spans)
-        found = survey(looked.dataset, keys, looked.part, looked.matching, cutting)
+        try:
+            found = survey(looked.dataset, keys, looked.part, looked.matching, cutting)
+        except Tangled as tangled:
+            print(printable(tangled.where))
+            raise
         print(report(looked_into(census(found), found.source, config.features.largest_image)))
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")

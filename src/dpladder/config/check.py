@@ -174,9 +174,12 @@ def _of_it(source: str, private: str) -> str:
     )
 
 
+OF_DATASET = ("source", "public_test", "public_validation", "public_sample")
+
+
 def _sources(config: Config) -> Iterator[Problem]:
     dataset = config.dataset
-    for field in ("source", "public_test", "public_validation", "public_sample"):
+    for field in OF_DATASET:
         source = getattr(dataset, field)
         if source is None:
             continue
@@ -198,6 +201,12 @@ def _sources(config: Config) -> Iterator[Problem]:
         yield (
             ("dataset", "columns"),
             f"given {shown(list(dataset.columns))}; for jsonl name those of {', '.join(LINE_COLUMNS)} that its lines have",
+        )
+    given = [source for field in OF_DATASET if (source := getattr(dataset, field)) is not None]
+    if dataset.links != "none" and not any((of := kind_of(source)) and of.folder for source in given):
+        yield (
+            ("dataset", "links"),
+            f"given {shown(dataset.links)}; only folders (folder, texts) have links: leave it out",
         )
     if kind and kind.own and dataset.classes is None:
         yield (
@@ -731,6 +740,7 @@ _READS = {
         "dataset.public_sample",
         "dataset.classes",
         "dataset.columns",
+        "dataset.links",
         "task",
     ),
     _centre: (

@@ -137,6 +137,9 @@ class TrainedGroup(Group):
         return self.train or self.names
 
 
+Links = Literal["none", "inside"]
+
+
 class Dataset(Section):
     """The private data: a lineage for life, and where its current version lies."""
 
@@ -160,6 +163,10 @@ class Dataset(Section):
     labels: Count = Field(
         1,
         description="classes that a record may be of, at most, for learner dp_ls: above 1 its label is a list of them, or their names between bars, as in cat|dog; right is whatever names one of them",
+    )
+    links: Links = Field(
+        "none",
+        description="of a folder: none follows no links, and a file that is one counts as nothing; inside follows those that lead to files and other folders of the source itself",
     )
     declared_public: bool = Field(
         False, description="true: the data is not private at all; required by mode: research"

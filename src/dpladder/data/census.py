@@ -82,6 +82,7 @@ class Census:
     problems: Mapping[str, Sequence[Place]]
     groups: Mapping[str, Mapping[str, int]]  # the same of each part by group, where groups are declared
     sizes: str = "not looked at"
+    shut: Sequence[Place] = ()  # links that are not followed
 
 
 def census(found: Survey) -> Census:
@@ -104,6 +105,7 @@ def census(found: Survey) -> Census:
         labels=dict(unknown.most_common()),
         groups=_by_group(found),
         problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
+        shut=tuple(map(str, source.shut)),
     )
 
 
@@ -197,8 +199,14 @@ def lines(found: Census) -> Iterator[str]:
     if len(found.labels) > LABELS:
         yield f"label    and {len(found.labels) - LABELS:,} more that are not in dataset.classes"
     for check, places in found.problems.items():
-        more = ", ..." if len(places) > SHOWN else ""
-        yield f"problem  {check}: {len(places):,} ({', '.join(map(str, places[:SHOWN]))}{more})"
+        yield f"problem  {check}: {_some(places)}"
+    if found.shut:
+        yield f"links    not followed, and what they lead to counts as nothing (dataset.links): {_some(found.shut)}"
+
+
+def _some(places: Sequence[Place]) -> str:
+    more = ", ..." if len(places) > SHOWN else ""
+    return f"{len(places):,} ({', '.join(map(str, places[:SHOWN]))}{more})"
 
 
 def report(found: Census) -> str:

@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.model import Chosen, Dataset
+from dpladder.config.model import Chosen, Dataset, Links
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, kind_of
 from dpladder.data.sources import Source, text
@@ -112,10 +112,15 @@ def class_index(found: Classes) -> Callable[[object], int]:
 
 
 def open_source(
-    name: str, columns: Sequence[Chosen] = (), labelled: bool = True, grouping: Grouping | None = None
+    name: str,
+    columns: Sequence[Chosen] = (),
+    labelled: bool = True,
+    grouping: Grouping | None = None,
+    links: Links = "none",
 ) -> Source:
     """The records that a config's `source` names; `columns`: of a table, those that are features; of jsonl, those that it has.
-    `labelled`: whether a table has to name a class for each. `grouping`: where a record's group stands."""
+    `labelled`: whether a table has to name a class for each. `grouping`: where a record's group stands. `links`: which are
+    followed in a folder."""
     kind, rest = kind_of(name), name.partition(":")[2]
     if kind is None:
         raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
@@ -124,7 +129,7 @@ def open_source(
     if kind.own:
         options: dict[str, Any] = {"chosen": columns} if kind.columns else {}
         if kind.folder:
-            options["level"] = None if grouping is None else grouping.level
+            options |= {"level": None if grouping is None else grouping.level, "links": links}
         else:
             options |= {"labelled": labelled, "group": None if grouping is None else grouping.column}
         found = read(Path(rest).expanduser(), **options)

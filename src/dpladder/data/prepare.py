@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.label_sets import number_of
-from dpladder.config.model import Chosen, Dataset, Split
+from dpladder.config.model import Chosen, Dataset, Links, Split
 from dpladder.config.section import restored
 from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
@@ -94,6 +94,7 @@ class Manifest:
     digest: str
     grouping: Grouping | None = None
     groups: NDArray[np.int64] | None = None
+    links: Links = "none"
 
     def rows(self, part: Part) -> NDArray[np.int64]:
         return np.flatnonzero(self.parts == PARTS.index(part))
@@ -168,7 +169,8 @@ def survey(
             f"dataset.public_{public} is not set, so there is no public {public} source to prepare."
         )
     grouping = _grouping(dataset, public, matching)
-    source = open_source(name, dataset.columns, class_count(classes(dataset, name)) > 1, grouping)
+    labelled = class_count(classes(dataset, name)) > 1
+    source = open_source(name, dataset.columns, labelled, grouping, dataset.links)
     _check(source, dataset, public)
     problems: list[tuple[int, str]] = []
     units: set[bytes] = set()
@@ -249,6 +251,8 @@ def prepare(
     }
     if found.grouping is not None:
         attrs = {**attrs, "grouping": json.dumps(asdict(found.grouping))}
+    if found.dataset.links != "none":
+        attrs = {**attrs, "links": found.dataset.links}
     write_diagnostics(diagnostics, source, found.problems)
     places = {
         "index": np.array([row.index for row in kept], np.int64),
@@ -271,6 +275,7 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         commitment=str(file.attrs["commitment"]),
         identity=cast(Identity, file.attrs["identity"]),
         tokenizer=str(file.attrs["tokenizer"]),
+        links=cast(Links, file.attrs.get("links", "none")),
         digest=file.digest,
         **file.arrays,
     )

@@ -5,15 +5,15 @@ from __future__ import annotations
 import codecs
 import csv
 import json
-import os
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dpladder.config.model import Chosen
+from dpladder.config.model import Chosen, Links
 from dpladder.data.columns import matrix_of, name_of
+from dpladder.data.folders import Tree
 from dpladder.errors import BadInput
 
 Column = Sequence[Any]
@@ -44,39 +44,37 @@ class Source:
     width: int = 0  # of a row of features or of flattened pixels; 0 for files, whose sizes differ
     files: Column | None = None  # for the private diagnostics: where each record's file lies
     name: str = ""  # as config calls it
+    shut: Sequence[Path] = ()  # links that were not followed
 
 
-def from_folder(path: Path, level: int | None = None) -> Source:
+def from_folder(path: Path, level: int | None = None, links: Links = "none") -> Source:
     """One folder of images per class; a file's class is the first folder on its way, or, where its group is, the second. Files
     of other suffixes are no records."""
-    return _folder("files", path, "images", SUFFIXES, level)
+    return _folder("files", path, "images", SUFFIXES, level, links)
 
 
-def from_texts(path: Path, level: int | None = None) -> Source:
+def from_texts(path: Path, level: int | None = None, links: Links = "none") -> Source:
     """The same of text files. It has a name of its own, because no file in a folder may decide what the others are."""
-    return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,), level)
+    return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,), level, links)
 
 
-def _folder(kind: Files, path: Path, wanted: str, suffixes: Collection[str], level: int | None) -> Source:
+def _folder(
+    kind: Files, path: Path, wanted: str, suffixes: Collection[str], level: int | None, links: Links
+) -> Source:
     """`level`: of the folders on a file's way, the one that is its group."""
     if not path.is_dir():
         raise _missing(path, f"a folder with one subfolder of {wanted} per class")
-    if any(child.is_symlink() and child.is_dir() for child in path.iterdir()):
-        raise BadInput(
-            f"{path} has links to folders, and none is followed: what they show may lie anywhere. Put the folders themselves "
-            "there; cp -rl makes one whose files take no second place on the disk."
-        )
-    files = [
-        Path(folder, name)
-        for folder, _, names in os.walk(path, onerror=_unreadable_folder)  # follows no links to folders
-        for name in sorted(names)
-        if Path(name).suffix.lower() in suffixes
-    ]
-    files = [file for file in files if not any(map(_aside, file.relative_to(path).parts[:-1]))]
+    tree = Tree(path, suffixes, links)
+    files = [file for file in tree.files if not any(map(_aside, file.relative_to(path).parts[:-1]))]
+    shut = frozenset(tree.shut)
     ways = [file.relative_to(path).parts for file in files]
     labels = [way[1] if level == 1 and len(way) > 2 else way[0] if level != 1 else "" for way in ways]
     groups = None if level is None else [way[level - 1] if len(way) > level else None for way in ways]
-    return Source(kind, lambda index: bytes_of(files[index]), labels, files=files, groups=groups)
+
+    def read(index: int) -> bytes:
+        return b"" if files[index] in shut else bytes_of(files[index])
+
+    return Source(kind, read, labels, files=files, groups=groups, shut=tree.shut)
 
 
 def _aside(folder: str) -> bool:
@@ -475,12 +473,6 @@ def bytes_of(file: Path) -> bytes:
         return file.read_bytes() if file.is_file() else b""
     except (OSError, ValueError):  # no path at all, where NUL is in it
         return b""
-
-
-def _unreadable_folder(error: OSError) -> None:
-    raise BadInput(
-        "a folder of the source cannot be opened. Give yourself permission to read all of it."
-    ) from None
 
 
 def _zip_error() -> type[Exception]:

@@ -62,4 +62,5 @@ def dataset_of(task: Task[PrepareDataset]) -> Dataset:
         group=reads.group,
         unit=reads.unit,
         split=reads.split,
+        links=reads.links,
     )

@@ -6,7 +6,7 @@ job gets the class back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -178,6 +178,7 @@ class PrepareDataset(LineageReads, Private):
     fingerprint: str
     few_usable: bool
     spans: Spans | None
+    links: Annotated[sections.Links, key("dataset.links")] = field(default="none", kw_only=True)
 
 
 @dataclass(frozen=True)
