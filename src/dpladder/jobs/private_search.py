@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from dpladder.jobs.model_file import save_model
 from dpladder.jobs.private import Release, constants_of, part_of, read, release_once, reserved, shared, single
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Weights
+from dpladder.learn.registry import method
 from dpladder.plan.reads import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Draw, Meter
@@ -54,7 +56,8 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         save_model(folder / "weights.safetensors", _head(found, constants), task, train, choice)
 
     inputs = {"train": train.seal, **shared(task)}
-    return single(task, held, spends, declared.draws, inputs, ("weights",), produce)
+    ready = partial(method(learner.name).ready, learner, constants, task.resources)
+    return single(task, held, spends, declared.draws, inputs, ("weights",), produce, ready)
 
 
 def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence[Draw]], Meter]:

@@ -1,0 +1,47 @@
+"""What cannot be trained is refused before it is charged, by every rule that trains."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from dpladder.audits import searches
+from dpladder.audits.rules import terms
+from dpladder.audits.scene import LINEAGE, Units, stage, within
+from dpladder.errors import Refused
+from dpladder.learn.registry import Method
+from dpladder.plan import stages
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.book import Ledger
+
+UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(20))
+SWEEP = {"sweep": {"rungs": [{"epsilon": 4.0, "trials": 1}]}}
+ASKING: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "train_final": ({}, {"target": "9"}),
+    "run_trial": (SWEEP, {"rung": "0", "trial": "0"}),
+} | {
+    f"private_search {name}": ({"hpo": {"name": name, **options}}, {"target": "9"})
+    for name, options in searches.ATTACKED.items()
+}
+
+
+@pytest.mark.parametrize("asking", ASKING)
+def test_what_cannot_be_trained_is_refused_before_it_is_charged(
+    asking: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise Refused("this network cannot be trained")
+
+    changes, wildcards = ASKING[asking]
+    rule = asking.partition(" ")[0]
+    with stage(b"the key of tests of what is ready"[:32]) as made:
+        scene = made.scene(terms("add_remove"), changes)
+        task = scene.task(rule, wildcards, UNITS)
+        monkeypatch.setattr(Method, "ready", refuse)
+        run = getattr(import_module(f"dpladder.jobs.{stages.module_of(rule)}"), stages.module_of(rule))
+        with within(scene.folder, scene.home), pytest.raises(Refused, match="cannot be trained"):
+            run(task)
+        state = book.load(Ledger(scene.home, LINEAGE))
+        assert {held.status for held in state.items.values()} == {"RESERVED"}
