@@ -1621,4 +1621,19 @@ problems += _check_totals(lineage, dataset) if stated.format > 1 else ()""",
         '("weights",), produce)',
         ("jobs/test_ready.py::test_what_cannot_be_trained_is_refused_before_it_is_charged",),
     ),
+    Mutant(
+        "a lineage is opened under terms that its first plan breaks",
+        "plan/startup.py",
+        "        known = {(held.job, held.static) for held in state.items.values()}\n",
+        "        if state.terms is None:\n            continue\n"
+        "        known = {(held.job, held.static) for held in state.items.values()}\n",
+        ("plan/test_advice.py",),
+    ),
+    Mutant(
+        "what private selections need is told too small",
+        "privacy/ledger/book.py",
+        "this needs {up(need.loss)} and {up(math.exp(need.weight) + 1e-6, 2)}. ",
+        "this needs {need.loss:.3g} and {math.exp(need.weight):.3g}. ",
+        ("plan/test_advice.py",),
+    ),
 )

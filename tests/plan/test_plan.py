@@ -339,8 +339,9 @@ def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
 
 def test_further_tests_that_leave_the_test_part_nothing_are_refused() -> None:
     dear = {"also": [{"name": "x", "of": "test", "corruption": "blur", "epsilon": 0.9}]}
-    with pytest.raises(Refused, match="Nothing is left"):
+    with pytest.raises(Refused, match=r"Nothing is left.* Raise the total"):
         plan(evaluate=dear)
+    assert plan(evaluate=dear, final={"targets": [2.5]}).artifacts
 
 
 def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:

@@ -520,7 +520,9 @@ def _left(config: Config, target: float, before: Sequence[Spend], part: str, del
     delta = config.privacy.delta
     left = remaining.remaining_mu(target, delta, before, partition(config, part), delta0)
     if left < CRUMBS * gdp.mu(target, delta):
-        raise Refused(f"What is spent before uses up epsilon {target:g}.")
+        raise Refused(
+            f"What is spent before uses up epsilon {target:g}. Raise the total, or spend less before."
+        )
     return left
 
 

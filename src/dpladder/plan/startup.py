@@ -208,11 +208,10 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
     refuse_renamed(plan, project, states)
     refuse_replaced(project, states)
     for lineage, state in states.items():
-        if state.terms is None:
-            continue
         known = {(held.job, held.static) for held in state.items.values()}
         new = [item for item in plan.items_of(lineage) if (item.job, item.static) not in known]
-        ledgers.admit(state.terms, state, new, paid_again(project, plan.items))
+        # A lineage that is yet to be opened has the terms that a run would open it under, for life.
+        ledgers.admit(plan.terms[lineage], state, new, paid_again(project, plan.items))
 
 
 def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:

@@ -121,7 +121,8 @@ def over_target(plan: Plan) -> list[str]:
     """The artifacts that would cost more than they promise."""
     costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
-        f"{a.experiment} would cost epsilon = {up(epsilon)}, above its total of {a.target:g}"
+        f"{a.experiment} would cost epsilon = {up(epsilon)}, above its total of {a.target:g}: raise the total to that, or lower what "
+        "the config prices itself (final.budget, evaluate.epsilon)"
         for a, epsilon in costs
         if epsilon > a.target
     ]

@@ -624,7 +624,7 @@ def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, .
         need = max(entries, key=_selected)
         raise Refused(
             f"lineage {terms.lineage} was opened with a lifetime limit that leaves private selections a loss of "
-            f"{terms.loss:g} and a weight of {terms.weight:g}; this needs {need.loss:.3g} and {math.exp(need.weight):.3g}. "
+            f"{terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and {up(math.exp(need.weight) + 1e-6, 2)}. "
             "Search by the ladder; or, for data that nothing was spent on yet, declare privacy.lifetime.loss and "
             "privacy.lifetime.weight so. Nothing was charged."
         )
@@ -636,8 +636,8 @@ def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, .
     raise Refused(
         f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at delta = {terms.delta:g}. "
         f"Spent or reserved so far: {up(before.epsilon)}{remains}. Asked for: {up(compose(asked, terms.delta).epsilon)}, "
-        f"which would make {up(total.epsilon)}. Nothing was charged: plan within what remains, or refund unused "
-        "reservations."
+        f"which would make {up(total.epsilon)}. Nothing was charged: plan within what remains. What is "
+        "reserved and unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it."
     )
 
 

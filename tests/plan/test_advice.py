@@ -1,0 +1,193 @@
+"""Every refusal of a plan names a way that works: each is followed here, on a finished project, and what it promised holds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support import Workspace
+from workflow.test_formats import unpacked
+
+from dpladder.cli import main
+from dpladder.plan.plan import assign, make_plan, paid_again
+from dpladder.plan.settle import opened
+from dpladder.plan.startup import known_states, recalled
+from dpladder.privacy.ledger import book
+
+Changes = Mapping[str, Any]
+CLIP = {"learner": {"clip": 2.0}}
+AGAIN = {"respend": True}
+FRESH = {"dataset": {"lineage": "other"}}
+SEARCH = {"hpo": {"name": "papernot_steinke"}, "sweep": {"rungs": []}}
+PAID = {"train_final": 1, "evaluate": 1}
+ALL = {"run_trial": 6} | PAID
+SEARCHED = {"private_search": 1, "evaluate": 1}
+FREE: Mapping[str, int] = {}
+
+
+@pytest.fixture
+def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    return unpacked("1-ladder", tmp_path, monkeypatch)
+
+
+def configure(base: Changes, *changes: Changes) -> None:
+    values = dict(base)
+    for change in changes:
+        values = merged(values, change)
+    Path("config.yaml").write_text(yaml.safe_dump(values))
+
+
+def merged(values: Mapping[str, Any], change: Changes) -> dict[str, Any]:
+    found = dict(values)
+    for key, value in change.items():
+        inside = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+        found[key] = merged(found[key], value) if inside else value
+    return found
+
+
+def charged() -> Counter[str]:
+    """What a run would newly charge."""
+    project = opened(["config.yaml"], recall=recalled)
+    states = known_states(project)
+    project = assign(project, states)
+    plan = make_plan(project, states)
+    found: Counter[str] = Counter()
+    for lineage, terms in plan.terms.items():
+        items = plan.items_of(lineage)
+        new, _ = book.admit(terms, states[lineage], items, paid_again(project, plan.items))
+        found.update(item.job.rule for item in new)
+    return found
+
+
+def total(told: str, key: str = "final.targets") -> float:
+    found = re.search(rf"raise the total \({key}\) to ([\d.]+)", told)
+    assert found is not None, told
+    return float(found[1])
+
+
+def targets(*totals: float) -> Changes:
+    return {"final": {"targets": [*totals]}}
+
+
+# What is refused, in which words, and each way out: what it changes in the config that was refused, and what that charges.
+# A way out may take what it needs from the words; where it takes a change back, it is given the config before.
+Way = tuple[Callable[[str], Changes | None], Mapping[str, int]]
+UNDO: Way = (lambda told: None, FREE)
+
+
+def other_total(told: str) -> Changes:
+    return targets(total(told)) | AGAIN
+
+
+def remaining(told: str) -> Changes:
+    found = re.search(r"which leaves epsilon = ([\d.]+\d)", told)
+    assert found is not None, told
+    return {"experiments": {"new": {"final": {"targets": [float(found[1])]}}}}
+
+
+def declared(told: str) -> Changes:
+    found = re.search(r"this needs ([\d.]+) and ([\d.]+\d)\.", told)
+    assert found is not None, told
+    return {"privacy": {"lifetime": {"loss": float(found[1]), "weight": float(found[2])}}}
+
+
+def smaller_rungs(told: str) -> Changes:
+    found = re.search(r"multiply every rung's epsilon by ([\d.]+)", told)
+    assert found is not None, told
+    return {"sweep": {"rungs": [{"epsilon": n * float(found[1]) / 10, "trials": 2} for n in (1, 2, 3)]}}
+
+
+def larger_total(told: str) -> Changes:
+    found = re.findall(r"raise the total to ([\d.]+)", told)
+    return targets(float(found[-1].rstrip(".")))
+
+
+def paid_for(told: str) -> Changes:
+    found = re.search(r"would cost epsilon = ([\d.]+),", told)
+    assert found is not None, told
+    return {"privacy": {"epsilon": float(found[1])}}
+
+
+REFUSED: dict[str, tuple[Changes, str, tuple[Way, ...]]] = {
+    "edited, no room": (
+        CLIP,
+        "no room for the change",
+        (
+            UNDO,
+            (other_total, ALL),
+            (lambda told: {"learner": {"clip": 1.0}, "experiments": {"named": CLIP}}, ALL),
+        ),
+    ),
+    "edited, with room": (
+        {"evaluate": {"measures": "classes"}},
+        "would pay again for 1 such job",
+        (UNDO, (lambda told: {"respend": ["evaluate"]}, {"evaluate": 1}), (lambda told: AGAIN, ALL)),
+    ),
+    "a total in another's place": (
+        targets(2.0),
+        "in its place, which is paid for beside it",
+        (UNDO, (lambda told: targets(1.0, 2.0), PAID), (lambda told: AGAIN, ALL)),
+    ),
+    "beyond the lifetime": (
+        {"experiments": {"new": {"final": {"targets": [7.99]}}}},
+        "lifetime limit of epsilon = 8 ",
+        (UNDO, (remaining, PAID)),
+    ),
+    "other terms": ({"privacy": {"delta": 1e-6}}, "Go back to them", (UNDO,)),
+    "no share of delta": (
+        {"experiments": {"sampled": {"learner": {"sampling_rate": 0.5}}}},
+        "Train on full batches",
+        (UNDO, (lambda told: {"experiments": {"sampled": {"learner": {"sampling_rate": 1.0}}}}, FREE)),
+    ),
+    "no room for selections": (
+        {"experiments": {"searched": SEARCH}},
+        "private selections a loss of 0 and a weight of 1",
+        (UNDO, (lambda told: {"experiments": {"searched": {"hpo": {"name": "ladder"}}}}, PAID)),
+    ),
+    **{
+        f"too little room for selections among {mean:g}": (
+            FRESH
+            | merged(SEARCH, {"hpo": {"mean": mean}})
+            | {"privacy": {"lifetime": {"loss": 0.01, "weight": 2.0}}},
+            "private selections a loss of 0.01 and a weight of 2",
+            ((declared, SEARCHED),),
+        )
+        for mean in (6.0, 9.0)
+    },
+    "a sweep above the total": (
+        FRESH | targets(0.4),
+        "total epsilon 0.4 is infeasible",
+        ((smaller_rungs, ALL), (larger_total, ALL)),
+    ),
+    "a price that is too high": (
+        FRESH | {"final": {"budget": 0.95, "targets": []}},
+        "above its total of 1: raise the total to that",
+        ((paid_for, ALL), (lambda told: {"final": {"budget": 0.5}}, ALL)),
+    ),
+    "beyond the lifetime at first": (
+        FRESH | targets(9.0),
+        "lifetime limit of epsilon = 8 ",
+        ((lambda told: targets(8.0), ALL),),
+    ),
+}
+FOLLOWED = [(name, place) for name, (_, _, ways) in REFUSED.items() for place in range(len(ways))]
+
+
+@pytest.mark.parametrize(("name", "place"), FOLLOWED)
+def test_what_a_refusal_advises_works(name: str, place: int, finished: Workspace, capsys) -> None:
+    change, words, ways = REFUSED[name]
+    follow, cost = ways[place]
+    base = yaml.safe_load(Path("config.yaml").read_text())
+    configure(base, change)
+    assert main(["plan"]) == 1
+    told = "".join(capsys.readouterr())
+    assert words in told, told
+    way = follow(told)
+    configure(base, *([] if way is None else [change, way]))
+    assert main(["plan"]) == 0, capsys.readouterr().err
+    assert charged() == Counter(cost)
