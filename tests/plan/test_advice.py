@@ -10,14 +10,19 @@ from typing import Any
 
 import pytest
 import yaml
-from support import Workspace
+from support import Workspace, commit
 from workflow.test_formats import unpacked
 
 from dpladder.cli import main
+from dpladder.errors import Refused
 from dpladder.plan.plan import assign, make_plan, paid_again
 from dpladder.plan.settle import opened
-from dpladder.plan.startup import known_states, recalled
+from dpladder.plan.startup import Parsed, known_states, recalled, reserve
+from dpladder.plan.table import plan_document
+from dpladder.privacy.accounting.events import Gaussian, Job, Spend
 from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.home import open_home
 
 Changes = Mapping[str, Any]
 CLIP = {"learner": {"clip": 2.0}}
@@ -191,3 +196,49 @@ def test_what_a_refusal_advises_works(name: str, place: int, finished: Workspace
     configure(base, *([] if way is None else [change, way]))
     assert main(["plan"]) == 0, capsys.readouterr().err
     assert charged() == Counter(cost)
+
+
+def parsed() -> Parsed:
+    project = opened(["config.yaml"], recall=recalled)
+    states = known_states(project)
+    project = assign(project, states)
+    plan = make_plan(project, states)
+    return Parsed(project, plan, plan_document(plan, states, project))
+
+
+def test_a_plan_that_another_run_overtook_is_made_anew_by_starting_again(finished: Workspace, capsys) -> None:
+    base = yaml.safe_load(Path("config.yaml").read_text())
+    configure(base, targets(1.0, 2.0))
+    due = [(rule, {"experiment": "main", "target": "2"}) for rule in PAID]
+    planned = parsed()
+    ledger = Ledger(open_home(), "tiny")
+    job = Job("main", "run_trial", (("rung", "0"), ("trial", "0")))
+    spend = Spend("tiny", "add_remove", planned.plan.items[job].spends[0].partition, job, Gaussian(50.0))
+    (other,) = book.reserve(ledger, [book.Item(job, "another", (spend,))], respend=True)
+    commit(ledger, other.token, "0" * 64, [spend])
+    with pytest.raises(SystemExit):
+        reserve(planned, due, "local")
+    assert "Nothing was spent: start again" in capsys.readouterr().err
+    reserve(parsed(), due, "local")
+    assert Counter(held.job.rule for held in finished.held() if held.status == "RESERVED") == Counter(PAID)
+
+
+def test_a_reservation_that_was_taken_back_is_made_again_by_the_next_run(finished: Workspace) -> None:
+    base = yaml.safe_load(Path("config.yaml").read_text())
+    configure(base, targets(1.0, 2.0))
+    due = [(rule, {"experiment": "main", "target": "2"}) for rule in PAID]
+    reserve(parsed(), due, "local")
+    ledger = Ledger(open_home(), "tiny")
+    book.load(ledger)
+    held = [one for one in ledger.state.items.values() if one.status == "RESERVED"]
+    configure(base)
+    reserve(parsed(), [], "local")  # plans them no longer
+    for one in held:
+        with pytest.raises(Refused, match="Start the workflow again: it reserves first"):
+            commit(ledger, one.token, "0" * 64, one.spends)
+    assert main(["plan"]) == 0
+    configure(base, targets(1.0, 2.0))
+    reserve(parsed(), due, "local")
+    again = [one for one in finished.held() if one.status == "RESERVED"]
+    assert [one.spends for one in again] == [one.spends for one in held]
+    commit(ledger, again[0].token, "0" * 64, again[0].spends)
