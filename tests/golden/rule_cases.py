@@ -13,14 +13,19 @@ from unittest.mock import patch
 
 import h5py
 import numpy as np
+import torch
 from golden.case import KEY, Case, Found, PlainMeter, drawn, order
+from numpy.typing import NDArray
 from safetensors import safe_open
 
 from dpladder.audits import rules, searches
-from dpladder.audits.scene import CLASSES, Rule, Scene, SceneFolder, Units, stage
+from dpladder.audits.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder, Units, stage
 from dpladder.jobs import private
 from dpladder.jobs.task import read_json
 from dpladder.learn import weights
+from dpladder.learn.dp_ls.statistics import create
+from dpladder.learn.interface import Constants
+from dpladder.learn.moments import to_coordinates
 from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.release.noise import DerivedNoise
 
@@ -28,6 +33,7 @@ KIND: rules.Kind = "replace_one"
 UNITS = 60
 SLOW = ("dp_hypo", "koskela_kulkarni", "propose_test")  # they import much, or solve for their noise
 WIDE = {"eta": [0.1, 1.0], "steps": [1, 4]}  # the audits' own search has one place alone
+SOLVED = {"learner": {"name": "dp_ls", "radius": 2.0, "statistics": {"epsilon": 9.0, "alpha": [0.1, 1.0]}}}
 # What says where and by which build something was made, in a document of a release. Later builds may say more.
 ASIDE = ("statement", "config", "inference", "experiment", "learner", "learns", "format")
 
@@ -68,6 +74,49 @@ def whole(
     meter.close()
     spends = [repr((spend.label, spend.event, spend.count)) for spend in asked.spends]
     return {"spends": spends, "draws": drawn(asked.draws), "order of draws": order(meter)} | found
+
+
+def trial_on_public_records(stage: SceneFolder, kind: rules.Kind) -> Mechanism:
+    """Its score is exact and free: all that it pays for are its weights."""
+    data = {"dataset": {"public_validation": f"npz:{stage.folder}/public.npz"}}
+    return _trial(stage, kind, data | {"sweep": {"select": {"by": "public"}}})
+
+
+def trial_from_statistics(stage: SceneFolder, kind: rules.Kind) -> Mechanism:
+    """It solves released sums: all that it pays for is its score."""
+    return _trial(stage, kind, SOLVED, {"statistics": str(_plain_sums(stage.folder))})
+
+
+def _trial(
+    stage: SceneFolder,
+    kind: rules.Kind,
+    changes: Mapping[str, Any],
+    inputs: Mapping[str, Any] = MappingProxyType({}),
+) -> Mechanism:
+    rungs = {"sweep": {"rungs": [{"epsilon": rules.EPSILON, "trials": 2}]}}
+    scene = stage.scene(rules.terms(kind, 40.0), rungs, changes)
+    rule = Rule(
+        scene, "run_trial", rules.released_weights, {"rung": "0", "trial": "1"}, {**NOTHING, **inputs}
+    )
+    return rule.mechanism(f"rule run_trial {kind}", lambda asked: 1.0, rules.pairs(kind))
+
+
+def _plain_sums(folder: Path) -> Path:
+    """In place of released ones, whose noise hangs on the job that released them."""
+    path, random = folder / "sums.h5", np.random.default_rng(31)
+    rows = random.normal(size=(CLASSES, 40, 3)).round(3)
+    constants = Constants(N0, CLASSES, 3)
+    with create(path, 2.0, constants) as keep:
+        keep("covariance", None, _second_moment(rows.reshape(-1, 3)))
+        for label, own in enumerate(rows):
+            keep("moments", label, _second_moment(own))
+            keep("targets", label, own.sum(axis=0))
+    return path
+
+
+def _second_moment(rows: NDArray[Any]) -> NDArray[Any]:
+    """As the learner keeps a symmetric matrix."""
+    return to_coordinates(torch.from_numpy(rows.T @ rows)).numpy()
 
 
 def _plain_model(path: Path, classes: int) -> None:
@@ -127,6 +176,9 @@ def of_rules() -> list[Case]:
             compute = partial(whole, partial(attack, kind=KIND), classes)
             through = ("dp_gd",) if rule in ("run_trial", "train_final") else ()
             found.append(Case(f"rule {rule} {attack.__name__}", (rule,), compute, through))
+    for attack, learner in ((trial_on_public_records, "dp_gd"), (trial_from_statistics, "dp_ls")):
+        compute = partial(whole, partial(attack, kind=KIND))
+        found.append(Case(f"rule run_trial {attack.__name__}", ("run_trial",), compute, (learner,)))
     ball = partial(whole, partial(rules.mean, kind="add_remove"))
     return [*found, Case("rule estimate_mean in a ball", ("estimate_mean",), ball)]
 

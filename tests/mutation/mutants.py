@@ -1636,4 +1636,18 @@ problems += _check_totals(lineage, dataset) if stated.format > 1 else ()""",
         "this needs {need.loss:.3g} and {math.exp(need.weight):.3g}. ",
         ("plan/test_advice.py",),
     ),
+    Mutant(
+        "a trial on public records counts a record less",
+        "jobs/run_trial.py",
+        "            len(counted.labels),\n",
+        "            len(counted.labels) - 1,\n",
+        recorded("rule run_trial trial_on_public_records"),
+    ),
+    Mutant(
+        "a trial solves other sums than were released",
+        "learn/dp_ls/train.py",
+        "        return before\n    return before.lerp",
+        "        return 1.001 * before\n    return before.lerp",
+        recorded("rule run_trial trial_from_statistics"),
+    ),
 )
