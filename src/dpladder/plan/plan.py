@@ -32,7 +32,7 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.accounting.selection import largest
 from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger.book import Held, Item, State, Terms, check_terms
+from dpladder.privacy.ledger.book import Held, Item, State, Status, Terms, check_terms
 from dpladder.privacy.ledger.book import name as name_of
 from dpladder.search.prices import price
 
@@ -42,6 +42,7 @@ CRUMBS = 1e-4  # of mu; what rounding leaves of a total that is spent, and no mo
 LEAST_SEARCH = 0.02  # of a total; less is what rounding left of a search that was paid: mus add in squares
 TEST_SHARE = 0.05  # of mu^2, for the test count where it does not compose in parallel
 
+USED: tuple[Status, ...] = ("DONE", "COMMITTED")  # who finished owns what is shared before who only began
 Spends = dict[Job, tuple[Spend, ...]]
 
 
@@ -93,17 +94,20 @@ class Plan:
 
 def assign(project: Project, states: Mapping[str, State]) -> Project:
     """The project with what decides who owns what its experiments share: who has paid for it, and who came first. Neither
-    changes while a run goes on: each job is paid for by its owner, and newcomers are noted in the order that they had."""
-    project = replace(project, kept=_kept(project, states))
+    changes while a run goes on: each job is paid for by its owner, and newcomers are noted in the order that they had.
+
+    What is kept is kept whatever versions its mechanisms have today; the last release of a job counts."""
+    used = [held for state in states.values() for held in state.items.values() if held.status in USED]
+    current = [held for held in used if _is_current(project, held)]
+    kept = {held.job: Kept(held.versions, held.static) for held in current if not renews(project, held.job)}
     if len(project.experiments) == 1:
-        return project
+        return replace(project, kept=kept)
     paid: dict[tuple[str, Wildcards], list[str]] = {}
-    for status in ("DONE", "COMMITTED"):
-        for held in (held for state in states.values() for held in state.items.values()):
-            if held.status == status and _is_current(project, held):
-                paid.setdefault((held.job.rule, held.job.wildcards), []).append(held.job.experiment)
+    for held in sorted(current, key=lambda held: USED.index(held.status)):
+        paid.setdefault((held.job.rule, held.job.wildcards), []).append(held.job.experiment)
     noted = [name for state in states.values() for name in state.experiments if name in project.experiments]
-    return replace(project, paid=paid, elders=tuple(dict.fromkeys([*noted, *project.experiments])))
+    elders = tuple(dict.fromkeys([*noted, *project.experiments]))
+    return replace(project, kept=kept, paid=paid, elders=elders)
 
 
 def _is_current(project: Project, held: Held) -> bool:
@@ -114,18 +118,6 @@ def _is_current(project: Project, held: Held) -> bool:
         return False
     of = dag.modelled(project, config)
     return dag.static(config, rule, wildcards, of, held.versions) == held.static
-
-
-def _kept(project: Project, states: Mapping[str, State]) -> dict[Job, Kept]:
-    """The releases that are kept, whatever versions their mechanisms have today; the last one of a job counts."""
-    return {
-        held.job: Kept(held.versions, held.static)
-        for state in states.values()
-        for held in state.items.values()
-        if held.status in ("COMMITTED", "DONE")
-        and _is_current(project, held)
-        and not renews(project, held.job)
-    }
 
 
 def renews(project: Project, job: Job) -> bool:
@@ -387,7 +379,7 @@ def _history(
         used = [
             replace(held, spends=state.settled(held.spends))
             for held in state.items.values()
-            if held.status in ("COMMITTED", "DONE") and held.job.experiment in project.experiments
+            if held.status in USED and held.job.experiment in project.experiments
         ]
         own = {held.job: held for held in used if statics.get(held.job) == held.static}
         others += [held for held in used if own.get(held.job) is not held]
