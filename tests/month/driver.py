@@ -1,0 +1,168 @@
+"""A project that runs in this process: Snakemake's own plan of what is due, and each due job called in turn."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+from support import LOCALLY, ROOT
+
+from dpladder.cli import main
+from dpladder.errors import DpladderError
+from dpladder.jobs import task as tasks
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task
+
+DRAWN = ("plot_", "tabulate", "report_page")  # what costs seconds and follows from releases alone
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: what it refused, if it did, and else all that it told."""
+
+    refused: str = ""
+    told: str = ""
+
+
+def in_process(folder: Path, *force: str) -> Ended:
+    """`dpladder run` on a folder's config, without a process for each job, and with blank figures."""
+    told = io.StringIO()
+    with _inside(folder), contextlib.redirect_stderr(told), contextlib.redirect_stdout(told):
+        try:
+            with _opened(force) as workflow:
+                names = workflow.globals
+                jobs = set(workflow.dag.needrun_jobs(exclude_finished=False))
+                names["reserve"](names["PARSED"], names["due_jobs"](jobs), "local")
+                for level in workflow.dag.toposorted(jobs):
+                    for job in sorted(level, key=str):
+                        _do(workflow, job)
+                names["conclude"](names["PARSED"])
+        except SystemExit:
+            return Ended(_in_a_line(told.getvalue().split("dpladder: ")[-1]))
+        except DpladderError as error:
+            return Ended(_in_a_line(str(error)))
+    return Ended(told=_in_a_line(told.getvalue()))
+
+
+def by_command(folder: Path, *force: str) -> Ended:
+    """The same as people run it."""
+    command = [sys.executable, "-m", "dpladder.cli", "run", "config.yaml", *LOCALLY]
+    forced = ["--forcerun", *force] if force else []
+    ended = subprocess.run([*command, *forced], cwd=folder, capture_output=True, text=True, check=False)
+    if ended.returncode == 0:
+        return Ended(told=_in_a_line(ended.stderr))
+    return Ended(_in_a_line(ended.stderr.split("dpladder: ")[-1]) or "failed, and says nothing")
+
+
+def _in_a_line(told: str) -> str:
+    return " ".join(told.split())
+
+
+def ask(folder: Path, *arguments: str) -> tuple[int, str]:
+    """A command of dpladder: its exit code, and what it told."""
+    told = io.StringIO()
+    with _inside(folder), contextlib.redirect_stderr(told), contextlib.redirect_stdout(told):
+        try:
+            code = main([*arguments])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return code, told.getvalue()
+
+
+def configure(folder: Path, config: dict[str, Any]) -> None:
+    (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False), "utf-8")
+
+
+@contextlib.contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    """With the folder as the working one, and without Snakemake's own words."""
+    before = Path.cwd()
+    os.chdir(folder)
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+        os.chdir(before)
+
+
+@contextlib.contextmanager
+def _opened(force: tuple[str, ...]) -> Iterator[Any]:
+    """The workflow as Snakemake parses it, and its DAG."""
+    from snakemake.api import SnakemakeApi
+    from snakemake.settings.enums import Quietness, RerunTrigger
+    from snakemake.settings.types import (
+        ConfigSettings,
+        DAGSettings,
+        ExecutionSettings,
+        OutputSettings,
+        ResourceSettings,
+    )
+
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        workflow = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(configfiles=[Path("config.yaml")]),
+            snakefile=ROOT / "Snakefile",
+            workdir=Path.cwd(),
+        )
+        triggers = frozenset(RerunTrigger.all()) - {RerunTrigger.CODE}
+        asked = DAGSettings(
+            rerun_triggers=triggers,
+            forcerun=frozenset(force),
+            force_incomplete=True,
+            max_checksum_file_size=0,
+        )
+        workflow.dag(asked).execute_workflow(
+            executor="dryrun", execution_settings=ExecutionSettings(lock=False)
+        )
+        own = workflow._workflow
+        own.iocache.deactivate()
+        own.persistence.deactivate_cache()
+        yield own
+
+
+def _do(workflow: Any, job: Any) -> None:
+    """One job, between the same marks that Snakemake sets."""
+    if job.is_norun:
+        return
+    workflow.persistence.started(job)
+    for path in map(Path, job.output):
+        path.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+    as_given = {
+        name: getattr(job, name) for name in ("wildcards", "output", "params", "threads", "resources")
+    }
+    told = SimpleNamespace(rule=job.rule.name, input=_plain(job.input), **as_given)
+    try:
+        _work(tasks._unpack(told))
+    except Exception:
+        for path in map(Path, job.output):
+            path.unlink(missing_ok=True)
+        raise
+    workflow.async_run(workflow.persistence.finished(job))
+
+
+def _plain(files: Any) -> dict[str, Any]:
+    """Paths as a job's own process is given them."""
+    return {name: str(it) if isinstance(it, str) else [*map(str, it)] for name, it in files.items()}
+
+
+def _work(task: Task[Any]) -> None:
+    if task.rule.startswith(DRAWN):
+        for name, path in task.output.items():
+            if name != "privacy":
+                path.write_text("blank")
+        write_record(task, free="blank")
+    else:
+        tasks._by_name(task)
