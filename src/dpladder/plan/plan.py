@@ -162,22 +162,48 @@ def refuse_replaced(project: Project, states: Mapping[str, State]) -> None:
 
 
 def refuse_renamed(plan: Plan, project: Project, states: Mapping[str, State]) -> None:
-    """A job that an experiment did under a name that is no longer in the config would be paid for again."""
-    done = {
-        (held.job.rule, held.job.wildcards, held.static): held.job.experiment
-        for state in states.values()
-        for held in state.items.values()
-        if held.status == "DONE" and held.job.experiment not in project.experiments
-    }
+    """A job that an experiment did which no longer asks for it, or under a name that is gone, would be paid for again, also
+    where its mechanisms have other versions by now."""
+    if project.main.mode == "research":
+        return
+    done: dict[tuple[str, Wildcards], list[Held]] = {}
+    for held in (held for state in states.values() for held in state.items.values()):
+        if held.status == "DONE" and held.job not in plan.items:
+            done.setdefault((held.job.rule, held.job.wildcards), []).append(held)
     known = {(held.job, held.static) for state in states.values() for held in state.items.values()}
     for job, item in plan.items.items():
-        earlier = done.get((job.rule, job.wildcards, item.static))
-        if earlier is not None and (job, item.static) not in known and not renews(project, job):
-            raise Refused(
-                f"{name_of(job)} is what experiment {earlier} released, which the config no longer has. Call the experiment "
-                f"{earlier} again, or put {earlier} back beside it, and its release is read from there, free; or pay for "
-                "another one with respend: true."
-            )
+        if (job, item.static) in known or renews(project, job):
+            continue
+        for held in done.get((job.rule, job.wildcards), ()):
+            if _would_answer(project, job.experiment, held) and _of_the_same_records(project, job, held.job):
+                raise Refused(
+                    f"{name_of(job)} is what experiment {held.job.experiment} released, which {_called_back(project, held)}, and its "
+                    "release is read from there, free; or pay for another one with respend: true."
+                )
+
+
+def _would_answer(project: Project, experiment: str, held: Held) -> bool:
+    """Whether an experiment's own job of this kind would be the very same question."""
+    config, job = project.experiments[experiment], held.job
+    of = dag.modelled(project, config)
+    return dag.static(config, job.rule, dict(job.wildcards), of, held.versions) == held.static
+
+
+def _of_the_same_records(project: Project, job: Job, other: Job) -> bool:
+    """An experiment that is gone is taken to have read the same sources."""
+    names = [one.experiment for one in (job, other) if one.experiment in project.experiments]
+    behind = [dag.sources_behind(project.experiments[name], job.rule, dict(job.wildcards)) for name in names]
+    return behind[0] == behind[-1]
+
+
+def _called_back(project: Project, held: Held) -> str:
+    """Why a release is not read where it lies, and how it is."""
+    name, target = held.job.experiment, dict(held.job.wildcards).get("target")
+    if name not in project.experiments:
+        return f"the config no longer has. Call the experiment {name} again, or put {name} back beside it"
+    if target is not None and _would_answer(project, name, held):
+        return f"no longer asks for it. Give {name} its total of {target} again"
+    return f"no longer asks for it. Undo the change of {name}"
 
 
 def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
@@ -202,7 +228,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
             stands_on = (*ladder, *_final_jobs(project, name, config, target))
             earlier = _earlier(edited, config.dataset.lineage, name, stands_on, _planned(stands_on, finished))
             most, path = stages.promised(config, target), stages.artifact(name, config, target)
-            with _explained(name, config, most, earlier):
+            with _explained(name, config, most, earlier, states.get(config.dataset.lineage)):
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
             items |= {job: replace(made[job], spends=spends) for job, spends in (ladder | final).items()}
             artifacts.append(
@@ -225,7 +251,9 @@ def _identity(project: Project, job: Job, config: Config) -> Item:
 
 
 @contextlib.contextmanager
-def _explained(experiment: str, config: Config, target: float, superseded: Sequence[Spend]) -> Iterator[None]:
+def _explained(
+    experiment: str, config: Config, target: float, superseded: Sequence[Spend], state: State | None
+) -> Iterator[None]:
     """Where earlier versions of the same jobs have eaten the total, say so, and what total would do."""
     try:
         yield
@@ -236,11 +264,11 @@ def _explained(experiment: str, config: Config, target: float, superseded: Seque
         raise Refused(
             f"experiment {experiment} changed (config, code or data) after epsilon = {up(paid.epsilon)} was paid for it, which cannot "
             f"be taken back, and its total of {target:g} has no room for the change beside that: it is infeasible. Undo the change and "
-            f"nothing is spent; or {_raised(config, target, paid)}; or run the change as an experiment with a name of its own."
+            f"nothing is spent; or {_raised(config, target, paid, state)}; or run the change as an experiment with a name of its own."
         ) from None
 
 
-def _raised(config: Config, target: float, paid: Composition) -> str:
+def _raised(config: Config, target: float, paid: Composition, state: State | None) -> str:
     """The total that buys the same again beside what was paid: mu squared adds."""
     key = "final.targets" if config.final.targets and stages.has_models(config) else "privacy.epsilon"
     if paid.mu is None:
@@ -248,7 +276,10 @@ def _raised(config: Config, target: float, paid: Composition) -> str:
     delta, lifetime = config.privacy.delta, config.privacy.lifetime
     enough = gdp.epsilon(math.hypot(gdp.mu(target, delta), paid.mu), delta)
     told = f"raise the total ({key}) to {up(enough)}, which pays as much again, and set respend: true"
-    if lifetime is not None and enough > lifetime.epsilon:
+    spent = () if state is None else state.charged()
+    if lifetime is not None and math.hypot(compose(spent, delta).entry.mu, gdp.mu(target, delta)) > gdp.mu(
+        lifetime.epsilon, delta
+    ):
         return f"{told} (but the lineage's lifetime limit of {lifetime.epsilon:g} leaves no room for all of that)"
     return told
 

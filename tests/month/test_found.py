@@ -1,0 +1,77 @@
+"""What a month of edits found, each as one short story."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from month import plain
+from month.driver import Ended, ask, configure, in_process
+from month.project import LINEAGE, Data, Experiment, Wish
+from support import commit
+
+from dpladder.errors import Refused
+from dpladder.plan import mechanisms
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.home import open_home
+
+SHORT = Experiment(rungs=((0.1, 1),))
+
+
+class Story:
+    """One project, run in this process."""
+
+    def __init__(self, folder: Path, home: Path) -> None:
+        self.folder, self.home = folder, home
+        self.data = Data(folder / "data.npz", ids=True)
+        self.wish = Wish({"main": SHORT})
+
+    def run(self, wish: Wish | None = None, *force: str) -> Ended:
+        self.wish = wish or self.wish
+        configure(self.folder, self.wish.config(self.data.path))
+        return in_process(self.folder, *force)
+
+    def finish(self, wish: Wish | None = None, *force: str) -> int:
+        """A run that must end well, and a statement that must hold. How many charges there are by then."""
+        ended = self.run(wish, *force)
+        assert not ended.refused
+        code, told = ask(self.folder, "verify", "results")
+        assert code == 0, told
+        return len(plain.charges(self.home, LINEAGE))
+
+    def stated(self) -> dict[str, object]:
+        statement = json.loads((self.folder / "results" / "privacy.json").read_text())
+        return statement["datasets"][LINEAGE]  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def story(tmp_path, monkeypatch) -> Story:
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(mechanisms, "VERSIONS", dict(mechanisms.VERSIONS))
+    return Story(tmp_path, tmp_path / "home")
+
+
+def test_a_name_that_is_gone_is_known_under_its_old_versions(story):
+    both = replace(story.wish, experiments={"main": SHORT, "e1": replace(SHORT, clip=0.5)})
+    paid = story.finish(both)
+    mechanisms.VERSIONS["dp_gd"] = 2
+    renamed = replace(both, experiments={"main": SHORT, "e2": replace(SHORT, clip=0.5)})
+    assert "Call the experiment e1 again, or put e1 back" in story.run(renamed).refused
+    assert story.finish(both) == paid
+
+
+def test_what_another_experiment_no_longer_asks_for_is_read_from_there(story):
+    """main once had the total that e1 asks for: nobody pays for that twice."""
+    twice = story.wish.with_one("main", targets=(1.0, 0.8))
+    paid = story.finish(twice)
+    like = {"main": SHORT, "e1": replace(SHORT, targets=(0.8,))}
+    assert "Give main its total of 0.8 again" in story.run(replace(twice, experiments=like)).refused
+    again = {**like, "main": replace(SHORT, targets=(1.0, 0.8))}
+    assert story.finish(replace(twice, experiments=again)) == paid
+    other = {"main": replace(SHORT, targets=(1.0,)), "e1": replace(SHORT, targets=(0.8,), clip=0.5)}
+    assert story.finish(replace(twice, experiments=other)) > paid
