@@ -56,6 +56,17 @@ def story(tmp_path, monkeypatch) -> Story:
     return Story(tmp_path, tmp_path / "home")
 
 
+def test_research_is_refused_nothing_for_what_was_spent(story):
+    first = Wish({"main": SHORT}, mode="research", lifetime=1.2)
+    story.finish(first)
+    edited = first.with_one("main", clip=0.5)  # tuned by hand: above its total, and above its lifetime
+    story.finish(edited)
+    more = {**edited.experiments, "e1": replace(SHORT, clip=0.25)}
+    story.finish(replace(edited, experiments=more))
+    renamed = {"main": more["main"], "e2": more["e1"]}
+    story.finish(replace(edited, experiments=renamed))
+
+
 def test_a_name_that_is_gone_is_known_under_its_old_versions(story):
     both = replace(story.wish, experiments={"main": SHORT, "e1": replace(SHORT, clip=0.5)})
     paid = story.finish(both)

@@ -41,7 +41,9 @@ def plan_document(
     problems = over_target(plan) + [
         f"lineage {lineage} would reach epsilon = {up(ever.epsilon_after)}, above its lifetime limit of {limit:g}"
         for lineage, ever in lifetimes.items()
-        for limit in [lineages[lineage].lifetime_epsilon]
+        for limit in [
+            None if plan.terms[lineage].mode == "research" else plan.terms[lineage].lifetime_epsilon
+        ]
         if limit is not None and ever.epsilon_after > max(limit, ever.epsilon_spent)
     ]
     main = plan.artifacts[0]

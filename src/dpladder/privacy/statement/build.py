@@ -184,7 +184,7 @@ def _stated(
         lifetime_mu=limit_mu(terms),
         lifetime_spent=ever(terms, state.charged()).epsilon,
         planned=not released_before(lines, [*lines, *beside]),
-        artifacts=models_of(promises, lines, beside, terms.delta),
+        artifacts=models_of(promises, lines, beside, terms.delta, limited=terms.mode != "research"),
         outside_this_dag=Outside(
             **vars(figure_of(beside, terms.delta)), jobs=len(outside), spends=tuple(beside)
         ),
@@ -273,17 +273,17 @@ def told_of(lines: Iterable[StatedSpend]) -> list[str]:
 
 
 def models_of(
-    promises: Iterable[Promise], lines: Lines, beside: Lines, delta: float
+    promises: Iterable[Promise], lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> dict[str, StatedModel]:
-    """The final models of one lineage by their paths."""
-    return {promise.path: _model_of(promise, lines, beside, delta) for promise in promises}
+    """The final models of one lineage by their paths. `limited`: whether a total holds, which it does not in research."""
+    return {promise.path: _model_of(promise, lines, beside, delta, limited) for promise in promises}
 
 
-def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float) -> StatedModel:
+def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool) -> StatedModel:
     borne = borne_by(promise, lines)
     spends = _spends(borne)
     cost = compose(spends, delta)
-    if cost.epsilon > promise.target_epsilon and not any(line.unsound for line in borne):
+    if limited and cost.epsilon > promise.target_epsilon and not any(line.unsound for line in borne):
         raise Refused(
             f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of {promise.target_epsilon:g}. "
             "The statement is not written; `dpladder ledger show` lists what was spent."

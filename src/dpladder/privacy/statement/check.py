@@ -56,7 +56,7 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
             problems.append(f"privacy.json: {term} is not that of its lineages")
     for lineage, dataset in stated.datasets.items():
         try:
-            problems += _check_dataset(lineage, dataset, recorded)
+            problems += _check_dataset(lineage, dataset, recorded, limited=stated.mode != "research")
             problems += _check_totals(lineage, dataset) if stated.format > 1 else ()
         except _UNREADABLE as error:
             problems.append(f"privacy.json: dataset {lineage} cannot be recomputed ({error})")
@@ -132,7 +132,7 @@ def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend],
     return spends, problems
 
 
-def _check_dataset(lineage: str, dataset: Stated, recorded: Sequence[Spend]) -> list[str]:
+def _check_dataset(lineage: str, dataset: Stated, recorded: Sequence[Spend], limited: bool) -> list[str]:
     delta = dataset.delta
     where, lines, outside = f"privacy.json: dataset {lineage}", dataset.spends, dataset.outside_this_dag
     # A record of what a bug had priced too low still holds that price: the statement's is the ledger's.
@@ -157,7 +157,7 @@ def _check_dataset(lineage: str, dataset: Stated, recorded: Sequence[Spend]) -> 
         for spend in [from_json(line.spend)]
         if not _same(line.mu, mu_of_spend(spend)) or not _same(line.epsilon, compose([spend], delta).epsilon)
     ]
-    return problems + _check_models(where, lineage, dataset, delta)
+    return problems + _check_models(where, lineage, dataset, limited)
 
 
 def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
@@ -187,13 +187,14 @@ def _totals(spends: Sequence[Spend], delta: float) -> Iterator[float]:
         yield compose(current, delta).epsilon
 
 
-def _check_models(where: str, lineage: str, dataset: Stated, delta: float) -> list[str]:
+def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> list[str]:
     promises = [
         Promise(path, model.experiment, lineage, model.target_epsilon, model.jobs)
         for path, model in dataset.artifacts.items()
     ]
     try:
-        fresh = models_of(promises, dataset.spends, dataset.outside_this_dag.spends, delta)
+        beside = dataset.outside_this_dag.spends
+        fresh = models_of(promises, dataset.spends, beside, dataset.delta, limited)
     except Refused as refused:
         return [f"{where}: {refused}"]
     return [
