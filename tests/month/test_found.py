@@ -86,3 +86,39 @@ def test_what_another_experiment_no_longer_asks_for_is_read_from_there(story):
     assert story.finish(replace(twice, experiments=again)) == paid
     other = {"main": replace(SHORT, targets=(1.0,)), "e1": replace(SHORT, targets=(0.8,), clip=0.5)}
     assert story.finish(replace(twice, experiments=other)) > paid
+
+
+def test_what_a_lifetime_has_no_room_for_is_not_advised(story):
+    tight = replace(story.wish, lifetime=1.2)
+    paid = story.finish(tight)
+    refused = story.run(tight.with_one("main", clip=0.5)).refused
+    assert "leaves no room for all of that" in refused
+    story.data.append()
+    assert "respend: true" in story.run(tight).refused
+    assert "undo what asks for it" in story.run(replace(tight, respend=True)).refused
+    story.data.back(0)
+    assert story.finish(tight) == paid
+
+
+def test_paying_again_is_no_way_out_of_a_spent_lifetime(tmp_path):
+    ledger = book.open_ledger(open_home(tmp_path / "home"), TERMS)
+    for respend, told in (
+        (False, "respend: true is no way out here, for lineage toy has a lifetime"),
+        (True, "undo what asks"),
+    ):
+        first = item("as it was", 0.15)
+        (held,) = book.reserve(ledger, [first])
+        if held.status == "RESERVED":
+            commit(ledger, held.token, "query", held.declared)
+            book.finish(ledger, held.token, "0" * 64)
+        with pytest.raises(Refused, match=told):
+            book.reserve(ledger, [item("edited", 0.3)], respend)
+
+
+TERMS = book.Terms("toy", "add_remove", "record", 1, 1e-5, "all", lifetime_epsilon=1.0)
+
+
+def item(static: str, mu: float) -> book.Item:
+    job = Job("main", "run_trial")
+    spend = Spend("toy", "add_remove", Partition("all"), job, Gaussian(gdp.sigma(mu, 1)))
+    return book.Item(job, static, (spend,))

@@ -48,6 +48,7 @@ RESULTS = Path("results")
 LOGS = Path("logs")
 STATEMENT = RESULTS / "privacy.json"
 PAGE = RESULTS / "report.html"
+PLAN_RECORD = RESULTS / "plan.privacy.json"
 SOURCE = Path(__file__).resolve().parents[2]
 SHARE = SOURCE / "dpladder" / "share"  # what an installed dpladder carries of the clone
 INSTALLED = SHARE.is_dir()
@@ -182,14 +183,16 @@ def _refuse_strangers(there: Collection[str], own: Collection[str]) -> None:
 
 
 def _changed(parsed: Parsed) -> list[str]:
-    """The rules whose config or code is no longer what the statement's records were made from."""
-    paths = _read_json(STATEMENT)["records"] if STATEMENT.is_file() else ()
+    """The rules whose config or code is no longer what the statement's records, and its plan's, were made from."""
+    paths = [*_read_json(STATEMENT)["records"], PLAN_RECORD] if STATEMENT.is_file() else ()
     records = [_read_json(Path(path)) for path in paths if Path(path).is_file()]
     return sorted({record["rule"] for record in records if _is_stale(parsed, record)})
 
 
 def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     rule, wildcards = record["rule"], record["wildcards"]
+    if rule == "plan_spend":
+        return bool(record["basis"] != dag.digest(parsed.declared, stages.rule_code(rule)))
     config = parsed.project.experiments.get(wildcards["experiment"])
     if config is None or not stages.has(config, rule, wildcards):  # no job of this DAG
         return False
@@ -200,7 +203,10 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
 def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document: PlanDocument) -> None:
     refuse_new(plan, states, project)
     if not document.feasible:
-        raise Refused("; ".join(document.problems) + ". Nothing was read or spent.")
+        raise Refused(
+            f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or undo the change, and what was released "
+            "is restored, free."
+        )
 
 
 def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> None:

@@ -331,15 +331,25 @@ def admit(
     kept = state.charged(*replaced)
     asked = tuple(spend for item in new for spend in item.spends)
     if paid_again:
-        before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
-        raise Refused(
-            f"{name(paid_again[0])} is done and paid for, and a changed config would pay again for {len(paid_again)} "
-            f"such job(s): lineage {terms.lineage} would go from epsilon = {up(before)} to {up(after)}. Undo the "
-            "change, and what was released is restored, free; or accept the price with respend: true."
-        )
+        raise _paid_again(terms, paid_again, kept, asked)
     if new:
         _check_lifetime(terms, kept, asked)
     return new, replaced
+
+
+def _paid_again(
+    terms: Terms, jobs: Sequence[Job], kept: tuple[Spend, ...], asked: tuple[Spend, ...]
+) -> Refused:
+    """What a change would cost that pays again, and whether the lifetime has room for that."""
+    before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
+    accept = "or accept the price with respend: true"
+    if over := _over_lifetime(terms, kept, asked):
+        accept = f"respend: true is no way out here, for {over}"
+    return Refused(
+        f"{name(jobs[0])} is done and paid for, and a changed config would pay again for {len(jobs)} such job(s): lineage "
+        f"{terms.lineage} would go from epsilon = {up(before)} to {up(after)}. Undo the change, and what was released is "
+        f"restored, free; {accept}."
+    )
 
 
 def commit(ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draws: Sequence[Draw]) -> Held:
@@ -385,8 +395,8 @@ def _commit(ledger: Ledger, token: str, query: str, concrete: tuple[Spend, ...],
 
 _CHANGED = (
     "cannot spend on this query: its data, code or upstream releases changed since. Undo the change, and it is free; where "
-    "a released file was edited, delete it and ask for it by name (snakemake FILE): it is restored, free. Or pay again: plan "
-    "it with respend: true."
+    "a released file was edited, delete it and ask for it by name (snakemake FILE): it is restored, free. Or pay again, with "
+    "respend: true; `dpladder plan` then says what that costs, and what has no room for it."
 )
 _NOT_AGAIN: dict[Status, str] = {
     "COMMITTED": _CHANGED,
@@ -610,34 +620,50 @@ def _by_parts(spends: Iterable[Spend]) -> dict[Partition, Entry]:
 
 def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...]) -> None:
     """The filter: every part stays within every cap."""
+    if over := _over_lifetime(terms, kept, asked):
+        raise Refused(f"{over}. Nothing was charged: {_WITHIN}.")
+
+
+_WITHIN = (
+    "undo what asks for it, and what was released is restored, free; or ask for no more than remains. What is reserved and "
+    "unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it"
+)
+
+
+def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...]) -> str:
+    """What there is no room for; empty where there is."""
     if terms.mode == "research":
-        return
+        return ""
     most, total = caps(terms), compose(kept + asked, terms.delta)
     entries = [figure.entry for figure in total.parts.values()]
     if any(entry.delta0 > most.delta0 for entry in entries):
-        raise Refused(
+        return (
             f"lineage {terms.lineage} keeps {terms.share:g} of its delta for trainings on samples and for searches booked "
             "like them, and this would use more. That share is fixed when a lineage is opened (privacy.share, a tenth where "
-            "a config samples or searches so). Train on full batches; nothing was charged."
+            "a config samples or searches so). Train on full batches"
         )
     if any(entry.loss > most.loss or entry.weight > most.weight for entry in entries) and most.mu < math.inf:
         need = max(entries, key=_selected)
-        raise Refused(
+        return (
             f"lineage {terms.lineage} was opened with a lifetime limit that leaves private selections a loss of "
             f"{terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and {up(math.exp(need.weight) + 1e-6, 2)}. "
             "Search by the ladder; or, for data that nothing was spent on yet, declare privacy.lifetime.loss and "
-            "privacy.lifetime.weight so. Nothing was charged."
+            "privacy.lifetime.weight so"
         )
     if all(entry.mu <= most.mu for entry in entries):
-        return
+        return ""
     before = compose(kept, terms.delta)
     left = gdp.remaining(most.mu, [before.entry.mu])
-    remains = f", which leaves epsilon = {gdp.epsilon(left, terms.delta):.4f}" if left else ""
-    raise Refused(
+    # Rounded down: who asks for just that must get it.
+    remains = (
+        f", which leaves epsilon = {math.floor(gdp.epsilon(left, terms.delta) * 1e4) / 1e4:.4f}"
+        if left
+        else ""
+    )
+    return (
         f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at delta = {terms.delta:g}. "
         f"Spent or reserved so far: {up(before.epsilon)}{remains}. Asked for: {up(compose(asked, terms.delta).epsilon)}, "
-        f"which would make {up(total.epsilon)}. Nothing was charged: plan within what remains. What is "
-        "reserved and unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it."
+        f"which would make {up(total.epsilon)}"
     )
 
 
