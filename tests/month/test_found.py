@@ -122,3 +122,20 @@ def item(static: str, mu: float) -> book.Item:
     job = Job("main", "run_trial")
     spend = Spend("toy", "add_remove", Partition("all"), job, Gaussian(gdp.sigma(mu, 1)))
     return book.Item(job, static, (spend,))
+
+
+def test_a_lost_record_comes_back(story):
+    paid = story.finish()
+    (story.folder / "results/main/data/privacy.json").unlink()
+    assert story.finish() == paid
+
+
+def test_a_plan_that_snakemake_forgot_is_named(story):
+    """Without its memory Snakemake sees no change of parameters: the statement would be of experiments that are gone."""
+    story.finish(replace(story.wish, experiments={"main": SHORT, "e1": replace(SHORT, clip=0.5)}))
+    shutil.rmtree(story.folder / ".snakemake")
+    left = replace(story.wish, experiments={"main": SHORT})
+    ended = story.run(left)
+    assert "snakemake --forcerun plan_spend" in ended.told
+    story.finish(left, "plan_spend")
+    assert [*story.stated()["artifacts"]] == ["results/main/final/1/weights.safetensors"]  # type: ignore[call-overload]
