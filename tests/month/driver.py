@@ -6,6 +6,7 @@ import contextlib
 import io
 import logging
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import yaml
-from support import LOCALLY, ROOT
+from crash.test_crash import dying_at
+from crash.test_crash import run as in_a_child
+from support import ROOT
 
 from dpladder.cli import main
 from dpladder.errors import DpladderError
@@ -56,12 +59,33 @@ def in_process(folder: Path, *force: str) -> Ended:
 
 def by_command(folder: Path, *force: str) -> Ended:
     """The same as people run it."""
-    command = [sys.executable, "-m", "dpladder.cli", "run", "config.yaml", *LOCALLY]
-    forced = ["--forcerun", *force] if force else []
-    ended = subprocess.run([*command, *forced], cwd=folder, capture_output=True, text=True, check=False)
+    ended = subprocess.run(_command(*force), cwd=folder, capture_output=True, text=True, check=False)
     if ended.returncode == 0:
         return Ended(told=_in_a_line(ended.stderr))
     return Ended(_in_a_line(ended.stderr.split("dpladder: ")[-1]) or "failed, and says nothing")
+
+
+def killed_in_process(folder: Path, step: int, before: bool) -> int:
+    """A run that is killed at its step-th change of what is on disk, or ends before; its exit code."""
+    return in_a_child(dying_at(step, before, lambda: in_process(folder)))
+
+
+def killed_by_time(folder: Path, step: int, before: bool) -> int:
+    """The same as people run it, killed with all its jobs after twentieths of a second."""
+    run = subprocess.Popen(
+        _command(), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        run.wait(step / 20)
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, signal.SIGKILL)
+    return run.wait()
+
+
+def _command(*force: str) -> list[str]:
+    forced = ["--forcerun", *force] if force else []
+    program = "import sys; from dpladder.cli import main; sys.exit(main())"
+    return [sys.executable, "-c", program, "run", "config.yaml", "--cores", "2", *forced]
 
 
 def _in_a_line(told: str) -> str:
