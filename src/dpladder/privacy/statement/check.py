@@ -68,7 +68,10 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
     for path, digest in statement["records"].items():
         file = results.parent / path
         if not file.is_file():
-            problems.append(f"{path}: missing, the statement counts on it")
+            problems.append(
+                f"{path}: missing, the statement counts on it; dpladder run makes it again, or where the config asks for it no "
+                "longer, dpladder run --forcerun compose_privacy states what is there"
+            )
         elif file_digest(file) != digest:
             problems.append(f"{path}: changed since the statement was written")
     known = {results.parent / path for path in statement["records"]} | {results / "privacy.json"}
