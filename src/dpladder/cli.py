@@ -15,7 +15,8 @@ from typing import Any
 from dpladder.commands.project import entered, init, run
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import edits
-from dpladder.plan.plan import assign, make_plan
+from dpladder.plan.kept import assign
+from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import known_states, recalled, refuse_new
 from dpladder.plan.table import plan_document, plan_table

@@ -15,7 +15,8 @@ from workflow.test_formats import unpacked
 
 from dpladder.cli import main
 from dpladder.errors import Refused
-from dpladder.plan.plan import assign, make_plan, paid_again
+from dpladder.plan.kept import assign, paid_again
+from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import Parsed, known_states, recalled, reserve
 from dpladder.plan.table import plan_document

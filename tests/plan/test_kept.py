@@ -17,7 +17,8 @@ from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
 from dpladder.jobs.task import Task
 from dpladder.plan import mechanisms, stages
-from dpladder.plan.plan import assign, make_plan
+from dpladder.plan.kept import assign
+from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import known_states
 from dpladder.plan.table import declared, plan_document

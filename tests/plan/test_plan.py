@@ -19,16 +19,8 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
-from dpladder.plan.plan import (
-    Plan,
-    artifact_cost,
-    assign,
-    make_plan,
-    paid_again,
-    refuse_renamed,
-    refuse_replaced,
-    trial_budget,
-)
+from dpladder.plan.kept import assign, paid_again, refuse_renamed, refuse_replaced
+from dpladder.plan.plan import Plan, artifact_cost, make_plan, trial_budget
 from dpladder.plan.settle import settled
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp

@@ -14,8 +14,8 @@ from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
+from dpladder.research import ladder
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search import ladder
 from dpladder.search.asking import Answer, Searcher, Setting, alone
 from dpladder.search.methods import searcher_of
 from dpladder.search.propose_test.run import rounds_in

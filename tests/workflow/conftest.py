@@ -15,7 +15,8 @@ import pytest
 from support import ROOT, Workspace, as_the_ledger_knows, enter
 
 from dpladder.plan import dag, digests, stages
-from dpladder.plan.plan import assign, make_plan, paid_again
+from dpladder.plan.kept import assign, paid_again
+from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import known_states, recalled
 from dpladder.privacy.ledger import book as ledgers

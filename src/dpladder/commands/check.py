@@ -24,8 +24,8 @@ from dpladder.network.language import check_packages
 from dpladder.network.public import check_name
 from dpladder.plan import stages
 from dpladder.plan.clone import commit
-from dpladder.plan.kept import told_of_kept
-from dpladder.plan.plan import asked_of, assign
+from dpladder.plan.kept import assign, told_of_kept
+from dpladder.plan.plan import asked_of
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import known_states, recalled
 from dpladder.privacy.ledger.home import open_home

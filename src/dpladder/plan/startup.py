@@ -19,14 +19,8 @@ from typing import Any, NoReturn, TypeVar
 from dpladder.config import Project, from_command_line
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
-from dpladder.plan.plan import (
-    Plan,
-    assign,
-    make_plan,
-    paid_again,
-    refuse_renamed,
-    refuse_replaced,
-)
+from dpladder.plan.kept import assign, paid_again, refuse_renamed, refuse_replaced
+from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
 from dpladder.plan.settle import as_planned, opened
 from dpladder.plan.table import declared, plan_document, plan_table

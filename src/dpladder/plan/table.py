@@ -10,9 +10,9 @@ from dpladder.config import Project
 from dpladder.formats import FORMATS
 from dpladder.plan import stages
 from dpladder.plan.edits import keys_of
-from dpladder.plan.kept import told_of_kept
+from dpladder.plan.kept import renews, told_of_kept
 from dpladder.plan.notes import notes
-from dpladder.plan.plan import Artifact, Plan, artifact_cost, renews
+from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.shown import up
