@@ -28,8 +28,9 @@ from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.publish import Noise
-from dpladder.research import ladder, secret_prices
+from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
+from dpladder.search import secret_prices
 from dpladder.search.asking import Answer, Setting, alone
 from dpladder.search.dp_hypo import run as dp_hypo
 from dpladder.search.dp_hypo.run import CELLS
