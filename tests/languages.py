@@ -7,18 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    AlbertConfig,
-    AlbertModel,
-    BertConfig,
-    BertModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MPNetConfig,
-    MPNetModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 WORDS = [
     "the",
@@ -44,11 +35,51 @@ WORDS = [
 ]
 
 
+def _small(kind: str, **own: Any) -> Callable[..., Any]:
+    """One of transformers' encoders by its name there. Sizes that are its own replace others; None takes one out."""
+
+    def make(**sizes: Any) -> Any:
+        given = {key: value for key, value in (SPECIAL | sizes | own).items() if value is not None}
+        return getattr(transformers, f"{kind}Model")(getattr(transformers, f"{kind}Config")(**given))
+
+    return make
+
+
+SPECIAL = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+FEW_KEYS = {"num_key_value_heads": 1, "head_dim": 8}
 ENCODERS: Mapping[str, Callable[..., Any]] = {
-    "bert": lambda **sizes: BertModel(BertConfig(**sizes)),
-    "albert": lambda **sizes: AlbertModel(AlbertConfig(**sizes, embedding_size=8)),  # one layer, used again
-    "mpnet": lambda **sizes: MPNetModel(MPNetConfig(**sizes)),  # positions that all layers share
+    "bert": _small("Bert"),
+    "albert": _small("Albert", embedding_size=8),  # one layer, used again
+    "mpnet": _small("MPNet"),  # positions that all layers share
+    "roberta": _small("Roberta", max_position_embeddings=64),
+    "electra": _small("Electra", embedding_size=8),
+    "distilbert": _small("DistilBert", dim=16, n_layers=2, n_heads=2, hidden_dim=32),
+    "deberta": _small("Deberta"),
+    "debertav2": _small("DebertaV2"),
+    "modernbert": _small("ModernBert", cls_token_id=2, sep_token_id=3),
+    "nomicbert": _small("NomicBert"),
+    "eurobert": _small("EuroBert"),
+    "ernie": _small("Ernie"),
+    "bigbird": _small("BigBird"),
+    "nystromformer": _small("Nystromformer", max_position_embeddings=64),
+    "roformer": _small("RoFormer"),
+    "longformer": _small("Longformer", attention_window=4, max_position_embeddings=64),
+    "xlnet": _small("XLNet", d_model=16, n_layer=2, n_head=2, d_inner=32, max_position_embeddings=None),
+    "gpt2": _small("GPT2", n_embd=16, n_layer=2, n_head=2),  # whose matrices stand the other way round
+    "gptneox": _small("GPTNeoX"),
+    "opt": _small("OPT", ffn_dim=32, word_embed_proj_dim=16),
+    "llama": _small("Llama", num_key_value_heads=1),
+    "mistral": _small("Mistral", num_key_value_heads=1),
+    "qwen2": _small("Qwen2", num_key_value_heads=1),
+    "qwen3": _small("Qwen3", **FEW_KEYS),
+    "gemma": _small("Gemma", **FEW_KEYS),
+    "gemma2": _small("Gemma2", **FEW_KEYS),
+    "phi": _small("Phi"),
+    "falcon": _small("Falcon"),
+    "bloom": _small("Bloom"),
+    "mamba": _small("Mamba"),
 }
+"""By the names that tests give them."""
 
 
 def tiny_language_model(folder: Path, words: list[str] = WORDS, kind: str = "bert") -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import math
 from dataclasses import replace
@@ -15,7 +16,7 @@ import pytest
 import timm
 import torch
 from kinds import KINDS, registered
-from languages import tiny_causal_model, tiny_language_model
+from languages import ENCODERS, tiny_causal_model, tiny_language_model
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -370,6 +371,11 @@ def test_batch_norm_in_training_mode_is_seen_too() -> None:
         ("albert", "all", "encoder.*full_layer_layer_norm.weight and of 15"),
         ("albert", "lora", "encoder.*attention.query.down.weight and of"),
         ("mpnet", "last_block", "encoder.relative_attention_bias.weight"),
+        ("nystromformer", "all", "embeddings.position_embeddings.weight"),
+        ("roformer", "all", "encoder.embed_positions.weight"),
+        ("longformer", "all", "encoder.*attention.self.query.weight and of"),
+        ("xlnet", "all", "mask_emb and of"),
+        ("mamba", "lora", "layers.0.mixer.in_proj.down.weight and of"),
     ],
 )
 def test_a_network_that_cannot_be_trained_is_found_on_public_records(kind, trains, tensor) -> None:
@@ -457,9 +463,9 @@ def apart_when_merged(learner: FineTune, constants: Constants) -> float:
         for part, weight in zip(np.split(flat, ends), tuned.trained.values(), strict=True)
     )
     upper = upper_of(constants.network)
-    state = parts.merged(learner, constants, trained)
-    inputs = (upper.enter(torch.from_numpy(data.features)),)
-    plain = torch.func.functional_call(upper.network, state, inputs).double()
+    network = copy.deepcopy(upper.network)
+    network.load_state_dict(network.state_dict() | parts.merged(learner, constants, trained))
+    plain = upper.read(network, upper.enter(torch.from_numpy(data.features))).double()
     head = torch.from_numpy(trained[-1]).double()
     wanted = own.logits(learner, constants)(trained, data.features)
     found = (plain @ head[:, :-1].T + head[:, -1]).detach().numpy()
@@ -484,3 +490,24 @@ def test_every_small_network_of_timm_trains_as_autograd_does(name: str, trains: 
     constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
     assert apart_from_autograd(learner, constants, 3) < 1e-5
     assert apart_when_merged(learner, constants) < 1e-3
+
+
+NOT_TRAINED = {"albert", "mpnet", "longformer", "xlnet"}
+SHARED = {"nystromformer", "roformer"}  # positions that all records share
+WITHOUT_LINEAR_LAYERS = {"gpt2", "falcon", "mamba"}  # or that the network reaches into
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("trains", ["all", "lora"])
+@pytest.mark.parametrize("kind", sorted(ENCODERS.keys() - NOT_TRAINED))
+def test_every_kind_of_transformers_trains_as_autograd_does_and_merges_as_it_was_trained(
+    kind: str, trains: str
+) -> None:
+    if kind in (SHARED if trains == "all" else WITHOUT_LINEAR_LAYERS):
+        return  # refused, or nothing fits
+    network = network_of_texts("input", False, kind)
+    constants = Constants(40, CLASSES, math.prod(network.shape), network=network)
+    learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
+    finetune.ready(learner, constants, ONE)
+    assert apart_from_autograd(learner, constants, 3) < 1e-5
+    assert apart_when_merged(learner, constants) < 1e-4

@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,12 @@ CONFIG = {
 }
 
 
+# Networks with layers of their own, and the layers that get adapters: all of them, where there are no others.
+EXPORTED = dict.fromkeys(("roberta", "distilbert", "debertav2", "modernbert", "llama", "gemma2"), ("*",)) | {
+    "gpt2": ()
+}
+
+
 def headed(folder: Path, features: Features, random: np.random.Generator) -> Path:
     """A file such as train_final writes of a head on sentence features, of random weights, that centres them."""
     made = encoder(features, SOURCE, 1)
@@ -66,7 +73,13 @@ def headed(folder: Path, features: Features, random: np.random.Generator) -> Pat
     return folder / "weights.safetensors"
 
 
-def tuned(folder: Path, features: Features, trains: str, random: np.random.Generator) -> Path:
+def tuned(
+    folder: Path,
+    features: Features,
+    trains: str,
+    random: np.random.Generator,
+    targets: Sequence[str] = ("*query", "*value", "*q_proj", "*v_proj"),
+) -> Path:
     """The same of a network whose upper part was trained."""
     made = encoder(features, SOURCE, 1)
     facts = dict(made.facts)
@@ -74,7 +87,7 @@ def tuned(folder: Path, features: Features, trains: str, random: np.random.Gener
         **features.model_dump(mode="json"), **facts, "dtype": features.stored,
         "width": math.prod(json.loads(str(facts["shape"]))), "image_size": 0,
     }  # fmt: skip
-    lora = {"rank": 2, "targets": ["*query", "*value", "*q_proj", "*v_proj"]}
+    lora = {"rank": 2, "targets": [*targets] or ["*"]}
     learner = FineTune.model_validate_json(
         json.dumps({"name": "dp_finetune", "trains": trains, "lora": lora, "bias": True})
     )
@@ -137,6 +150,25 @@ def test_a_head_on_sentence_features_gives_the_same_logits_to_float64s_rounding(
     assert [path for path in leaks if str(tmp_path).encode() in path.read_bytes()] == []
     with pytest.raises(ValueError, match="text 1 holds no token"):
         plain(tmp_path / "out", ["the cat", " "])
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("trains", ["all", "lora"])
+@pytest.mark.parametrize("kind", sorted(EXPORTED))
+def test_every_kind_of_transformers_is_exported_as_it_was_trained(
+    tmp_path: Path, kind: str, trains: str
+) -> None:
+    public = tiny_language_model(tmp_path / "public", kind=kind)
+    targets = EXPORTED[kind] if trains == "lora" else ()
+    if trains == "lora" and not targets:
+        return  # no linear layers
+    file = tuned(tmp_path, of(public, until="input"), trains, np.random.default_rng(0), targets)
+    model = dpladder.load(file)
+    wanted = logits(model, TEXTS)
+    untrained = replace(model, weights=(*map(np.zeros_like, model.weights[:-1]), model.weights[-1]))
+    assert far(logits(untrained, TEXTS), wanted) > 1e-3  # what was trained shows
+    export(model, tmp_path / "out", "huggingface")
+    assert far(plain(tmp_path / "out"), wanted) < 1e-5
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,10 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
     Its weights are laid out with channels last, which makes convolutions a tenth faster and moves no value."""
     tuned.module.to(memory_format=torch.channels_last)
     x = torch.zeros(2, width, device=tuned.base.device, dtype=tuned.base.dtype)
-    uses, floats = _probed(tuned.module, x)
+    try:
+        uses, floats = _probed(tuned.module, x)
+    except Exception as error:  # a network that reaches into its layers finds adapters there
+        raise _untrainable(tuple(tuned.trained), "cannot be computed") from error
     ends = torch.tensor([weight.numel() for weight in tuned.trained.values()]).cumsum(0).tolist()
     places = {
         name: slice(end - weight.numel(), end)
