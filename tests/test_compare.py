@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 from dpladder.cli import main
+from dpladder.commands import compare
 
 
 def results(folder: Path, delta: float = 1e-5, lineage: str = "pets", **test: Any) -> str:
@@ -91,3 +93,52 @@ def test_a_training_without_noise_is_a_row_without_a_mu(tmp_path: Path) -> None:
     assert table["total_epsilon"].tolist() == [1.0, float("inf")]
     assert table["test_accuracy"].tolist() == [0.8, 0.9]
     assert table["mu"].isna().tolist() == [False, True]
+
+
+STEERS = [
+    "=HYPERLINK(1)",
+    "@SUM(1)",
+    "+1",
+    "\033[2J",
+    "a\nb",
+    "<script>x</script>",
+    "\u202eelif",
+    "a|b",
+    "[a](b)",
+]
+
+
+@pytest.mark.parametrize("name", STEERS)
+def test_what_others_call_things_is_no_formula_and_steers_no_terminal(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Results are shared: somebody else wrote the names in them."""
+    folders = [results(tmp_path / "a", lineage=name), results(tmp_path / "b")]
+    for folder in folders[:1]:
+        path = Path(folder) / "main" / "summary.json"
+        told = json.loads(path.read_text()) | {"learner": name, "experiment": name, "relation": name}
+        path.write_text(json.dumps(told))
+    outputs = [tmp_path / f"both{suffix}" for suffix in compare.WRITERS]
+    for output in outputs:
+        assert main(["compare", *folders, "--output", str(output)]) == 0
+    assert main(["compare", *folders]) == 0
+    said = capsys.readouterr().out
+    assert all(line.isprintable() for line in said.splitlines())
+    with outputs[0].open(newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell[:1] in "=+-@" and cell]
+    assert all(cell.isprintable() for cell in cells)
+    for output in outputs[1:]:
+        assert "<script>" not in output.read_text()
+        assert "\033" not in output.read_text()
+    assert len(outputs[1].read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize("held", ["", "[]", "{}", '{"lineage": []}', '{"lineage": "pets", "targets": 1}'])
+def test_a_summary_that_is_none_is_one_clear_error(
+    held: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = results(tmp_path / "a")
+    (tmp_path / "a" / "main" / "summary.json").write_text(held)
+    assert main(["compare", folder]) == 2
+    assert "summary.json" in capsys.readouterr().err

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpladder.config.wording import printable
 from dpladder.errors import BadInput
 from dpladder.privacy.statement.check import read_statement
 
@@ -28,17 +29,17 @@ KEPT = (
 
 
 def compare(folders: Sequence[Path], output: Path | None) -> None:
-    from dpladder.report.tables import readable, write_table
+    from dpladder.report.tables import readable, words, write_table
 
     if output is not None and output.suffix not in WRITERS:
         raise BadInput(f"--output {output}: it must end in one of {', '.join(WRITERS)}.")
     table = table_of(folders)
     if output is None:
-        print(readable(table).to_string(index=False))
+        print(words(readable(table), printable).to_string(index=False))
     else:
         write_table(table, output)
     for note in _notes(table):
-        print(note)
+        print(printable(note))
 
 
 def table_of(folders: Sequence[Path]) -> pd.DataFrame:
@@ -49,8 +50,6 @@ def table_of(folders: Sequence[Path]) -> pd.DataFrame:
 
 
 def _rows(folder: Path) -> Iterator[pd.DataFrame]:
-    from dpladder.report.tables import summary_table
-
     stated = read_statement(folder)
     summaries = sorted(folder.glob("*/summary.json"))
     if not summaries:
@@ -58,23 +57,34 @@ def _rows(folder: Path) -> Iterator[pd.DataFrame]:
             f"{folder} holds no <experiment>/summary.json: give the results folder of a finished run."
         )
     for path in summaries:
-        summary: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        dataset = stated["datasets"].get(summary["lineage"])
-        if dataset is None or summary["mode"] != stated["mode"]:
+        try:
+            yield _of_summary(folder, path, stated)
+        except (ValueError, KeyError, TypeError, AttributeError, OSError):
             raise BadInput(
-                f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow again."
-            )
-        table = summary_table(summary).drop(columns=[*KEPT], errors="ignore")
-        table.insert(0, "results", str(folder))
-        table.insert(2, "lineage", summary["lineage"])
-        table.insert(3, "learner", summary["learner"])
-        mus = [(target.get("stated") or target)["mu"] for target in summary["targets"]]
-        table.insert(6, "mu", mus + [None] * (len(table) - len(mus)))  # none of a training without noise
-        yield table.assign(
-            unit=f"{dataset['unit']}, at most {dataset['cap']}" if dataset["cap"] > 1 else dataset["unit"],
-            mode=summary["mode"],
-            **{name: summary[name] for name in ALIKE},
+                f"{path} is no summary of a finished run. Restore it, or run the workflow again."
+            ) from None
+
+
+def _of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.DataFrame:
+    from dpladder.report.tables import summary_table
+
+    summary: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    dataset = stated["datasets"].get(summary["lineage"])
+    if dataset is None or summary["mode"] != stated["mode"]:
+        raise BadInput(
+            f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow again."
         )
+    table = summary_table(summary).drop(columns=[*KEPT], errors="ignore")
+    table.insert(0, "results", str(folder))
+    table.insert(2, "lineage", summary["lineage"])
+    table.insert(3, "learner", summary["learner"])
+    mus = [(target.get("stated") or target)["mu"] for target in summary["targets"]]
+    table.insert(6, "mu", mus + [None] * (len(table) - len(mus)))  # none of a training without noise
+    return table.assign(
+        unit=f"{dataset['unit']}, at most {dataset['cap']}" if dataset["cap"] > 1 else dataset["unit"],
+        mode=summary["mode"],
+        **{name: summary[name] for name in ALIKE},
+    )
 
 
 def _notes(table: pd.DataFrame) -> Iterator[str]:

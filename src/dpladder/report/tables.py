@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting.shown import in_cell, up
 from dpladder.privacy.statement.documents import Statement
@@ -183,8 +184,8 @@ def grid_table(summaries: Mapping[str, Document], cells: Mapping[str, Mapping[st
     """One row for each combination, a column for each total: accuracy, the mean over repeats where there are several, and one
     deviation: over repeats, or of the test count's noise."""
     rows: dict[tuple[str, ...], dict[str, list[Document]]] = {}
-    for name, cell in cells.items():
-        row = rows.setdefault(tuple(cell.values()), {})
+    for name, own in cells.items():
+        row = rows.setdefault(tuple(own.values()), {})
         for target in (*summaries[name]["targets"], *open_target(summaries[name])):
             total = target["target_epsilon"]
             row.setdefault("ε = ∞" if total == math.inf else f"ε = {total:g}", []).append(target["test"])
@@ -252,15 +253,20 @@ def spends_table(statement: Statement) -> pd.DataFrame:
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table as its file's suffix says."""
     if path.suffix == ".csv":
-        table.to_csv(path, index=False, lineterminator="\n")
+        words(table, cell).to_csv(path, index=False, lineterminator="\n")
     elif path.suffix == ".md":
         path.write_text(_markdown(readable(table)), "utf-8")
     elif path.suffix == ".html":
-        path.write_text(_html(readable(table)), "utf-8")
+        path.write_text(_html(words(readable(table), printable)), "utf-8")
     else:
         raise BadInput(
             f"a table cannot be written as {path.suffix or 'a file without suffix'}. Use .csv, .md or .html."
         )
+
+
+def words(table: pd.DataFrame, told: Callable[[str], str]) -> pd.DataFrame:
+    """The table with its words, which others may have chosen, told otherwise; numbers stay numbers."""
+    return table.map(lambda value: told(value) if isinstance(value, str) else value).rename(columns=told)
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
