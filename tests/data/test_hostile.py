@@ -20,11 +20,11 @@ from dpladder.config.label_sets import number_of
 from dpladder.config.model import Dataset, Links, Split
 from dpladder.config.shift import Matching
 from dpladder.config.wording import cell, printable
-from dpladder.data.census import census, report
+from dpladder.data.census import census, looked_into, report
 from dpladder.data.folders import Tangled
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.shift import matched
-from dpladder.data.sources import bytes_of, from_hdf5, from_texts, several, text
+from dpladder.data.sources import bytes_of, from_hdf5, from_npz, from_parquet, from_texts, several, text
 from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -319,6 +319,74 @@ def _held_or_refused(source: str) -> None:
         found = survey(Dataset(lineage="pets", source=source, nominal_size=3, classes=NAMES), KEYS)
     except BadInput:  # exit code 2
         return
-    assert all(line.isprintable() for line in report(census(found)).split("\n"))
+    told = report(looked_into(census(found), found.source))
+    assert all(line.isprintable() for line in told.split("\n"))
     if found.source.kind in ("files", "texts"):
         assert SECRET not in [found.source.read(row.index) for row in found.kept]
+
+
+def _whole(folder: Path, kind: str) -> Path:
+    """A small file of this kind, as its owner would write it."""
+    path = folder / f"t.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.table({"x": X[:, 0], "label": NAMES, "id": ["1", "2", "3"]}), path)
+    elif kind == "npz":
+        np.savez(path, features=X, labels=NAMES, ids=["1", "2", "3"])
+    else:
+        with h5py.File(path, "w") as file:
+            file["features"] = X
+            file.create_dataset("labels", data=NAMES, dtype=h5py.string_dtype())
+            file["ids"] = np.arange(3)
+    return path
+
+
+DAMAGE = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=12)
+CUT = st.none() | st.floats(0, 1)
+
+
+def damaged(path: Path, damage: list[tuple[float, int]], cut: float | None) -> Path:
+    """The file with some bytes replaced, and cut short."""
+    held = bytearray(path.read_bytes())
+    for place, byte in damage:
+        held[int(place * len(held))] = byte
+    path.write_bytes(held if cut is None else held[: int(cut * len(held))])
+    return path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "hdf5", "npz"])
+@settings(max_examples=60, deadline=None)
+@given(damage=DAMAGE, cut=CUT)
+def test_a_file_with_damage_ends_in_one_message_or_is_counted(
+    kind: str, damage: list[tuple[float, int]], cut: float | None
+) -> None:
+    with TemporaryDirectory() as name:
+        _held_or_refused(f"{kind}:{damaged(_whole(Path(name), kind), damage, cut)}")
+
+
+def test_a_row_that_a_damaged_file_does_not_give_back_counts_as_nothing(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 50))
+    with h5py.File(tmp_path / "t.hdf5", "w") as file:
+        file.create_dataset("features", data=rows, chunks=(10, 50), fletcher32=True)
+        file["labels"] = np.arange(40) % 2
+    held = bytearray((tmp_path / "t.hdf5").read_bytes())
+    held[held.index(rows[25].tobytes())] ^= 1
+    (tmp_path / "t.hdf5").write_bytes(held)
+    found = from_hdf5(tmp_path / "t.hdf5")
+    assert [index for index in range(40) if not found.read(index).any()] == [*range(20, 30)]
+    assert np.array_equal(found.read(19), rows[19])
+
+
+def test_an_archive_of_a_future_version_is_one_message(tmp_path: Path) -> None:
+    path = _whole(tmp_path, "npz")
+    held = bytearray(path.read_bytes())
+    held[held.index(b"PK\1\2") + 6] = 255
+    path.write_bytes(held)
+    with pytest.raises(BadInput, match="cannot be read as .npz"):
+        from_npz(path)
+
+
+def test_a_table_whose_columns_have_no_names_in_utf8_is_one_message(tmp_path: Path) -> None:
+    path = _whole(tmp_path, "parquet")
+    path.write_bytes(path.read_bytes().replace(b"label", b"la\xffel"))
+    with pytest.raises(BadInput, match="is truncated, unreadable or not parquet"):
+        from_parquet(path)

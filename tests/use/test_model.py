@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from data.test_hostile import CUT, DAMAGE, damaged
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 import dpladder
@@ -90,8 +97,8 @@ def test_images_are_predicted_as_evaluate_does_to_the_last_bit_however_they_come
         Image.fromarray(pixels).save(tmp_path / "pictures" / f"{place:02}.png")
     paths = sorted((tmp_path / "pictures").iterdir())
     model = dpladder.load(file)
-    for given in (IMAGES, paths, tmp_path / "pictures", tmp_path / "data.npz", [*map(Image.open, paths)]):
-        assert model.predict(given).labels == wanted
+    for images in (IMAGES, paths, tmp_path / "pictures", tmp_path / "data.npz", [*map(Image.open, paths)]):
+        assert model.predict(images).labels == wanted
     assert np.array_equal(model.preprocess(IMAGES[3:5]), model.preprocess(IMAGES)[3:5])
 
 
@@ -237,3 +244,39 @@ def test_a_released_model_is_measured_on_a_lineage_of_other_people(
     assert "Lineage others" in page
     assert "(1, 1e-05)" in page
     assert "paid for" in ask().stderr
+
+
+def _table(path: Path, rows: np.ndarray) -> None:
+    if path.suffix == ".parquet":
+        pd.DataFrame(rows, columns=[f"x{place}" for place in range(rows.shape[1])]).to_parquet(path)
+    elif path.suffix == ".npz":
+        np.savez(path, features=rows)
+    elif path.suffix == ".csv":
+        pd.DataFrame(rows).to_csv(path, index=False)
+    else:
+        with h5py.File(path, "w") as file:
+            file["features"] = rows
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.sampled_from(["=1+1", "@SUM(1)", "\033[2J", "a\nb", "<script>", "plain"]),
+    suffix=st.sampled_from([".parquet", ".npz", ".csv", ".h5"]),
+    damage=DAMAGE | st.just([]),
+    cut=CUT,
+)
+def test_whatever_is_to_be_predicted_ends_in_one_message_or_a_table_of_text(
+    name: str, suffix: str, damage: list[tuple[float, int]], cut: float | None, matrix: Any
+) -> None:
+    file, rows, _ = matrix
+    with TemporaryDirectory() as folder, contextlib.chdir(folder):
+        given, told = Path(name + suffix), Path("told.csv")
+        _table(given, rows)
+        damaged(given, damage, cut)
+        code = main(["predict", str(file), str(given), "--output", str(told)])
+        assert code == 0 if told.exists() else code == BadInput.exit_code
+        if not told.exists():
+            return
+        with told.open(newline="") as table:
+            cells = [cell for row in csv.DictReader(table) for key, cell in row.items() if key[:2] != "p("]
+    assert all(cell.isprintable() and cell[:1] not in ("=", "+", "-", "@") for cell in cells)

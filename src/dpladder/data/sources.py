@@ -25,6 +25,9 @@ SUFFIXES = frozenset(
     (".bmp", ".dcm", ".gif", ".jp2", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 )
 TEXT_SUFFIX = ".txt"
+Errors = tuple[type[Exception], ...]
+# What libraries say of files that are damaged, or made to be odd.
+BROKEN: Errors = (OSError, ValueError, KeyError, RuntimeError, TypeError, OverflowError, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -226,12 +229,13 @@ def from_npz(path: Path, labelled: bool = True, group: str | None = None) -> Sou
     """Arrays named features or images, labels, and optional ids, users, splits, and `group` where one is declared."""
     import numpy as np
 
+    damaged: Errors = (*BROKEN, EOFError, *_zip_errors())
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise _missing(path, "an .npz file with the arrays features (or images) and labels") from None
-    except (OSError, ValueError, EOFError, _zip_error()):
+    except damaged:
         raise BadInput(
             f"{path} cannot be read as .npz: truncated, no permission, or it holds objects. Write it with "
             "numpy.savez from plain arrays."
@@ -252,16 +256,17 @@ def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> So
         )  # open as long as the source is: rows are read from it one by one
         whole = all(_holds_all(file, name) for name in file)
         arrays = {name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)}
-    except OSError:
+        found = _from_arrays(arrays, path, labelled, group) if whole else None
+    except BROKEN:
         raise BadInput(
             f"{path} is truncated, unreadable or not HDF5. Write it again and check it with h5ls."
         ) from None
-    if not whole:
+    if found is None:
         raise BadInput(
             f"{path} has links, or data sets that lie in other files (external or virtual). Only what the file holds "
             "itself is read: copy the rows into it, with h5repack or h5py."
         )
-    return _from_arrays(arrays, path, labelled, group)
+    return found
 
 
 def _holds_all(file: Any, name: str) -> bool:
@@ -284,15 +289,16 @@ def from_parquet(
 
     try:
         table = pq.read_table(path)
+        held = table.column_names
     except FileNotFoundError:
         raise _missing(path, "a parquet table with a label column and numeric feature columns") from None
-    except (OSError, pa.ArrowException):
+    except (*BROKEN, pa.ArrowException):
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
-    columns = {name: _cells(table.column(name)) for name in _beside(group) if name in table.column_names}
-    if TEXT in table.column_names and not chosen:
+    columns = {name: _cells(table.column(name)) for name in _beside(group) if name in held}
+    if TEXT in held and not chosen:
         return _text_column(table.column(TEXT), _columns(columns, path, labelled, len(table), group), path)
     _check_group(path, chosen, group)
-    others = [name for name in table.column_names if name not in (*COLUMNS, *_index_of(table.schema))]
+    others = [name for name in held if name not in (*COLUMNS, *_index_of(table.schema))]
     wanted: list[Chosen] = list(chosen or others)
     _check_columns(wanted, table.schema, path)
     if wanted == ["features"]:
@@ -408,7 +414,15 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, labelled: bool, group: s
     for length in matrix.shape[1:]:
         width *= int(length)
     found = _columns(columns, path, labelled, len(matrix), group)
-    source = Source(kind, lambda index: matrix[index], **found, width=width)  # type: ignore[arg-type]
+
+    def read(index: int) -> Any:
+        """One that a damaged file does not give back counts as nothing."""
+        try:
+            return matrix[index]
+        except BROKEN:
+            return matrix.dtype.type(0).repeat(width) if kind == "features" else b""
+
+    source = Source(kind, read, **found, width=width)  # type: ignore[arg-type]
     if len(matrix) != len(source.labels):
         raise BadInput(f"{path}: labels and records differ in number. Give every record one label.")
     return source
@@ -475,10 +489,11 @@ def bytes_of(file: Path) -> bytes:
         return b""
 
 
-def _zip_error() -> type[Exception]:
+def _zip_errors() -> Errors:
     from zipfile import BadZipFile
+    from zlib import error
 
-    return BadZipFile
+    return BadZipFile, error
 
 
 def _missing(path: Path, wanted: str) -> BadInput:
