@@ -381,7 +381,7 @@ def test_an_archive_of_a_future_version_is_one_message(tmp_path: Path) -> None:
     held = bytearray(path.read_bytes())
     held[held.index(b"PK\1\2") + 6] = 255
     path.write_bytes(held)
-    with pytest.raises(BadInput, match="cannot be read as .npz"):
+    with pytest.raises(BadInput, match=r"cannot be read as \.npz"):
         from_npz(path)
 
 
