@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 from dp_accounting import NeighboringRelation, dp_event
@@ -155,3 +156,18 @@ def test_mechanisms_on_one_sample_are_charged_together(relation):
     together = charged(run(2.0, 2.0), relation)
     assert together == pytest.approx(charged(run(math.sqrt(2.0)), relation), rel=1e-6)
     assert together > 1.1 * charged(run(2.0), relation)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (dp_event.DiscreteLaplaceDpEvent(1.0, 1), "5.58"),
+        (dp_event.LaplaceDpEvent(1.0), "4.53"),
+        (dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.1, 1), 100), "5.70"),
+    ],
+    ids=["a discrete Laplace", "a Laplace", "a hundred"],
+)
+def test_what_pure_mechanisms_are_booked_at_is_what_the_page_says(given, told) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text("utf-8")
+    assert f"{charged(given):.2f}" == told
+    assert f" {told}" in page

@@ -254,7 +254,8 @@ class LossesLookedAt(Section):
     )
     points: Literal[3, 5] = Field(3, description="losses at each look: here, and one or two steps either way")
     loss_noise: Literal["gaussian", "laplace"] = Field(
-        "gaussian", description="of the losses; laplace needs sampling_rate 1"
+        "gaussian",
+        description="of the losses; laplace needs sampling_rate 1, and is charged as its Gaussian bound",
     )
     optimizer: Literal["sgd", "momentum", "adamw"] = Field(
         "sgd", description="what makes a direction of the noised gradients; the losses are looked at along it"

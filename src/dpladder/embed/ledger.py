@@ -82,7 +82,8 @@ class OpenLedger:
         [(noise_multiplier, sample_rate, steps), ...], or a list of these. Refused beyond the limit.
 
         Noise multipliers are over what one record adds, and halved here under replace_one. ZCDpEvent.rho is for the
-        lineage's own relation: 4 rho under replace_one, where rho is what holds for added and removed records.
+        lineage's own relation: 4 rho under replace_one, where rho is what holds for added and removed records. Laplace noise
+        is booked as the Gaussian that covers it: one strong release is dear (docs/ledger.md).
 
         A reservation that was never used is taken up again under its name, by a script that is run again. A name that was
         committed is refused, because that is paid for: `again=True` pays once more.
