@@ -50,6 +50,7 @@ def kinds(name: str) -> tuple[Kind, ...]:
 
 def left_out(name: str) -> Iterator[LeftOut]:
     """What is not run of a search."""
+    yield LeftOut(f"search {name} sampled", "searches on samples: their theorems are for full batches")
     for kind, cap in CAPS.items():
         if kind not in kinds(name):
             yield LeftOut(f"search {name} {kind}", f"{name} under {kind}: its theorem is for add_remove")
