@@ -22,7 +22,7 @@ from dpladder.config.shift import Matching
 from dpladder.config.wording import cell, printable
 from dpladder.data.census import census, looked_into, report
 from dpladder.data.folders import Tangled
-from dpladder.data.prepare import Keys, survey
+from dpladder.data.prepare import Keys, prepare, read_manifest, survey
 from dpladder.data.shift import matched
 from dpladder.data.sources import bytes_of, from_hdf5, from_npz, from_parquet, from_texts, several, text
 from dpladder.errors import BadInput
@@ -390,3 +390,17 @@ def test_a_table_whose_columns_have_no_names_in_utf8_is_one_message(tmp_path: Pa
     path.write_bytes(path.read_bytes().replace(b"label", b"la\xffel"))
     with pytest.raises(BadInput, match="is truncated, unreadable or not parquet"):
         from_parquet(path)
+
+
+@pytest.mark.parametrize("links", get_args(Links))
+def test_extraction_follows_the_links_that_preparation_followed(links: Links, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / ".store").mkdir(parents=True)
+    (source / "cat").mkdir()
+    (source / ".store" / "one.txt").write_text("one")
+    (source / "cat" / "one.txt").symlink_to("../.store/one.txt")
+    dataset = Dataset(lineage="pets", source=f"texts:{source}", nominal_size=3, classes=NAMES, links=links)
+    prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "told.jsonl")
+    known = read_manifest(tmp_path / "manifest.h5", KEYS.cache)
+    assert known.links == links
+    assert (known.labels >= 0).tolist() == [links == "inside"]
