@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from month import plain
-from month.driver import Ended, ask, configure, in_process
-from month.project import LINEAGE, Data, Experiment, Wish
+from month.driver import Ended, ask, configure, in_process, killed_in_process
+from month.project import DELTA, LINEAGE, Data, Experiment, Wish
 from support import commit
 
 from dpladder.errors import Refused
@@ -139,3 +139,39 @@ def test_a_plan_that_snakemake_forgot_is_named(story):
     assert "snakemake --forcerun plan_spend" in ended.told
     story.finish(left, "plan_spend")
     assert [*story.stated()["artifacts"]] == ["results/main/final/1/weights.safetensors"]  # type: ignore[call-overload]
+
+
+def test_the_larger_total_that_is_named_is_enough(story):
+    story.finish()
+    refused = story.run(story.wish.with_one("main", clip=0.5)).refused
+    named = float(refused.split("raise the total (final.targets) to ")[1].split(",")[0])
+    raised = story.wish.with_one("main", clip=0.5, targets=(named,))
+    story.finish(replace(raised, respend=True))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("step", range(365, 545, 12))
+def test_killed_anywhere_a_project_pays_once(story, step):
+    configure(story.folder, story.wish.config(story.data.path))
+    killed_in_process(story.folder, step, before=True)
+    assert story.finish() == 3
+
+
+def test_a_models_figure_counts_what_was_tuned_by_hand_before_it(story):
+    story.finish(story.wish.with_one("main", targets=(0.5,)))
+    story.finish(replace(story.wish.with_one("main", clip=0.5, targets=(1.0,)), respend=True))
+    (model,) = story.stated()["artifacts"].values()  # type: ignore[attr-defined]
+    everything = [*plain.charges(story.home, LINEAGE).values()]
+    assert model["with_earlier"]["epsilon"] == pytest.approx(plain.epsilon(everything, DELTA), rel=1e-5)
+
+
+def test_an_upgrade_is_free(story):
+    paid = story.finish()
+    mechanisms.VERSIONS["dp_gd"] = 2
+    assert story.finish(story.wish.with_one("main", targets=(1.0, 2.0))) == paid + 2
+
+
+def test_paying_again_for_what_is_unchanged_is_free(story):
+    paid = story.finish()
+    story.data.touch()
+    assert story.finish(replace(story.wish, respend=True)) == paid
