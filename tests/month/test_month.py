@@ -38,9 +38,9 @@ def test_a_month_of_edits() -> None:
 
 @pytest.mark.long
 def test_many_months_of_edits() -> None:
-    months(Month, 60, 20)
+    months(Month, 40, 15)
 
 
 @pytest.mark.long
 def test_a_month_of_edits_by_real_runs() -> None:
-    months(RealMonth, 2, 6)
+    months(RealMonth, 1, 5)
