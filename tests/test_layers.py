@@ -36,9 +36,9 @@ MAY_USE = {
     "research": BASIS | {"learn", "search", "report"},
     "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "research"},
     "use": BASIS | {"progress", "network", "data", "learn"},
-    "audits": BASIS | {"data", "learn", "search", "plan", "jobs"},
+    "audit": BASIS | {"network", "data", "learn", "search", "plan", "jobs"},
     "commands": BASIS | {"network", "data", "plan", "report", "jobs", "use"},
-    "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audits", "commands"},
+    "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audit", "commands"},
 }
 """Each room, and the rooms it may import besides itself. A new room takes its place here first."""
 

@@ -410,8 +410,8 @@ def _export(given: argparse.Namespace) -> int:
 def _audit(given: argparse.Namespace) -> int:
     if given.canaries:
         return _audit_canaries(given)
-    from dpladder.audits.every import audit
-    from dpladder.privacy.audit.attack import table, to_json
+    from dpladder.audit.engine.attack import table, to_json
+    from dpladder.audit.every import audit
 
     report = audit(subkey(open_home(), "audit"), given.learner)
     print(json.dumps(to_json(report), indent=2) if given.json else table(report))
@@ -419,7 +419,7 @@ def _audit(given: argparse.Namespace) -> int:
 
 
 def _audit_canaries(given: argparse.Namespace) -> int:
-    from dpladder.audits import canaries
+    from dpladder.audit import canaries
 
     found = canaries.audit(subkey(open_home(), "audit"))
     print(canaries.to_json(found) if given.json else canaries.sentence(found))

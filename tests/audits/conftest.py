@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dpladder.audits.scene import SceneFolder, stage
-from dpladder.privacy.audit import attack
+from dpladder.audit.engine import attack
+from dpladder.audit.scene import SceneFolder, stage
 
 KEY = b"a public key for audits in tests"
 

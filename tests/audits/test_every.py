@@ -9,17 +9,18 @@ from typing import get_args
 import pytest
 from pydantic import ValidationError
 
-from dpladder.audits import every, rules, searches
-from dpladder.audits.scene import LINEAGE, Rule, SceneFolder, within
+from dpladder.audit import every, rules, searches
+from dpladder.audit import learners as audits
+from dpladder.audit.engine.attack import Mechanism, run_audit, table
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.methods import dp_gd
+from dpladder.audit.scene import LINEAGE, Rule, SceneFolder, within
 from dpladder.cli import main
 from dpladder.config.learner_sections import learner_of
 from dpladder.errors import BadInput
 from dpladder.jobs.estimate_mean import estimate_mean
-from dpladder.learn import audits, registry
-from dpladder.learn.dp_gd import audit as dp_gd
+from dpladder.learn import registry
 from dpladder.privacy.accounting.events import Composed, Counted, Relation
-from dpladder.privacy.audit.attack import Mechanism, run_audit, table
-from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 

@@ -13,7 +13,7 @@ import numpy as np
 from golden import direct_cases, rule_cases
 from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 
-from dpladder.audits import rules, searches
+from dpladder.audit import rules, searches
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.config.model import Resources
 from dpladder.learn import interface

@@ -18,15 +18,15 @@ from golden.case import KEY, Case, Found, PlainMeter, drawn, order
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from dpladder.audits import rules, searches
-from dpladder.audits.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder, Units, stage
+from dpladder.audit import rules, searches
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder, Units, stage
 from dpladder.jobs import private
 from dpladder.jobs.task import read_json
 from dpladder.learn import weights
 from dpladder.learn.dp_ls.statistics import create
 from dpladder.learn.interface import Constants
 from dpladder.learn.moments import to_coordinates
-from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.release.noise import DerivedNoise
 
 KIND: rules.Kind = "replace_one"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpladder.audits.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, stage, within
+from dpladder.audit.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, stage, within
 from dpladder.config.model import TrainedGroup
 from dpladder.config.section import restored
 from dpladder.config.shift import Corruption, FurtherTest

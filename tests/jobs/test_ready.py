@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dpladder.audits import searches
-from dpladder.audits.rules import terms
-from dpladder.audits.scene import LINEAGE, Units, stage, within
+from dpladder.audit import searches
+from dpladder.audit.rules import terms
+from dpladder.audit.scene import LINEAGE, Units, stage, within
 from dpladder.errors import Refused
 from dpladder.learn.registry import Method
 from dpladder.plan import stages

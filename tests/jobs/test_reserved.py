@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpladder.audits.scene import LINEAGE, SceneFolder, Units, stage, within
+from dpladder.audit.scene import LINEAGE, SceneFolder, Units, stage, within
 from dpladder.errors import Refused
 from dpladder.jobs.train_final import train_final
 from dpladder.plan import stages

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpladder.learn import audits
-from dpladder.learn.attacks import clipped_losses
+from dpladder.audit import learners as audits
+from dpladder.audit.engine import attack
+from dpladder.audit.engine.attack import run_audit, table
+from dpladder.audit.engine.trainings import clipped_losses
 from dpladder.learn.registry import LEARNERS
 from dpladder.privacy.accounting.draws import Draw
 from dpladder.privacy.accounting.events import Job, Relation
-from dpladder.privacy.audit import attack
-from dpladder.privacy.audit.attack import run_audit, table
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 

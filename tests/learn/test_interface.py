@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from dpladder.audit import learners
 from dpladder.config.learner_sections import SECTIONS, Descent, learner_of, names
 from dpladder.errors import BadInput, Refused
-from dpladder.learn import audits
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.registry import LEARNERS, method
 from dpladder.privacy.accounting import gdp
@@ -158,7 +158,7 @@ def test_a_learner_has_a_whole_room(name: str) -> None:
     assert callable(learner.room("train").train)
     told = {of for of in ("logits", "losses", "seen_by_head", "ready") if hasattr(learner.room("train"), of)}
     assert told == {*getattr(learner.room("cost"), "OWN", ())}
-    assert audits.mechanisms(name)
+    assert learners.mechanisms(name)
     assert f"`{name}`" in LEARNERS_PAGE.read_text("utf-8")
 
 

@@ -1583,7 +1583,7 @@ except DpladderError as error:
     ),
     Mutant(
         "an audit compares units in a sample with each other alone",
-        "privacy/audit/attack.py",
+        "audit/engine/attack.py",
         "_audit",
         "[Finding(name, 'runs that the meter refused', 0, 0, 0, 0), Finding(name, 'draws made twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, streams(job, 'outside', '0')), _independence(name, scores, chance), _scale(name, scores, chance), _distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), _declared(mechanism, still), *_entering(mechanism, still), _epsilon(mechanism, streams, mechanism.neighbours[worst], shifts[worst], delta, chance) if (rate := _sampled_once(mechanism)) is None else _epsilon_of_sample(mechanism, streams, still, rate, delta, chance)]",
         "[Finding(name, 'runs that the meter refused', 0, 0, 0, 0), Finding(name, 'draws made twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, streams(job, 'outside', '0')), _independence(name, scores, chance), _scale(name, scores, chance), _distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), _declared(mechanism, still), _epsilon(mechanism, streams, mechanism.neighbours[worst], shifts[worst], delta, chance) if (rate := _sampled_once(mechanism)) is None else _epsilon_of_sample(mechanism, streams, still, rate, delta, chance)]",
@@ -1591,7 +1591,7 @@ except DpladderError as error:
     ),
     Mutant(
         "an audit of a sample forgets who is outside it",
-        "privacy/audit/attack.py",
+        "audit/engine/attack.py",
         "_audit",
         "(rate := _sampled_once(mechanism)) is None",
         "True or (rate := _sampled_once(mechanism)) is None",

@@ -12,12 +12,9 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from support import Unrounded
 
-from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit import attack
-from dpladder.privacy.audit.attack import Mechanism, run_audit
-from dpladder.privacy.audit.built_in import (
+from dpladder.audit.engine import attack
+from dpladder.audit.engine.attack import Mechanism, run_audit
+from dpladder.audit.engine.built_in import (
     built_in,
     extremes,
     gaussian_sum,
@@ -26,6 +23,9 @@ from dpladder.privacy.audit.built_in import (
     noised_count,
     noised_mean,
 )
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpladder.audits import canaries
+from dpladder.audit import canaries
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import torch
 
+from dpladder.audit.engine import attack
+from dpladder.audit.engine.attack import Mechanism, Report, run_audit
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.methods import hyfree_dp
+from dpladder.audit.methods.dp_zo import differences
+from dpladder.audit.methods.hyfree_dp import first_look
 from dpladder.config.learner_sections import HyperparameterFree, ZerothOrder
 from dpladder.learn.dp_zo import train as zeroth_order
-from dpladder.learn.dp_zo.audit import differences
-from dpladder.learn.hyfree_dp import audit as hyfree_dp
 from dpladder.learn.hyfree_dp import cost, train
-from dpladder.learn.hyfree_dp.audit import first_look
-from dpladder.privacy.audit import attack
-from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
-from dpladder.privacy.audit.cells import GridCell
 
 pytestmark = pytest.mark.ci
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from learn.test_attacks import BRIEF
 
+from dpladder.audit.engine.attack import Mechanism, Report, run_audit
+from dpladder.audit.engine.trainings import along_momentum, training
+from dpladder.audit.learners import mechanisms
 from dpladder.config.learner_sections import Descent
 from dpladder.learn import descent, linear
-from dpladder.learn.attacks import along_momentum, training
-from dpladder.learn.audits import mechanisms
 from dpladder.learn.registry import LEARNERS
-from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
 
 pytestmark = pytest.mark.long
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
+from dpladder.audit.engine import trainings as attacks
+from dpladder.audit.engine.attack import Mechanism, Report, run_audit
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import shared_covariance, sums
+from dpladder.audit.methods import dp_ls as shared
+from dpladder.audit.methods.dp_ls import shared_statistics
 from dpladder.config.learner_sections import FeatureCovariance, LeastSquares, Newton
-from dpladder.learn import attacks, moments
-from dpladder.learn.attacks import shared_covariance, sums
-from dpladder.learn.dp_ls import audit as shared
-from dpladder.learn.dp_ls.audit import shared_statistics
+from dpladder.learn import moments
 from dpladder.learn.dp_newton import cost as dp_newton
 from dpladder.learn.interface import Constants
-from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
-from dpladder.privacy.audit.cells import GridCell
 
 pytestmark = pytest.mark.ci
 

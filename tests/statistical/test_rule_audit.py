@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dpladder.audits import every, rules, searches
-from dpladder.audits.scene import stage
-from dpladder.privacy.audit.attack import run_audit, table
+from dpladder.audit import every, rules, searches
+from dpladder.audit.engine.attack import run_audit, table
+from dpladder.audit.scene import stage
 
 pytestmark = pytest.mark.long
 

@@ -1,6 +1,7 @@
 """The learners by the name that the config uses, which is their room's. A new one is a room and a line here.
 
-A room holds `cost.py` (what a training costs and draws, without torch), `train.py`, and `audit.py` (how it is attacked).
+A room holds `cost.py` (what a training costs and draws, without torch) and `train.py`. How a learner is attacked stands in
+`audit/methods/`.
 """
 
 from __future__ import annotations

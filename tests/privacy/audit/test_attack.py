@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpladder.audit.engine import attack
+from dpladder.audit.engine.attack import Finding, Mechanism, Report
+from dpladder.audit.engine.built_in import extremes, laplace_count, neighbours, noised_count, sampled_sum
+from dpladder.audit.engine.cells import LeftOut
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Laplace, Sampled, ZCdp
-from dpladder.privacy.audit import attack
-from dpladder.privacy.audit.attack import Finding, Mechanism, Report
-from dpladder.privacy.audit.built_in import extremes, laplace_count, neighbours, noised_count, sampled_sum
-from dpladder.privacy.audit.cells import LeftOut
 from dpladder.privacy.release import noise
 
 KEY = bytes(32)

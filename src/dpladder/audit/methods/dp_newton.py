@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import sums
 from dpladder.config.learner_sections import Newton
-from dpladder.learn.attacks import sums
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.cells import GridCell
 
 
 def in_cell(cell: GridCell) -> Mechanism:

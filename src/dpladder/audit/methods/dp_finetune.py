@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import along_momentum, trained, training
 from dpladder.config.learner_sections import FineTune, Lora
-from dpladder.learn.attacks import along_momentum, trained, training
 from dpladder.network.cut import network_of
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.cells import GridCell
 
 NETWORK = "test_vit", "blocks.4", 32
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
-from dpladder.config.model import Resources
-from dpladder.learn.attacks import (
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.built_in import neighbours
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import (
     CANARIES,
     CLASSES,
     DELTA0,
@@ -21,16 +22,15 @@ from dpladder.learn.attacks import (
     effort_of,
     learner_data,
 )
-from dpladder.learn.attacks import in_cell as as_in
+from dpladder.audit.engine.trainings import in_cell as as_in
+from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
+from dpladder.config.model import Resources
 from dpladder.learn.hyfree_dp.cost import split
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.registry import method
 from dpladder.network.facts import Network
 from dpladder.privacy.accounting.events import Composed
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.built_in import neighbours
-from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.release.meter import Meter
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import in_cell as as_in
+from dpladder.audit.methods.hyfree_dp import first_look
 from dpladder.config.learner_sections import HyperparameterFreeTuning, Lora
-from dpladder.learn.attacks import in_cell as as_in
-from dpladder.learn.hyfree_dp.audit import first_look
 from dpladder.network.cut import network_of
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.cells import GridCell
 
 NETWORK = "test_vit", "blocks.4", 32
 # A head that starts at zero lets no gradient through.

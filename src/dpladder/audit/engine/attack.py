@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpladder.audit.engine.cells import GridCell, LeftOut
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking, events, gdp
 from dpladder.privacy.accounting.draws import Shape, in_sample
@@ -36,7 +37,6 @@ from dpladder.privacy.accounting.events import (
     Sampled,
 )
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.cells import GridCell, LeftOut
 from dpladder.privacy.release.meter import Draw, Meter, Streams, Used, Within
 from dpladder.privacy.release.noise import DerivedNoise, SecretNoise
 from dpladder.privacy.release.publish import FINENESS, Noise

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.built_in import neighbours
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import CANARIES, CLASSES, N0, NOTHING, Record, data_of, sums
 from dpladder.config.learner_sections import LeastSquares
 from dpladder.config.model import Resources
-from dpladder.learn.attacks import CANARIES, CLASSES, N0, NOTHING, Record, data_of, sums
 from dpladder.learn.dp_ls.cost import declare_sums
 from dpladder.learn.interface import Constants, publish
 from dpladder.privacy.accounting.events import Composed
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.built_in import neighbours
-from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.release.meter import Meter
 
 WHOLE = GridCell("dp_ls", "add_remove")

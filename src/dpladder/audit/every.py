@@ -11,16 +11,15 @@ from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
 
-from dpladder.audits import rules, searches
-from dpladder.audits.scene import SceneFolder, stage
+from dpladder.audit import learners, rules, searches
+from dpladder.audit.engine.attack import Mechanism, Report, run_audit
+from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.scene import SceneFolder, stage
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.data.parallel import cores
 from dpladder.errors import BadInput
-from dpladder.learn import audits
 from dpladder.learn.registry import LEARNERS
 from dpladder.plan import stages
-from dpladder.privacy.audit.attack import Mechanism, Report, run_audit
-from dpladder.privacy.audit.cells import LeftOut
 
 BUILT_IN = "built in"
 
@@ -52,7 +51,7 @@ def mechanisms(group: str, made: SceneFolder) -> tuple[Mechanism, ...]:
         return tuple(rules.attacks(made, group))
     if group in searches.ATTACKED:
         return tuple(searches.attacks(made, group))
-    return audits.shared() if group == BUILT_IN else audits.mechanisms(group)
+    return learners.shared() if group == BUILT_IN else learners.mechanisms(group)
 
 
 def left_out(chosen: Sequence[str]) -> tuple[LeftOut, ...]:
@@ -65,7 +64,7 @@ def _left_out(group: str) -> Iterable[LeftOut]:
         return rules.left_out(group)
     if group in searches.ATTACKED:
         return searches.left_out(group)
-    return () if group == BUILT_IN else audits.left_out(group)
+    return () if group == BUILT_IN else learners.left_out(group)
 
 
 def unattacked() -> None:
@@ -77,7 +76,7 @@ def unattacked() -> None:
     }
     for kind, missing in wanted.items():
         for name in sorted(missing):
-            raise BadInput(f"{kind} {name} has no audit. Attack it before it is used: dpladder/audits.")
+            raise BadInput(f"{kind} {name} has no audit. Attack it before it is used: dpladder/audit.")
 
 
 def _asking() -> Iterator[str]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.audit.engine.attack import Mechanism
 from dpladder.config import Project
 from dpladder.config.load import overlay, resolve
 from dpladder.config.model import Group, Resources
@@ -32,7 +33,6 @@ from dpladder.plan.settle import settled
 from dpladder.privacy.accounting.draws import tie
 from dpladder.privacy.accounting.events import Composed, Counted, Event
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.home import VARIABLE, Home, open_home, subkey
 from dpladder.privacy.release.meter import Meter

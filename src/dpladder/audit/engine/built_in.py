@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from dpladder.audit.engine.attack import Mechanism
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Laplace, Relation, Sampled
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.attack import Mechanism
 from dpladder.privacy.release.meter import Meter
 
 Record = TypeVar("Record")

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpladder.config.learner_sections import ZerothOrder
-from dpladder.learn.attacks import (
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.built_in import neighbours
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import (
     CANARIES,
     CLASSES,
     ETA,
@@ -18,13 +20,11 @@ from dpladder.learn.attacks import (
     effort_of,
     train,
 )
+from dpladder.config.learner_sections import ZerothOrder
 from dpladder.learn.dp_zo import cost
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.privacy.accounting.events import Composed, Counted, Laplace
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.built_in import neighbours
-from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.release.meter import Meter
 
 

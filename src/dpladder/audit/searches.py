@@ -11,15 +11,15 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpladder.audits.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
-from dpladder.audits.scene import ETA, N0, Rule, SceneFolder
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
+from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
 from dpladder.config.learner_sections import names
 from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import BadInput
 from dpladder.jobs.private import Asked
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.cells import LeftOut
 
 SHARE = 0.3  # of a run's mu^2, for its score
 FEW: dict[str, Any] = {"mean": 2.0, "padded": False}  # runs that hardly cost time

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.audit.engine.attack import Mechanism, Run
+from dpladder.audit.engine.built_in import neighbours
+from dpladder.audit.engine.cells import GridCell
 from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import Descent, FineTune
 from dpladder.config.model import Resources
@@ -23,9 +26,6 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Relation
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.attack import Mechanism, Run
-from dpladder.privacy.audit.built_in import neighbours
-from dpladder.privacy.audit.cells import GridCell
 from dpladder.privacy.release.meter import Meter
 
 Record = tuple[tuple[float, ...], int]  # features and label

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import along_momentum, trained, training
 from dpladder.config.learner_sections import Descent
-from dpladder.learn.attacks import along_momentum, trained, training
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.cells import GridCell
 
 LEARNER = Descent(name="dp_gd")
 

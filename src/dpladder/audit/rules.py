@@ -14,7 +14,10 @@ import h5py
 import numpy as np
 from safetensors.numpy import load_file
 
-from dpladder.audits.scene import (
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.built_in import neighbours
+from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.scene import (
     CLASSES,
     ETA,
     LINEAGE,
@@ -33,9 +36,6 @@ from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
 from dpladder.learn import weights
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.built_in import neighbours
-from dpladder.privacy.audit.cells import LeftOut
 
 EPSILON = 9.0  # of each mechanism alone: strong enough for an attack to reach half of it
 RADIUS = 2.0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.built_in import built_in
+from dpladder.audit.engine.cells import GridCell, LeftOut, grid
+from dpladder.audit.engine.trainings import clipped_losses, right_and_wrong, shared_covariance
 from dpladder.config.learner_sections import section_of
 from dpladder.errors import BadInput
-from dpladder.learn.attacks import clipped_losses, right_and_wrong, shared_covariance
-from dpladder.learn.registry import method
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.built_in import built_in
-from dpladder.privacy.audit.cells import GridCell, LeftOut, grid
 
 
 def shared() -> tuple[Mechanism, ...]:
@@ -33,21 +33,21 @@ def in_cells(name: str) -> tuple[Mechanism, ...]:
     for cell, mechanism in zip(wanted, found, strict=True):
         if mechanism.cell != cell:
             raise BadInput(
-                f"the attack on {cell} runs {mechanism.cell}. Mend in_cell in learn/{name}/audit.py."
+                f"the attack on {cell} runs {mechanism.cell}. Mend in_cell in audit/methods/{name}.py."
             )
     return found
 
 
 def _room(name: str) -> Any:
     try:
-        room = method(name).room("audit")
+        room = import_module(f"dpladder.audit.methods.{name}")
     except ModuleNotFoundError as error:
-        if not f"dpladder.learn.{name}.audit".startswith(str(error.name)):
+        if not f"dpladder.audit.methods.{name}".startswith(str(error.name)):
             raise
         room = None
     if not hasattr(room, "in_cell"):
         raise BadInput(
-            f"learner {name} has no audit. Its room needs an audit.py whose in_cell(cell) attacks it in a cell of the grid."
+            f"learner {name} has no audit. It needs a module audit/methods/{name}.py whose in_cell(cell) attacks it in a cell of the grid."
         )
     return room
 

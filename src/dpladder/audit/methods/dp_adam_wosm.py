@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.trainings import ETA, corrected, trained
 from dpladder.config.learner_sections import AdamNoSecondMoment
-from dpladder.learn.attacks import ETA, corrected, trained
-from dpladder.privacy.audit.attack import Mechanism
-from dpladder.privacy.audit.cells import GridCell
 
 
 def in_cell(cell: GridCell) -> Mechanism:

@@ -4,7 +4,7 @@ A canary is a record in a direction across from the data's, shared with canaries
 by a fair coin. It is just long enough for its gradient to be clipped, and too short for the softmax to learn it: that
 gradient is one direction of length C at every step, and its trace in the released weights the largest that a record can
 leave, a shift of mu beside noise of deviation 1, less a little for momentum. Nothing but the released weights is looked at,
-and only the surest guesses count (privacy/audit/one_run.py).
+and only the surest guesses count (audit/engine/one_run.py).
 
 One run shows the more the larger its claim is: at a total of 8 more than half of the claim, at the demo's own 1 a third.
 """
@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.audit.engine.one_run import mu_bound
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources, Search
 from dpladder.jobs.train_final import of_prior
@@ -26,7 +27,6 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Composed, Job, mu
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.audit.one_run import mu_bound
 from dpladder.privacy.release.meter import Meter, Streams
 from dpladder.privacy.release.noise import SecretNoise, uniform
 from dpladder.search.space import Space

@@ -1,0 +1,1 @@
+"""How an attack works: neighbours, events, bounds, and trainings of small data."""
