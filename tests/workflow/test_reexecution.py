@@ -66,8 +66,13 @@ def last_words(capfd) -> list[str]:
 
 def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, capfd):
     said = Path("results/privacy.md").read_text().splitlines()[2].strip("*")
-    assert last_words(capfd) == [said]
+    first, accuracy, page = last_words(capfd)
+    assert first == said
     assert "So far epsilon = 1.0000 of it" in said
+    assert re.fullmatch(
+        r"main: test accuracy [\d.]+% \(± [\d.]+% of its noise\) at a total of epsilon = 1", accuracy
+    )
+    assert page == "The whole report: results/report.html"
 
 
 def test_the_closing_line_reads_the_ledger_and_not_an_older_statement(finished, capfd):

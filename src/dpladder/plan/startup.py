@@ -239,7 +239,7 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
 
 def _conclude(parsed: Parsed) -> None:
     home = open_home(create=False)
-    stated = {anchor.lineage: anchor for anchor in stated_anchors(RESULTS)}
+    stated, current = {anchor.lineage: anchor for anchor in stated_anchors(RESULTS)}, True
     for lineage, terms in parsed.plan.terms.items():
         ledger = Ledger(home, lineage)
         say(closing_line(terms, ledgers.load(ledger)))
@@ -247,9 +247,10 @@ def _conclude(parsed: Parsed) -> None:
             say(f"{STATEMENT} says nothing of lineage {lineage}; to compose it: snakemake {STATEMENT}")
         elif stated[lineage] != ledgers.head(ledger):
             say(f"{STATEMENT} is older than this; to compose it anew: snakemake {STATEMENT}")
-    for line in _accuracies(parsed.project):
-        say(line)
-    if PAGE.is_file():
+        current &= lineage in stated and stated[lineage] == ledgers.head(ledger)
+    if current and PAGE.is_file():
+        for line in _accuracies(parsed.project):
+            say(line)
         say(f"The whole report: {PAGE}")
 
 
