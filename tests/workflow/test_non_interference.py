@@ -344,6 +344,13 @@ def broken_file(records: int, broken: int) -> Write:
     return write
 
 
+LEAK = """
+
+def prepare_dataset(task):
+    raise OSError(open("source/data.h5", "rb").read()[-200:])
+"""
+
+
 def uneven_columns(records: int, labels: int) -> Write:
     def write(folder: Path) -> None:
         with h5py.File(folder / "data.h5", "w") as file:
@@ -355,20 +362,24 @@ def uneven_columns(records: int, labels: int) -> Write:
 
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    ("sources", "reason"),
+    ("sources", "planted", "reason"),
     [
         (
             (broken_file(40, 7), broken_file(RECORDS, BAD)),
+            LEAK,
             "OSError; details are in private/tiny/diagnostics/",
         ),
-        ((uneven_columns(40, 41), uneven_columns(RECORDS, BAD)), "Give every record one label."),
+        ((uneven_columns(40, 41), uneven_columns(RECORDS, BAD)), "", "Give every record one label."),
     ],
     ids=["unforeseen", "foreseen"],
 )
 def test_a_failed_run_shows_the_same_whatever_made_it_fail(
-    sources: tuple[Write, Write], reason: str, clone: Path, tmp_path: Path
+    sources: tuple[Write, Write], planted: str, reason: str, clone: Path, tmp_path: Path
 ) -> None:
-    runs = run_both(clone, tmp_path, config_of("hdf5:source/data.h5"), sources)
+    failing = shutil.copytree(clone, tmp_path / "clone")
+    with (failing / "src/dpladder/jobs/prepare_dataset.py").open("a") as file:
+        file.write(planted)
+    runs = run_both(failing, tmp_path, config_of("hdf5:source/data.h5"), sources)
     assert [run.exit_code for run in runs] == [1, 1]
     assert_same_sight(runs)
     assert_no_canary(runs[1])

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mutation.planting import planted
 
 from dpladder.cli import main
 from dpladder.plan.plan import make_plan
@@ -291,9 +292,8 @@ def test_an_edited_record_fails_the_check_and_the_statement(finished, capsys):
 def test_a_plan_that_forgot_the_score_publishes_no_score(project, tmp_path, monkeypatch):
     shutil.copytree(SOURCE, tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     plan = tmp_path / "src/dpladder/plan/plan.py"
-    text, paid = plan.read_text(), ', ("score", config.sweep.select.part, cost.score))'
-    assert paid in text
-    plan.write_text(text.replace(paid, ",)"))
+    forgotten = planted(plan.read_text(), "_trial_spends", "cost.score is not None", "False")
+    plan.write_text(forgotten)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
     assert project.run(TRIAL).returncode == 1
     assert not Path(TRIAL).exists()
