@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpladder.commands.follow import WORDS, Progress, Screen, follow, follows
+from dpladder.plan.startup import SAY
 
 SAID = """print('rule extract_features:', flush=True)
 print('1 of 3 steps (33%) done', flush=True)
@@ -60,6 +61,15 @@ def test_people_are_told_and_the_file_holds_the_rest(
     assert "steps" not in told
     assert (f"exit code {code}. All that Snakemake said: {WORDS.absolute()}" in told) == bool(code)
     assert WORDS.read_text("utf-8").splitlines()[-1] == "1 of 3 steps (33%) done"
+
+
+def test_no_job_inherits_where_people_are_told() -> None:
+    """Its files have other numbers: words would end up in one of them."""
+    code = "import os, dpladder.plan.startup as one; one.say('told'); print(one.SAY in os.environ)"
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {SAY: "2"}, capture_output=True, text=True, check=True
+    )
+    assert (said.stdout, said.stderr) == ("False\n", "told\n")
 
 
 def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from support import TINY
 
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import BadInput
-from dpladder.plan import dag
+from dpladder.plan import stages
 from dpladder.report.tables import grid_table
 
 DIGITS: dict[str, Any] = overlay(TINY, {"dataset": {"source": "digits", "classes": None}})
@@ -51,7 +51,7 @@ def test_a_grid_alone_completes_a_base_that_is_none_without_it() -> None:
 def test_repeats_are_of_their_cell() -> None:
     public = overlay(grid(), {"mode": "research", "research": {"repeats": 2}})
     project = resolve(overlay(public, {"dataset": {"declared_public": True}}))
-    cells = dag.cells(project)
+    cells = stages.cells(project)
     assert len(cells) == 12
     assert cells["main-2"] == cells["main"]
 

@@ -12,6 +12,7 @@ from dpladder.jobs import write_report as job
 from dpladder.jobs.task import Task
 from dpladder.plan.dag import params
 from dpladder.plan.settle import opened
+from dpladder.plan.startup import tell
 
 LADDER, SCORES = "results/main/figures/ladder.svg", "results/main/figures/scores.svg"
 
@@ -38,8 +39,12 @@ def test_a_picture_that_cannot_be_drawn_takes_no_other_along(
     assert Path(SCORES).read_bytes() == before
     for path in (LADDER, "results/report.html"):
         assert "could not be drawn: ValueError: no &lt;ladder&gt;" in Path(path).read_text("utf-8")
-    last = capfd.readouterr().out.splitlines()[-1]
-    assert last.startswith("write_report (1 of 6 pictures): results/main/figures/ladder.svg could not be")
+    Path("logs/write_report.log").write_text(capfd.readouterr().out)
+    tell({})
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert last.startswith(
+        "dpladder: write_report (1 of 6 pictures): results/main/figures/ladder.svg could not be drawn"
+    )
 
 
 def test_pictures_of_an_earlier_config_are_removed_and_nothing_else(finished: Workspace) -> None:

@@ -12,7 +12,6 @@ from dpladder.plan.startup import conclude, logs, open_project, reserve, tell
 PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
-CODE = {rule: stages.rule_code(rule) for rule in stages.STAGES if not stages.is_mechanism(rule)}
 PICTURES = pictures_of(PROJECT)
 MODELLED = {name: config for name, config in PROJECT.experiments.items() if stages.has_models(config)}
 
@@ -123,7 +122,7 @@ def rungs_below(wildcards):
 
 def measured_of(wildcards):
     """What every other lineage found, total by total."""
-    names = dag.measured_by(PROJECT, wildcards.experiment)
+    names = stages.measured_by(PROJECT, wildcards.experiment)
     return [
         path("evaluate_of", "metrics", name, target=target)
         for target in map(stages.target_name, stages.targets(config_of(wildcards)))

@@ -11,7 +11,7 @@ rule compose_privacy:
         "../../envs/dpladder.yaml"
     params:
         cfg=plan_of,
-        code=CODE["compose_privacy"],
+        code=stages.rule_code("compose_privacy"),
     script:
         "../scripts/job.py"
 
@@ -29,4 +29,4 @@ use rule compose_privacy as plan_spend with:
         "benchmarks/plan_spend.tsv"
     params:
         cfg=plan_of,
-        code=CODE["plan_spend"],
+        code=stages.rule_code("plan_spend"),

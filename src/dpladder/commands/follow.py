@@ -96,7 +96,7 @@ class Screen:
         self.out.flush()
 
     def clear(self) -> None:
-        if self.shown and not self.shown.startswith(NOTHING) and self.out.isatty():
+        if self.shown and self.out.isatty():
             self.out.write("\r\033[K")
             self.out.flush()
 
@@ -118,7 +118,7 @@ def follow(command: Sequence[str]) -> int:
             for line in lines:
                 progress = progress.after(line, time.monotonic())
                 if line.startswith(NOTHING):
-                    screen.show(f"{NOTHING}: all results are there, and up to date.")
+                    print(f"{NOTHING}: all results are there, and up to date.", file=sys.stderr)
             screen.show(_seldom(progress, screen))
     screen.clear()
     if ended:
@@ -136,7 +136,5 @@ def _wait(run: subprocess.Popen[bytes]) -> int | None:
     """The exit code once it has ended. An interrupt reaches Snakemake by itself, which ends its jobs in order."""
     try:
         return run.wait(POLL)
-    except subprocess.TimeoutExpired:
-        return None
-    except KeyboardInterrupt:
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -89,7 +89,7 @@ def _failure(told: Released, picture: Picture) -> str:
         return ""
     except Exception as error:
         reason = f"{path} could not be drawn: {type(error).__name__}: {error}"
-        sys.excepthook(type(error), error, error.__traceback__)
+        traceback.print_exc()
         path.write_text(INSTEAD[path.suffix].format(escape(reason)), "utf-8")
         return reason
 

@@ -30,6 +30,7 @@ from dpladder.plan.reads import Reads
 from dpladder.plan.stages import (
     STAGES,
     ancestry,
+    cells,
     final_rule,
     further,
     further_test,
@@ -39,6 +40,7 @@ from dpladder.plan.stages import (
     is_mechanism,
     is_public,
     looks_back,
+    measured_by,
     nominal_size,
     reads_sample,
     records_of,
@@ -312,20 +314,6 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
 
 def repeats(project: Project, experiment: str) -> int:
     return 1 + len(project.repeats[BASE])
-
-
-def measured_by(project: Project, experiment: str) -> dict[str, str]:
-    """The experiments that measure this one's final models, and on which lineage."""
-    found = {name: config for name, config in project.experiments.items() if config.evaluate.of == experiment}
-    return {name: config.dataset.lineage for name, config in found.items()}
-
-
-def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
-    """The cells of the grid, their repeats included."""
-    found: dict[str, dict[str, str]] = {}
-    for name, cell in project.grid.items():
-        found |= {own: dict(cell) for own in (name, *project.repeats[name])}
-    return found
 
 
 def pictures(project: Project, experiment: str) -> list[Keys]:

@@ -70,8 +70,8 @@ def _totals(project: Project, name: str) -> Names | None:
 
 
 def _shifted(project: Project, name: str) -> Names | None:
-    measured = any(config.evaluate.of == name for config in project.experiments.values())
-    return (name,) if measured or project.experiments[name].evaluate.also else None
+    further = project.experiments[name].evaluate.also or stages.measured_by(project, name)
+    return (name,) if further else None
 
 
 def _descended(project: Project, name: str) -> Names | None:
@@ -108,8 +108,7 @@ def _moved(project: Project, _: str) -> Names | None:
 
 
 def _cells(project: Project, _: str) -> Names | None:
-    cells = [one for name in project.grid for one in (name, *project.repeats[name])]
-    return tuple(cells) or None
+    return tuple(stages.cells(project)) or None
 
 
 def _research(project: Project) -> Iterator[tuple[str, Config]]:

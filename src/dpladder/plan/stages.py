@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from dpladder.config import Config
+from dpladder.config import Config, Project
 from dpladder.config.learner_sections import SECTIONS, Covariance, Statistics, names, starts_public
+from dpladder.config.load import BASE
 from dpladder.config.model import Also, Mean
 from dpladder.config.search_sections import SEARCHES, Ladder
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
@@ -89,6 +90,20 @@ def _public_sources(config: Config) -> dict[str, str | None]:
         "sample": dataset.public_sample,
         **{ALSO + also.name: also.source for also in config.evaluate.also},
     }
+
+
+def measured_by(project: Project, experiment: str) -> dict[str, str]:
+    """The experiments that measure this one's final models, and on which lineage."""
+    found = {name: config for name, config in project.experiments.items() if config.evaluate.of == experiment}
+    return {name: config.dataset.lineage for name, config in found.items()}
+
+
+def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
+    """The cells of the grid, their repeats included."""
+    found: dict[str, dict[str, str]] = {}
+    for name, cell in project.grid.items():
+        found |= {own: dict(cell) for own in (name, *project.repeats[name])}
+    return found
 
 
 def has_models(config: Config) -> bool:

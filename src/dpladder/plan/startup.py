@@ -35,9 +35,10 @@ from dpladder.privacy.statement.documents import PlanDocument
 from dpladder.privacy.statement.page import closing_line
 
 Result = TypeVar("Result")
-SAY = (
-    "DPLADDER_SAY"  # where what is said to people goes, if Snakemake's words go elsewhere: a file descriptor
-)
+# Names a file descriptor for what is said to people, where Snakemake's words go elsewhere. Taken out of the environment,
+# so that no job inherits it: there another file may have that number.
+SAY = "DPLADDER_SAY"
+PEOPLE = os.environ.pop(SAY, None)
 RESULTS = Path("results")
 LOGS = Path("logs")
 STATEMENT = RESULTS / "privacy.json"
@@ -282,12 +283,11 @@ def _read_json(path: Path) -> Any:
 
 def say(text: str) -> None:
     """Tell a person, where Snakemake's own words may go elsewhere."""
-    told = os.environ.get(SAY)
-    if told is None:
+    if PEOPLE is None:
         print(text, file=sys.stderr)
         return
-    clear = "\r\033[K" if os.isatty(int(told)) else ""  # the line that says how far the run is
-    os.write(int(told), f"{clear}{text}\n".encode())
+    clear = "\r\033[K" if os.isatty(int(PEOPLE)) else ""  # the line that says how far the run is
+    os.write(int(PEOPLE), f"{clear}{text}\n".encode())
 
 
 def _or_exit(action: Callable[[], Result]) -> Result:
