@@ -1,4 +1,5 @@
-"""Puts into the site what the pages link to and what lies outside docs/: the README, the key reference, examples, sources."""
+"""Puts into the site what the pages link to and what lies outside docs/: the README, the key
+reference, examples, sources."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, "index.md", content=(ROOT / FRONT).read_text("utf-8")))
     waiting = [
         FRONT,
-        *(f"docs/{file.src_uri}" for file in files.documentation_pages() if file.src_uri != "index.md"),
+        *(
+            f"docs/{file.src_uri}"
+            for file in files.documentation_pages()
+            if file.src_uri != "index.md"
+        ),
     ]
     seen = set(waiting)
     while waiting:
@@ -41,11 +46,17 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     own = page.file.src_uri
     source = (
-        FRONT if own == "index.md" else own.removeprefix(PREFIX) if own.startswith(PREFIX) else f"docs/{own}"
+        FRONT
+        if own == "index.md"
+        else own.removeprefix(PREFIX)
+        if own.startswith(PREFIX)
+        else f"docs/{own}"
     )
 
     def moved(link: re.Match[str]) -> str:
-        return link[1] + posixpath.relpath(_place(_resolved(source, link[2])), posixpath.dirname(own) or ".")
+        return link[1] + posixpath.relpath(
+            _place(_resolved(source, link[2])), posixpath.dirname(own) or "."
+        )
 
     return LINK.sub(moved, markdown)
 
@@ -55,7 +66,9 @@ def _file(path: str, config: MkDocsConfig) -> File:
     if on_disk.is_dir():
         names = sorted(child.name for child in on_disk.iterdir() if child.is_file())
         listed = "\n".join(f"- `{name}`" for name in names)
-        return File.generated(config, place, content=f"# {path}\n\nIn the repository:\n\n{listed}\n")
+        return File.generated(
+            config, place, content=f"# {path}\n\nIn the repository:\n\n{listed}\n"
+        )
     return File.generated(config, place, content=on_disk.read_bytes())
 
 

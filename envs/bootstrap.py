@@ -1,6 +1,7 @@
 """Make `.venv` hold exactly what envs/requirements.lock names, and do nothing when it already does.
 
-Runs on a bare Python: standard library only. uv installs the lock in seconds; plain pip is the fallback.
+Runs on a bare Python: standard library only. uv installs the lock in seconds; plain pip is the
+fallback.
 """
 
 from __future__ import annotations
@@ -27,14 +28,30 @@ def main() -> int:
         return 0
     check_python()
     check_disk()
-    print("Setting up .venv (about 6 GB, most of it PyTorch; a minute or more, once) ...", flush=True)
+    print(
+        "Setting up .venv (about 6 GB, most of it PyTorch; a minute or more, once) ...", flush=True
+    )
     STAMP.unlink(missing_ok=True)
     if not healthy_venv():
-        step("create a virtual environment", [sys.executable, "-m", "venv", "--clear", str(VENV)], VENV_HELP)
+        step(
+            "create a virtual environment",
+            [sys.executable, "-m", "venv", "--clear", str(VENV)],
+            VENV_HELP,
+        )
     install()
     step(
         "install dpladder itself",
-        [str(PYTHON), "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "-e", str(ROOT)],
+        [
+            str(PYTHON),
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "-e",
+            str(ROOT),
+        ],
         NETWORK_HELP,
     )
     STAMP.write_text(wanted)
@@ -59,7 +76,8 @@ def fingerprint() -> str:
 def check_python() -> None:
     if not MINIMUM <= sys.version_info[:2] < BELOW:
         stop(
-            f"python3 is {sys.version.split()[0]}; dpladder needs {MINIMUM[0]}.{MINIMUM[1]} or newer, below {BELOW[0]}.{BELOW[1]}. "
+            f"python3 is {sys.version.split()[0]}; dpladder needs {MINIMUM[0]}.{MINIMUM[1]} or "
+            f"newer, below {BELOW[0]}.{BELOW[1]}. "
             "Name another one with `make PYTHON3=/path/to/python3.12 ...`."
         )
 
@@ -68,7 +86,8 @@ def check_disk() -> None:
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < NEEDED_GB and not PYTHON.exists():
         stop(
-            f"{free:.1f} GB free under {ROOT}; the environment needs about {NEEDED_GB:.0f} GB. Free some space or clone elsewhere."
+            f"{free:.1f} GB free under {ROOT}; the environment needs about {NEEDED_GB:.0f} GB. "
+            "Free some space or clone elsewhere."
         )
 
 
@@ -77,7 +96,10 @@ def healthy_venv() -> bool:
     if not PYTHON.exists():
         return False
     probe = subprocess.run(
-        [PYTHON, "-c", "import pip, sys; print(sys.version)"], capture_output=True, text=True, check=False
+        [PYTHON, "-c", "import pip, sys; print(sys.version)"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return probe.returncode == 0 and probe.stdout.strip() == sys.version.strip()
 
@@ -85,7 +107,9 @@ def healthy_venv() -> bool:
 def install() -> None:
     """uv, pinned by the same lock, then everything else; pip alone where uv cannot run."""
     version = next(
-        line.split("==")[1].split()[0] for line in LOCK.read_text().splitlines() if line.startswith("uv==")
+        line.split("==")[1].split()[0]
+        for line in LOCK.read_text().splitlines()
+        if line.startswith("uv==")
     )
     pip = [str(PYTHON), "-m", "pip", "install", "-q"]
     got_uv = subprocess.run([*pip, f"uv=={version}"], check=False).returncode == 0
@@ -102,10 +126,17 @@ def install() -> None:
             str(PYTHON),
             str(LOCK),
         ]
-        if subprocess.run(sync, check=False, env=os.environ | {"UV_HTTP_TIMEOUT": "180"}).returncode == 0:
+        if (
+            subprocess.run(
+                sync, check=False, env=os.environ | {"UV_HTTP_TIMEOUT": "180"}
+            ).returncode
+            == 0
+        ):
             return
         print("uv could not install the lock; trying pip, which takes some minutes ...", flush=True)
-    step("install the locked dependencies", [*pip, "--require-hashes", "-r", str(LOCK)], NETWORK_HELP)
+    step(
+        "install the locked dependencies", [*pip, "--require-hashes", "-r", str(LOCK)], NETWORK_HELP
+    )
 
 
 def step(what: str, command: list[str], remedy: str) -> None:

@@ -1,7 +1,7 @@
 """The exact lock of every dependency: versions and hashes, for all platforms, without addresses.
 
-`make lock` compiles it with uv and pins the conda environment alike; `python envs/lock.py --check` says, offline,
-whether both still belong to pyproject.toml.
+`make lock` compiles it with uv and pins the conda environment alike; `python envs/lock.py --check`
+says, offline, whether both still belong to pyproject.toml.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ COMPILE = "pip compile --universal --generate-hashes --no-annotate --no-header -
 
 
 def header() -> str:
-    """A digest of what the lock was compiled from, so that a changed pyproject.toml is noticed offline."""
+    """A digest of what the lock was compiled from, so that a changed pyproject.toml is noticed
+    offline."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     wanted = [
         project["project"]["requires-python"],
@@ -37,8 +38,11 @@ def header() -> str:
 
 
 def conda() -> str:
-    """The rules' conda environment: the direct dependencies, pinned as the lock pins them for its Python."""
-    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    """The rules' conda environment: the direct dependencies, pinned as the lock pins them for its
+    Python."""
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+        "dependencies"
+    ]
     names = [re.split(r"[<>=!~ ]", dependency)[0] for dependency in dependencies]
     lines = [
         "# Made by `make lock` from envs/requirements.lock. Do not edit.",
@@ -69,14 +73,18 @@ def main(arguments: list[str]) -> int:
         )
         if not current:
             print(
-                "the lock or envs/dpladder.yaml does not belong to this pyproject.toml; run `make lock`",
+                "the lock or envs/dpladder.yaml does not belong to this pyproject.toml; run `make "
+                "lock`",
                 file=sys.stderr,
             )
         return 0 if current else 1
-    LOCK.write_text(header() + compiled("pyproject.toml", "--all-extras", "--group", "dev"), "utf-8")
+    LOCK.write_text(
+        header() + compiled("pyproject.toml", "--all-extras", "--group", "dev"), "utf-8"
+    )
     CONDA.write_text(conda(), "utf-8")
     SITE.write_text(
-        "# Made by `make lock` from docs/requirements.in. Do not edit.\n" + compiled("docs/requirements.in"),
+        "# Made by `make lock` from docs/requirements.in. Do not "
+        "edit.\n" + compiled("docs/requirements.in"),
         "utf-8",
     )
     print(f"wrote {', '.join(str(made.relative_to(ROOT)) for made in (LOCK, CONDA, SITE))}")

@@ -1,10 +1,13 @@
-"""What config/examples/glue.yaml reads: four of GLUE's tasks, a line of JSON for each of their records.
+"""What config/examples/glue.yaml reads: four of GLUE's tasks, a line of JSON for each of their
+records.
 
-    python examples/glue.py GLUE data/glue        # reads GLUE/SST-2/train.tsv and the others, writes data/glue/sst2.jsonl ...
+    python examples/glue.py GLUE data/glue        # reads GLUE/SST-2/train.tsv and the others,
+    writes data/glue/sst2.jsonl ...
 
-GLUE's folders as its archives unpack them; a task whose folder is not there is left out. What they call dev is the test part here,
-for the labels of their own test parts are not given away. Two sentences become one text: between them stands what RoBERTa's
-tokenizer puts there itself, and reads as such in any text; --separator says it for other models.
+GLUE's folders as its archives unpack them; a task whose folder is not there is left out. What they
+call dev is the test part here, for the labels of their own test parts are not given away. Two
+sentences become one text: between them stands what RoBERTa's tokenizer puts there itself, and reads
+as such in any text; --separator says it for other models.
 """
 
 import argparse
@@ -40,8 +43,9 @@ TASKS = (
 
 
 def rows(path: Path) -> Iterator[dict[str, str] | None]:
-    """By the names of the columns, and None for a line that has more or fewer of them. Quotes are text here, and a line ends at a
-    newline alone: sentences hold other characters that Python takes for line ends."""
+    """By the names of the columns, and None for a line that has more or fewer of them. Quotes are
+    text here, and a line ends at a newline alone: sentences hold other characters that Python takes
+    for line ends."""
     with path.open(encoding="utf-8", newline="\n") as file:
         names = next(file, "").rstrip("\r\n").split("\t")
         for line in file:

@@ -1,9 +1,10 @@
 """A search over learning rate and clip with Opacus, and one true epsilon at the end.
 
-    python examples/opacus_search.py        # 40 trials and a final training, on scikit-learn's digits
+    python examples/opacus_search.py        # 40 trials and a final training, on scikit-learn's
+    digits
 
-The lines that end in `# books` are all that the books need. Without them this is an Opacus script like others, and the
-epsilon that it reports is that of its last training alone.
+The lines that end in `# books` are all that the books need. Without them this is an Opacus script
+like others, and the epsilon that it reports is that of its last training alone.
 """
 
 import argparse
@@ -42,7 +43,11 @@ def train(steps, noise, lr, clip):
     engine = PrivacyEngine(accountant="rdp")
     engine.accountant = charge.accountant()  # books
     model, optimizer, loader = engine.make_private(
-        module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=noise, max_grad_norm=clip
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        noise_multiplier=noise,
+        max_grad_norm=clip,
     )
     batches = itertools.chain.from_iterable(loader for _ in itertools.count())
     for inputs, targets in itertools.islice(batches, steps):
@@ -63,11 +68,14 @@ scores = SelfComposedDpEvent(GaussianDpEvent(SCORE_NOISE), trials)  # books
 steps = [(TRIAL_NOISE, RATE, trials * TRIAL_STEPS), (FINAL_NOISE, RATE, FINAL_STEPS)]  # books
 charge = ledger.spend("search", [*steps, scores])  # books
 
-found = [(score(train(TRIAL_STEPS, TRIAL_NOISE, lr, clip)[0]), lr, clip) for lr, clip in GRID[:trials]]
+found = [
+    (score(train(TRIAL_STEPS, TRIAL_NOISE, lr, clip)[0]), lr, clip) for lr, clip in GRID[:trials]
+]
 best, lr, clip = max(found)
 model, reported = train(FINAL_STEPS, FINAL_NOISE, lr, clip)
 print(
-    f"best of {trials}: learning rate {lr:.3g}, clip {clip:.3g}, {best:.0f} of 297 right, counted with noise"
+    f"best of {trials}: learning rate {lr:.3g}, clip {clip:.3g}, {best:.0f} of 297 right, counted "
+    "with noise"
 )
 print(f"the last training alone, as Opacus reports it: epsilon = {reported:.2f}")
 

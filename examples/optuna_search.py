@@ -52,7 +52,8 @@ def main():
         weights = train(charge, 40, study.best_params["rate"], study.best_params["clip"])
         charge.finish(weights)
     print(
-        f"{len(study.trials)} trials; epsilon = {ledger.spent:.2f} of 2; the released weights: {weights.round(2)}"
+        f"{len(study.trials)} trials; epsilon = {ledger.spent:.2f} of 2; the released weights: "
+        f"{weights.round(2)}"
     )
     ledger.statement()
 

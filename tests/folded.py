@@ -1,10 +1,12 @@
-"""What private selection really costs when somebody ranks runs as badly as is known: a lower bound beside the proved one.
+"""What private selection really costs when somebody ranks runs as badly as is known: a lower bound
+beside the proved one.
 
-A run puts out N(0, 1) or N(mu, 1), told by its cell. Ranked by the value itself the best of K runs costs far less than the
-bound; the worst ranking found by trying all permutations of few cells is folded: the middle ascending, above it the lowest
-values, and above these the highest. With cells in such an order, F the sum of their probabilities up to each, and f the
-generating function of K, the best run lies in cell i with probability f(F_i) - f(F_(i-1)): exact, and what is told of the
-cell alone is a post-processing of the search.
+A run puts out N(0, 1) or N(mu, 1), told by its cell. Ranked by the value itself the best of K runs
+costs far less than the bound; the worst ranking found by trying all permutations of few cells is
+folded: the middle ascending, above it the lowest values, and above these the highest. With cells in
+such an order, F the sum of their probabilities up to each, and f the generating function of K, the
+best run lies in cell i with probability f(F_i) - f(F_(i-1)): exact, and what is told of the cell
+alone is a post-processing of the search.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tiny public language models with random weights, as transformers keeps them in a folder: an encoder, and a causal one."""
+"""Tiny public language models with random weights, as transformers keeps them in a folder: an
+encoder, and a causal one."""
 
 from __future__ import annotations
 
@@ -36,11 +37,14 @@ WORDS = [
 
 
 def _small(kind: str, **own: Any) -> Callable[..., Any]:
-    """One of transformers' encoders by its name there. Sizes that are its own replace others; None takes one out."""
+    """One of transformers' encoders by its name there. Sizes that are its own replace others; None
+    takes one out."""
 
     def make(**sizes: Any) -> Any:
         given = {key: value for key, value in (SPECIAL | sizes | own).items() if value is not None}
-        return getattr(transformers, f"{kind}Model")(getattr(transformers, f"{kind}Config")(**given))
+        return getattr(transformers, f"{kind}Model")(
+            getattr(transformers, f"{kind}Config")(**given)
+        )
 
     return make
 
@@ -64,8 +68,11 @@ ENCODERS: Mapping[str, Callable[..., Any]] = {
     "nystromformer": _small("Nystromformer", max_position_embeddings=64),
     "roformer": _small("RoFormer"),
     "longformer": _small("Longformer", attention_window=4, max_position_embeddings=64),
-    "xlnet": _small("XLNet", d_model=16, n_layer=2, n_head=2, d_inner=32, max_position_embeddings=None),
-    "gpt2": _small("GPT2", n_embd=16, n_layer=2, n_head=2),  # whose matrices stand the other way round
+    "xlnet": _small(
+        "XLNet", d_model=16, n_layer=2, n_head=2, d_inner=32, max_position_embeddings=None
+    ),
+    # whose matrices stand the other way round
+    "gpt2": _small("GPT2", n_embd=16, n_layer=2, n_head=2),
     "gptneox": _small("GPTNeoX"),
     "opt": _small("OPT", ffn_dim=32, word_embed_proj_dim=16),
     "llama": _small("Llama", num_key_value_heads=1),
@@ -107,12 +114,18 @@ def tiny_causal_model(folder: Path, words: list[str] = WORDS) -> Path:
 
 
 def save_tokenizer(folder: Path, words: list[str]) -> dict[str, int]:
-    vocabulary = {word: place for place, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words])}
+    vocabulary = {
+        word: place for place, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *words])
+    }
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
     ).save_pretrained(folder)
     return vocabulary

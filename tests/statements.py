@@ -34,10 +34,13 @@ class Finished:
         self.home = open_home(folder / "home")
         self.plan = make_plan(resolve(overlay(DEMO, changes)), {})
         self.document = plan_document(self.plan, {}, resolve(overlay(DEMO, changes)))
-        self.ledgers = {name: open_ledger(self.home, terms) for name, terms in self.plan.terms.items()}
+        self.ledgers = {
+            name: open_ledger(self.home, terms) for name, terms in self.plan.terms.items()
+        }
         self.finish()
         self.write(
-            "results/free/privacy.json", {"rule": "fit_radius", "wildcards": {}, "free": "post-processing"}
+            "results/free/privacy.json",
+            {"rule": "fit_radius", "wildcards": {}, "free": "post-processing"},
         )
 
     @property
@@ -57,7 +60,9 @@ class Finished:
         for artifact in self.plan.artifacts:
             path = self.folder / artifact.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            save(path, (np.zeros((1, 1), np.float32),), {"inference": {"network": {"model": "none"}}})
+            save(
+                path, (np.zeros((1, 1), np.float32),), {"inference": {"network": {"model": "none"}}}
+            )
 
     def run_again(self, changes: dict[str, Any]) -> None:
         """A config edited when results are out."""

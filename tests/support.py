@@ -64,7 +64,8 @@ def mixture(records: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class Workspace:
-    """A project in a folder of its own, with a home of its own. Its config is `base`, and what a test lays over it."""
+    """A project in a folder of its own, with a home of its own. Its config is `base`, and what a
+    test lays over it."""
 
     folder: Path
     home: Path
@@ -121,7 +122,10 @@ class Workspace:
         """Everything that was ever charged, oldest first, lineage by lineage."""
         states = known_states(opened([self.folder / "config.yaml"]))
         return [
-            held for state in states.values() for held in state.items.values() if held.status != "REFUNDED"
+            held
+            for state in states.values()
+            for held in state.items.values()
+            if held.status != "REFUNDED"
         ]
 
     def public_bytes(self) -> dict[str, bytes]:
@@ -168,7 +172,11 @@ def _noise_of(name: str, event: Event, count: int) -> list[Draw]:
             return [Draw(f"{name} runs", "uniform"), within] * count
         case SubsetSelect(probability, tuning, final):
             subset = Draw(f"{name} subset", "mask", probability, count=count)
-            return [subset, *_noise_of(name, tuning, count), *_noise_of(f"{name} final", final, count)]
+            return [
+                subset,
+                *_noise_of(name, tuning, count),
+                *_noise_of(f"{name} final", final, count),
+            ]
         case Composed(events) | Booked(events):
             return [
                 draw
@@ -179,7 +187,11 @@ def _noise_of(name: str, event: Event, count: int) -> list[Draw]:
 
 
 def commit(
-    ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draws: Sequence[Draw] | None = None
+    ledger: Ledger,
+    token: str,
+    query: str,
+    spends: Iterable[Spend],
+    draws: Sequence[Draw] | None = None,
 ) -> Held:
     """The ledger's own, with draws that fit the spends where a test has none to say."""
     spends = tuple(spends)
@@ -187,7 +199,8 @@ def commit(
 
 
 class Unrounded(Noise):
-    """Noise that is added as it is: references that add up in another order would round to another cell now and then."""
+    """Noise that is added as it is: references that add up in another order would round to another
+    cell now and then."""
 
     def onto(self, total: Any, values: Any = None) -> Any:
         return total + (self.values if values is None else values) * self.scale

@@ -32,7 +32,9 @@ def config(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_plan_is_shown_without_making_a_home(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_shown_without_making_a_home(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["plan", "--configfile", str(DEMO), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     wanted = {"feasible", "epsilon", "delta", "mu", "target_epsilon", "lifetime_epsilon", "spends"}
@@ -67,11 +69,16 @@ def test_an_infeasible_plan_is_json_too(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_bad_config_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["plan", "--configfile", config(tmp_path, "privacy: {epsilon: -1, delta: 1e-5}")]) == 2
+    assert (
+        cli.main(["plan", "--configfile", config(tmp_path, "privacy: {epsilon: -1, delta: 1e-5}")])
+        == 2
+    )
     assert "privacy.epsilon" in capsys.readouterr().err
 
 
-def test_the_ledger_lists_every_entry_with_its_state(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ledger_lists_every_entry_with_its_state(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = make_plan(load([DEMO]), {})
     reserve(open_ledger(open_home(), plan.terms["mnist5k"]), plan.items.values())
     assert cli.main(["ledger", "show", "--json"]) == 0
@@ -82,7 +89,9 @@ def test_the_ledger_lists_every_entry_with_its_state(home: Path, capsys: pytest.
     assert len(shown["items"]) == 8
 
 
-def test_an_edited_ledger_exits_1_and_names_the_entry(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_edited_ledger_exits_1_and_names_the_entry(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     plan = make_plan(load([DEMO]), {})
     ledger = open_ledger(open_home(), plan.terms["mnist5k"])
     reserve(ledger, plan.items.values())
@@ -101,12 +110,16 @@ def test_a_home_without_a_ledger_is_named(
     assert f"no ledger in {home}" in capsys.readouterr().out
 
 
-def test_a_cache_root_that_is_not_there_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cache_root_that_is_not_there_exits_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["cache", "ls", str(tmp_path / "none")]) == 2
     assert "no such folder" in capsys.readouterr().err
 
 
-def test_verifying_something_else_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verifying_something_else_exits_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["verify", str(tmp_path)]) == 2
     assert "results folder of a finished run" in capsys.readouterr().err
 
@@ -132,7 +145,10 @@ def looked_at(folder: Path, monkeypatch: pytest.MonkeyPatch, classes: str) -> li
 
 @pytest.mark.parametrize("classes", ["[cat, dog]", "[retina, histology]"])
 def test_a_check_shows_what_would_be_read_and_its_exit_code_tells_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], classes: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    classes: str,
 ) -> None:
     assert cli.main(looked_at(tmp_path, monkeypatch, classes)) == 0
     shown = capsys.readouterr().out
@@ -146,7 +162,9 @@ def test_a_check_shows_a_further_tests_classes_by_the_names_that_they_count_as(
 ) -> None:
     asked = looked_at(tmp_path, monkeypatch, "[cat, dog]")
     np.savez(
-        "other.npz", features=np.eye(60)[:50], labels=np.array(["hound", "tabby"])[np.arange(50) % 5 // 4]
+        "other.npz",
+        features=np.eye(60)[:50],
+        labels=np.array(["hound", "tabby"])[np.arange(50) % 5 // 4],
     )
     also = "{name: other, source: 'npz:other.npz', declared_public: true, classes: {hound: dog, tabby: null}}"
     with Path("config.yaml").open("a") as config:

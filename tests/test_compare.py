@@ -37,15 +37,24 @@ def results(folder: Path, delta: float = 1e-5, lineage: str = "pets", **test: An
     }
     (folder / "main").mkdir(parents=True)
     (folder / "main" / "summary.json").write_text(json.dumps(summary))
-    statement = {"datasets": {lineage: {"unit": "record", "cap": 1}}, "mode": "release", "delta": delta}
-    (folder / "privacy.json").write_text(json.dumps(statement | {"records": {}, "id": "", "seal": ""}))
+    statement = {
+        "datasets": {lineage: {"unit": "record", "cap": 1}},
+        "mode": "release",
+        "delta": delta,
+    }
+    (folder / "privacy.json").write_text(
+        json.dumps(statement | {"records": {}, "id": "", "seal": ""})
+    )
     return str(folder)
 
 
 def test_models_of_several_runs_stand_in_one_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second = results(tmp_path / "a"), results(tmp_path / "b", balanced={"value": 0.7, "sd": 0.02})
+    first, second = (
+        results(tmp_path / "a"),
+        results(tmp_path / "b", balanced={"value": 0.7, "sd": 0.02}),
+    )
     assert main(["compare", first, second, "--output", str(tmp_path / "both.csv")]) == 0
     table = pd.read_csv(tmp_path / "both.csv")
     assert table["results"].tolist() == [first, second]
@@ -62,14 +71,26 @@ def test_figures_that_cannot_be_compared_are_said_to_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (
-        main(["compare", results(tmp_path / "a"), results(tmp_path / "b", delta=1e-6, lineage="other")]) == 0
+        main(
+            [
+                "compare",
+                results(tmp_path / "a"),
+                results(tmp_path / "b", delta=1e-6, lineage="other"),
+            ]
+        )
+        == 0
     )
     said = capsys.readouterr().out
-    assert "delta differs (1e-05, 1e-06), so epsilons of these rows are not directly comparable" in said
+    assert (
+        "delta differs (1e-05, 1e-06), so epsilons of these rows are not directly comparable"
+        in said
+    )
     assert "together" not in said
 
 
-def test_what_is_no_finished_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_finished_run_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["compare", str(tmp_path)]) == 2
     assert "give the results folder of a finished run" in capsys.readouterr().err
     mixed = Path(results(tmp_path / "a"))
@@ -116,7 +137,11 @@ def test_what_others_call_things_is_no_formula_and_steers_no_terminal(
     folders = [results(tmp_path / "a", lineage=name), results(tmp_path / "b")]
     for folder in folders[:1]:
         path = Path(folder) / "main" / "summary.json"
-        told = json.loads(path.read_text()) | {"learner": name, "experiment": name, "relation": name}
+        told = json.loads(path.read_text()) | {
+            "learner": name,
+            "experiment": name,
+            "relation": name,
+        }
         path.write_text(json.dumps(told))
     outputs = [tmp_path / f"both{suffix}" for suffix in compare.WRITERS]
     for output in outputs:
@@ -134,7 +159,9 @@ def test_what_others_call_things_is_no_formula_and_steers_no_terminal(
     assert len(outputs[1].read_text().splitlines()) == 4
 
 
-@pytest.mark.parametrize("held", ["", "[]", "{}", '{"lineage": []}', '{"lineage": "pets", "targets": 1}'])
+@pytest.mark.parametrize(
+    "held", ["", "[]", "{}", '{"lineage": []}', '{"lineage": "pets", "targets": 1}']
+)
 def test_a_summary_that_is_none_is_one_clear_error(
     held: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,4 +1,5 @@
-"""A finished run as an RO-Crate: everything that lies there is named, with its digest, and every name leads somewhere."""
+"""A finished run as an RO-Crate: everything that lies there is named, with its digest, and every
+name leads somewhere."""
 
 from __future__ import annotations
 
@@ -42,7 +43,9 @@ def test_all_that_lies_there_is_named_and_every_name_leads_somewhere(
     run = Finished(tmp_path, CHANGES | told)
     found = described(run, "--license", LICENCE)
     files = {
-        path.relative_to(run.results).as_posix(): path for path in run.results.rglob("*") if path.is_file()
+        path.relative_to(run.results).as_posix(): path
+        for path in run.results.rglob("*")
+        if path.is_file()
     }
     del files[METADATA]
     assert files
@@ -76,7 +79,9 @@ def test_results_that_were_changed_are_not_described(
     assert not (run.results / METADATA).exists()
 
 
-def test_descriptions_of_public_inputs_and_networks_are_what_the_run_was_given(tmp_path: Path) -> None:
+def test_descriptions_of_public_inputs_and_networks_are_what_the_run_was_given(
+    tmp_path: Path,
+) -> None:
     run = Finished(tmp_path, CHANGES)
     run.write("results/croissant/stl10.json", {"@type": "sc:Dataset"})
     network = {"model": "efficientnet_lite0", "weights": "bundled", "weights_sha256": "ab" * 32}

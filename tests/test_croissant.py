@@ -1,6 +1,8 @@
-"""Croissant descriptions: of what a config declares public, all that stands there is so; of private data nothing.
+"""Croissant descriptions: of what a config declares public, all that stands there is so; of private
+data nothing.
 
-What is required of a description is held here by itself; where `mlcroissant` is installed, it reads each one and its records too.
+What is required of a description is held here by itself; where `mlcroissant` is installed, it reads
+each one and its records too.
 """
 
 from __future__ import annotations
@@ -111,11 +113,20 @@ def test_a_folder_is_a_set_of_files_whose_first_folder_is_the_label(
 
 def test_published_data_is_told_by_its_publisher_and_once(tmp_path: Path) -> None:
     also = [
-        {"name": name, "source": "torchvision:STL10", "declared_public": True, "classes": ["a", "b", "c"]}
+        {
+            "name": name,
+            "source": "torchvision:STL10",
+            "declared_public": True,
+            "classes": ["a", "b", "c"],
+        }
         for name in ("one", "two")
     ]
     changes = {
-        "dataset": {"source": "torchvision:CIFAR10", "classes": 10, "public_test": "torchvision:DTD/test"},
+        "dataset": {
+            "source": "torchvision:CIFAR10",
+            "classes": 10,
+            "public_test": "torchvision:DTD/test",
+        },
         "features": {"model": "efficientnet_lite0"},
         "evaluate": {"also": also},
     }
@@ -147,7 +158,9 @@ def test_what_its_publisher_wrote_in_stays(tmp_path: Path) -> None:
     assert again == document | {"license": "CC0"}
 
 
-def test_nothing_is_told_of_private_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_told_of_private_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     np.savez(tmp_path / "data.npz", **mixture(30))
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(TINY), "utf-8")
     assert main(["croissant", str(tmp_path)]) == 2

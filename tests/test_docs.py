@@ -1,4 +1,5 @@
-"""Each thing that a config can name is in the page of its kind. (Learners: tests/learn/test_interface.py.)"""
+"""Each thing that a config can name is in the page of its kind. (Learners:
+tests/learn/test_interface.py.)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A run told in one line: what it says, what it leaves to the file, and when Snakemake speaks itself."""
+"""A run told in one line: what it says, what it leaves to the file, and when Snakemake speaks
+itself."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def test_it_tells_jobs_done_and_what_runs_and_guesses_the_time_that_is_left() ->
         (["--report", "report.html"], False),
     ],
 )
-def test_snakemake_speaks_itself_where_it_is_asked_something_else(arguments: list[str], alone: bool) -> None:
+def test_snakemake_speaks_itself_where_it_is_asked_something_else(
+    arguments: list[str], alone: bool
+) -> None:
     assert follows(arguments) == alone
 
 
@@ -67,14 +70,19 @@ def test_no_job_inherits_where_people_are_told() -> None:
     """Its files have other numbers: words would end up in one of them."""
     code = "import os, dpladder.plan.startup as one; one.say('told'); print(one.SAY in os.environ)"
     said = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | {SAY: "2"}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env=os.environ | {SAY: "2"},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert (said.stdout, said.stderr) == ("False\n", "told\n")
 
 
 def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> None:
     child = (
-        "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), print('ended in order',"
+        "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), "
+        "print('ended in order',"
         " flush=True), sys.exit(1))); print('up', flush=True); time.sleep(600)"
     )
     code = f"import sys; from dpladder.commands.follow import follow; sys.exit(follow([sys.executable, '-c', {child!r}]))"

@@ -100,7 +100,9 @@ def room_of(name: str) -> str:
     return name.split(".")[1]
 
 
-MODULES = {name_of(path): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+MODULES = {
+    name_of(path): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))
+}
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if "." in name])
@@ -111,7 +113,9 @@ def test_a_module_imports_only_from_the_rooms_below_its_own(module):
     assert used <= MAY_USE[room] | {room}
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if "." in name and room_of(name) in NEVER])
+@pytest.mark.parametrize(
+    "module", [name for name in MODULES if "." in name and room_of(name) in NEVER]
+)
 def test_a_module_leaves_training_libraries_to_the_rooms_that_train(module):
     used = {name.split(".")[0] for name in imports(MODULES[module])}
     assert used & NEVER[room_of(module)] == set()
@@ -157,7 +161,9 @@ def test_a_class_name_says_one_thing():
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(module)
     # Every search's room holds its own.
-    assert {name: found for name, found in homes.items() if len(found) > 1 and name != "Searcher"} == {}
+    assert {
+        name: found for name, found in homes.items() if len(found) > 1 and name != "Searcher"
+    } == {}
 
 
 def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
@@ -171,14 +177,18 @@ def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
     )
     code = f"import sys, importlib; [importlib.import_module('dpladder.jobs.' + job) for job in {small!r}]"
     code += "; print(*{'matplotlib', 'scipy', 'torch'} & sys.modules.keys())"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert loaded.stdout.split() == []
 
 
 @pytest.mark.parametrize("module", AT_PARSE)
 def test_what_is_loaded_at_parse_time_is_light(module):
     code = f"import sys, dpladder.{module}; print(*sorted({HEAVY!r} & sys.modules.keys()))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert loaded.stdout.split() == []
 
 
@@ -188,7 +198,9 @@ def test_a_path_in_a_docstring_or_a_comment_exists():
     known = [f"/{path}" for folder in folders for path in (ROOT / folder).rglob("*.py")]
     sources = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md"]
     path = re.compile(r"(?<![\w./-])((?:[a-z_]+/)+\w+\.py)\b")
-    named = {name for source in sources for name in path.findall(source.read_text("utf-8"))} - FOREIGN
+    named = {
+        name for source in sources for name in path.findall(source.read_text("utf-8"))
+    } - FOREIGN
     assert len(named) > 50
     assert {name for name in named if not any(one.endswith(f"/{name}") for one in known)} == set()
 

@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 def test_a_mutant_is_one_edit_of_the_code_as_it_stands(mutant: Mutant) -> None:
     text = (ROOT / "src/dpladder" / mutant.file).read_text("utf-8")
-    edited = planted(text, mutant.at, mutant.old, mutant.new)  # refuses what does not stand there just once
+    # refuses what does not stand there just once
+    edited = planted(text, mutant.at, mutant.old, mutant.new)
     assert ast.dump(ast.parse(edited)) != ast.dump(ast.parse(text))
     assert all((ROOT / "tests" / test.partition("::")[0]).exists() for test in mutant.tests)
 

@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 RUNTIME = [Requirement(line) for line in PROJECT["project"]["dependencies"]]
 EXTRAS = [
-    Requirement(line) for extra in PROJECT["project"]["optional-dependencies"].values() for line in extra
+    Requirement(line)
+    for extra in PROJECT["project"]["optional-dependencies"].values()
+    for line in extra
 ]
 DEVELOPMENT = [Requirement(line) for line in PROJECT["dependency-groups"]["dev"]]
 LOCK = (ROOT / "envs" / "requirements.lock").read_text("utf-8")
@@ -30,7 +32,13 @@ PINS = re.findall(r"^([a-z0-9.-]+)==([^\s;]+)(?: ; (.+?))? \\$", LOCK, re.MULTIL
 
 def run(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=cwd, env=os.environ | env, capture_output=True, text=True, check=False, timeout=600
+        command,
+        cwd=cwd,
+        env=os.environ | env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
 
 
@@ -49,7 +57,9 @@ def test_a_lock_of_another_project_file_is_noticed(change, tmp_path):
         shutil.copy(ROOT / path, tmp_path / path)
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     assert change in text
-    (tmp_path / "pyproject.toml").write_text(text.replace(change, change.replace("3.1", "3.10")), "utf-8")
+    (tmp_path / "pyproject.toml").write_text(
+        text.replace(change, change.replace("3.1", "3.10")), "utf-8"
+    )
     checked = run(sys.executable, "envs/lock.py", "--check", cwd=tmp_path)
     assert checked.returncode == 1
     assert "run `make lock`" in checked.stderr
@@ -79,7 +89,9 @@ def test_the_conda_environment_pins_what_the_lock_pins():
     *_, pip = environment["dependencies"]
     pinned = dict(line.split("==") for line in pip["pip"])
     assert pinned.keys() == {requirement.name for requirement in RUNTIME}
-    assert [pin for pin in pinned.items() if pin not in {(name, version) for name, version, _ in PINS}] == []
+    assert [
+        pin for pin in pinned.items() if pin not in {(name, version) for name, version, _ in PINS}
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -127,7 +139,8 @@ def test_apptainer_copies_what_the_wheel_is_made_of_and_nothing_else():
 
 
 def test_a_container_runs_as_any_user():
-    """Home is refused to everybody but its owner, and an owner from outside has no entry in the image's passwd."""
+    """Home is refused to everybody but its owner, and an owner from outside has no entry in the
+    image's passwd."""
     text = (ROOT / "containers" / "Dockerfile").read_text("utf-8")
     assert '--user "$(id -u):$(id -g)"' in text
     assert re.search(r"^ENV USER=\S+ HOME=/tmp$", text, re.MULTILINE)
@@ -264,7 +277,9 @@ Version = namedtuple("Version", "major minor micro")
 
 
 @pytest.mark.parametrize("version", [Version(3, 10, 4), Version(3, 14, 0)])
-def test_another_python_is_refused_with_what_to_do(version, bootstrap, commands, monkeypatch, capsys):
+def test_another_python_is_refused_with_what_to_do(
+    version, bootstrap, commands, monkeypatch, capsys
+):
     monkeypatch.setattr(bootstrap.sys, "version_info", version)
     monkeypatch.setattr(bootstrap.sys, "version", ".".join(map(str, version)) + " (main)")
     with pytest.raises(SystemExit) as stopped:

@@ -1,4 +1,5 @@
-"""docs/reproductions.md tells what the papers ask; tools/papers.py has a command for each, and runs them."""
+"""docs/reproductions.md tells what the papers ask; tools/papers.py has a command for each, and runs
+them."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def test_every_row_of_the_page_has_a_command_and_no_command_asks_for_another() -
 
 
 @pytest.mark.parametrize(("ask", "measured"), asked(), ids=lambda text: text[:40])
-def test_what_the_page_calls_not_run_is_what_the_list_makes_by_default(ask: str, measured: str) -> None:
+def test_what_the_page_calls_not_run_is_what_the_list_makes_by_default(
+    ask: str, measured: str
+) -> None:
     never = [row.key for row in papers.ROWS if ask in row.asks and not row.shown]
     assert bool(never) == ("not run" in measured), never
 
@@ -74,7 +77,9 @@ def test_every_config_can_be_planned_before_its_data_is_there(
     assert cli.main(["plan", "--configfile", *map(str, BY_KEY[key].configs)]) == 0
 
 
-@pytest.mark.parametrize("row", [row for row in papers.ROWS if not row.configs], ids=lambda row: row.key)
+@pytest.mark.parametrize(
+    "row", [row for row in papers.ROWS if not row.configs], ids=lambda row: row.key
+)
 def test_every_script_is_there_and_knows_its_options(row: Any) -> None:
     _, script, *options = row.command
     text = (ROOT / script).read_text("utf-8")
@@ -104,7 +109,9 @@ def test_rows_are_made_in_turn_and_what_fails_or_lacks_something_stops_none(
     found = papers.made(rows, tmp_path / "out", tmp_path / "data", 1)
     assert [outcome.state for outcome in found] == ["failed", "left out", "made"]
     assert not (tmp_path / "out" / "lacking").exists()
-    assert (tmp_path / "out" / "whole" / "result").read_text() == str(tmp_path / "out" / "whole" / "home")
+    assert (tmp_path / "out" / "whole" / "result").read_text() == str(
+        tmp_path / "out" / "whole" / "home"
+    )
     assert (tmp_path / "out" / "whole" / "log.txt").read_text() == "told\n"
     page = (tmp_path / "out" / "papers.md").read_text("utf-8")
     said = capsys.readouterr().out
@@ -116,7 +123,9 @@ def test_rows_are_made_in_turn_and_what_fails_or_lacks_something_stops_none(
 def test_data_that_lies_here_is_met_and_seen_from_a_row_s_folder(tmp_path: Path) -> None:
     (tmp_path / "data" / "pictures").mkdir(parents=True)
     (tmp_path / "look.py").write_text("import os; print(os.listdir('data'))", "utf-8")
-    row = papers.Row("seen", ("one",), ("python", str(tmp_path / "look.py")), (papers.by_hand("pictures"),))
+    row = papers.Row(
+        "seen", ("one",), ("python", str(tmp_path / "look.py")), (papers.by_hand("pictures"),)
+    )
     [outcome] = papers.made([row], tmp_path / "out", tmp_path / "data", 1)
     assert outcome.state == "made"
     assert (tmp_path / "out" / "seen" / "log.txt").read_text() == "['pictures']\n"
@@ -146,6 +155,7 @@ def test_the_folders_of_imagenet_count_once_they_have_the_numbers_that_its_overl
     assert found.files is not None
     number = class_index(classes(asked))
     counted = {
-        Path(file).name[:9]: number(label) for file, label in zip(found.files, found.labels, strict=True)
+        Path(file).name[:9]: number(label)
+        for file, label in zip(found.files, found.labels, strict=True)
     }
     assert counted == {name: place for place, name in enumerate(names)}

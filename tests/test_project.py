@@ -1,4 +1,5 @@
-"""Projects: a folder each, from wherever the workflow is started; and what stands between a newcomer and the first run."""
+"""Projects: a folder each, from wherever the workflow is started; and what stands between a
+newcomer and the first run."""
 
 from __future__ import annotations
 
@@ -37,8 +38,15 @@ def test_a_new_project_needs_its_data_and_nothing_else(
 ) -> None:
     assert cli.main(["init", "My Photos"]) == 0
     folder = tmp_path / "My Photos"
-    assert {path.name for path in folder.iterdir()} == {".gitignore", "README.md", "config.yaml", "data"}
-    assert {"/data/", "/private/", "/results/"} <= {*(folder / ".gitignore").read_text().splitlines()}
+    assert {path.name for path in folder.iterdir()} == {
+        ".gitignore",
+        "README.md",
+        "config.yaml",
+        "data",
+    }
+    assert {"/data/", "/private/", "/results/"} <= {
+        *(folder / ".gitignore").read_text().splitlines()
+    }
     assert str(ROOT / ".venv") in (folder / "README.md").read_text()
     for name in ("first", "second"):
         (folder / "data" / name).mkdir()
@@ -60,7 +68,9 @@ def test_a_folder_that_is_there_is_no_new_project(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.ci
-def test_the_workflow_works_in_the_projects_folder_from_wherever_it_is_started(tmp_path: Path) -> None:
+def test_the_workflow_works_in_the_projects_folder_from_wherever_it_is_started(
+    tmp_path: Path,
+) -> None:
     Workspace(tmp_path / "a" / "project", tmp_path / "home").create()
     ended = dpladder("run", "a/project", "--cores", "1", "plan")
     assert ended.returncode == 0, ended.stderr
@@ -115,7 +125,9 @@ def test_snakemakes_own_words_for_a_cluster_are_told_the_same_before_anything_is
 def test_snakemake_is_given_what_it_needs_and_what_was_said(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").touch()
     _, command = command_of(["config.yaml", "-n", "--forcerun", "evaluate"])
-    assert command[command.index("--workflow-profile") + 1] == str(ROOT / "workflow/profiles/default")
+    assert command[command.index("--workflow-profile") + 1] == str(
+        ROOT / "workflow/profiles/default"
+    )
     assert command[-3:] == ["-n", "--forcerun", "evaluate"]
     place = command.index("--configfile")
     assert command[place + 1 : place + 3] == [str(tmp_path / "config.yaml"), "--workflow-profile"]
@@ -153,7 +165,9 @@ def test_every_argument_has_its_help() -> None:
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--version"])
-    version = yaml.safe_load((ROOT / "pyproject.toml").read_text().split("version = ")[1].split("\n")[0])
+    version = yaml.safe_load(
+        (ROOT / "pyproject.toml").read_text().split("version = ")[1].split("\n")[0]
+    )
     assert capsys.readouterr().out.strip() == f"dpladder {version}"
 
 

@@ -1,4 +1,5 @@
-"""The documentation's links, without the site's own packages: `make site` checks the same and builds it."""
+"""The documentation's links, without the site's own packages: `make site` checks the same and
+builds it."""
 
 from __future__ import annotations
 

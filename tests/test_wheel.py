@@ -1,4 +1,5 @@
-"""What an installed dpladder is: the wheel, made from the sdist, in an environment that knows no clone."""
+"""What an installed dpladder is: the wheel, made from the sdist, in an environment that knows no
+clone."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
 def run(*command: object, cwd: Path, home: Path | None = None) -> str:
-    clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    clean = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
     ended = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
@@ -52,7 +55,8 @@ def _built(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module", name="installed")
 def _installed(built, tmp_path_factory) -> Path:
-    """The commands of a fresh environment. The dependencies are this environment's; dpladder is the wheel's alone."""
+    """The commands of a fresh environment. The dependencies are this environment's; dpladder is the
+    wheel's alone."""
     place = tmp_path_factory.mktemp("fresh") / "env"
     venv.create(place, with_pip=False)
     (packages,) = place.glob("lib/python*/site-packages")
@@ -91,9 +95,13 @@ def test_the_wheel_carries_the_workflow_its_configs_and_its_examples(built):
     assert not [name for name in names if "/tests/" in name or name.endswith(".pyc")]
 
 
-def test_an_installed_dpladder_makes_checks_plans_and_runs_a_project_outside_any_clone(installed, tmp_path):
+def test_an_installed_dpladder_makes_checks_plans_and_runs_a_project_outside_any_clone(
+    installed, tmp_path
+):
     dpladder, home = installed / "dpladder", tmp_path / "home"
-    where = run(installed / "python", "-c", "import dpladder; print(dpladder.__file__)", cwd=tmp_path)
+    where = run(
+        installed / "python", "-c", "import dpladder; print(dpladder.__file__)", cwd=tmp_path
+    )
     assert Path(where.strip()).is_relative_to(installed.parent)
     assert run(dpladder, "--version", cwd=tmp_path).strip() == f"dpladder {PROJECT['version']}"
     run(dpladder, "init", "photos", cwd=tmp_path, home=home)
@@ -111,7 +119,10 @@ def test_an_installed_dpladder_makes_checks_plans_and_runs_a_project_outside_any
     assert stated["datasets"]["tiny"]["epsilon"] == pytest.approx(1.0, abs=1e-3)
     assert "follows from the records" in run(dpladder, "verify", "results", cwd=project, home=home)
     np.savez(project / "new.npz", **mixture(20, seed=5))
-    assert len(run(dpladder, "predict", "results", "new.npz", cwd=project, home=home).splitlines()) == 21
+    assert (
+        len(run(dpladder, "predict", "results", "new.npz", cwd=project, home=home).splitlines())
+        == 21
+    )
 
 
 def test_the_demo_of_an_installed_dpladder_is_its_own(installed, tmp_path):

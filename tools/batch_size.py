@@ -1,9 +1,10 @@
-"""Does the full batch beat Poisson samples at equal epsilon? The rule of config/examples/batch_size.yaml in one process.
+"""Does the full batch beat Poisson samples at equal epsilon? The rule of
+config/examples/batch_size.yaml in one process.
 
 python tools/batch_size.py [mnist5k] [--epsilons 1] [--repeats 3] [--cache FOLDER]
 
-Each rate is booked as in a release; its r is the best of three, by the mean over repeats, so that no rate suffers from the
-others' choice. Public data, seeded.
+Each rate is booked as in a release; its r is the best of three, by the mean over repeats, so that
+no rate suffers from the others' choice. Public data, seeded.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ RATES = (1.0, 0.5, 0.2, 0.05)
 AROUND = (0.5, 1.0, 2.0)  # the prior's median
 
 
-def accuracies(arena: Arena, rate: float, epsilon: float, around: float, repeats: int) -> list[float]:
+def accuracies(
+    arena: Arena, rate: float, epsilon: float, around: float, repeats: int
+) -> list[float]:
     learner, search = Descent(sampling_rate=rate), Search()
     space = Space(search, learner, arena.constants)
     delta0 = 0.0 if rate == 1.0 else booking.delta0_of(DELTA, booking.FINAL)
@@ -56,7 +59,9 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
     arena = with_units(load(asked.problem, asked.cache, asked.threads, 0))
-    print(f"| sampling rate | {' | '.join(f'total ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
+    print(
+        f"| sampling rate | {' | '.join(f'total ε = {epsilon:g}' for epsilon in asked.epsilons)} |"
+    )
     print(f"|---|{'---|' * len(asked.epsilons)}", flush=True)
     for rate in RATES:
         cells = []

@@ -1,11 +1,14 @@
-"""Every way to search hyperparameters at the same totals: what does the ladder buy, and where does it lose?
+"""Every way to search hyperparameters at the same totals: what does the ladder buy, and where does
+it lose?
 
-python tools/compare_hpo.py [mnist5k] [--repeats 50] [--seed 0] [--centre bought] [--cache FOLDER] [--out FOLDER]
+python tools/compare_hpo.py [mnist5k] [--repeats 50] [--seed 0] [--centre bought] [--cache FOLDER]
+[--out FOLDER]
 
-Research on public data, seeded. All methods search the same range of r on the same features and pay for everything that
-they do. With `--centre bought` the data's own noised mean is paid for first, as the plan does where nothing centres for free
-and it pays; one mean for all repeats of a total. Writes tables and figures of the methods, and of the ladder's ablations. For data of your own, in research mode:
-snakemake compare_hpo --configfile ...
+Research on public data, seeded. All methods search the same range of r on the same features and pay
+for everything that they do. With `--centre bought` the data's own noised mean is paid for first, as
+the plan does where nothing centres for free and it pays; one mean for all repeats of a total.
+Writes tables and figures of the methods, and of the ladder's ablations. For data of your own, in
+research mode: snakemake compare_hpo --configfile ...
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ def main() -> None:
     began, rows = time.perf_counter(), []
     for epsilon in asked.epsilons:
         arena, left, taken = arena_at(asked, epsilon)
-        setting = Setting(left, expecting(Search(), Descent(), taken), arena.constants, centred=taken)
+        setting = Setting(
+            left, expecting(Search(), Descent(), taken), arena.constants, centred=taken
+        )
         ablated = asked.ablations and epsilon == ABLATED
         own, varied = compare(arena, setting, Descent(), asked.repeats, asked.methods, ablated)
         rows += [{**row, "epsilon": epsilon} for row in own]
@@ -64,7 +69,8 @@ def main() -> None:
 
 
 def arena_at(asked: argparse.Namespace, epsilon: float) -> tuple[Arena, float, bool]:
-    """The data as this total sees it, what the total has left for the search, and whether the features are centred."""
+    """The data as this total sees it, what the total has left for the search, and whether the
+    features are centred."""
     plain = (asked.problem, asked.cache, asked.threads, asked.seed)
     if asked.centre != "bought":
         return load(*plain, asked.centre), epsilon, centred(asked.problem, asked.centre)

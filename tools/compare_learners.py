@@ -1,9 +1,11 @@
 """Which learner is best at which total, its own sweep paid for inside the total?
 
-python tools/compare_learners.py [mnist5k | mnist5k-112] [--repeats 5] [--learners dp_gd dp_adam ...] [--out FOLDER]
+python tools/compare_learners.py [mnist5k | mnist5k-112] [--repeats 5] [--learners dp_gd dp_adam
+...] [--out FOLDER]
 
-Research on public data, seeded. Writes learners.csv, learners.md and learners.svg. For data of your own, list the
-learners as experiments of a config in research mode and ask for the rule: snakemake compare_learners --configfile ...
+Research on public data, seeded. Writes learners.csv, learners.md and learners.svg. For data of your
+own, list the learners as experiments of a config in research mode and ask for the rule: snakemake
+compare_learners --configfile ...
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from dpladder.research.comparison_table import write_csv
 from dpladder.research.contest import contest
 from dpladder.research.learners_figure import plot_learners, write_markdown
 
-# Those that hold no d x d matrices: with 1,280 features a training of the others takes up to a minute on two cores.
+# Those that hold no d x d matrices: with 1,280 features a training of the others takes up to a
+# minute on two cores.
 FIRST_ORDER = (
     "dp_gd",
     "dp_adam",
@@ -51,14 +54,19 @@ def main() -> None:
     )
     parser.add_argument("problem", nargs="?", default="mnist5k", choices=DATA)
     parser.add_argument(
-        "--learners", nargs="+", choices=[*LEARNERS, *VARIANTS], help="empty: as many as take minutes"
+        "--learners",
+        nargs="+",
+        choices=[*LEARNERS, *VARIANTS],
+        help="empty: as many as take minutes",
     )
     parser.add_argument("--epsilons", type=float, nargs="+", default=EPSILONS)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
-    parser.add_argument("--out", type=Path, help="default: results/compare_learners/ and the problem's name")
+    parser.add_argument(
+        "--out", type=Path, help="default: results/compare_learners/ and the problem's name"
+    )
     asked = parser.parse_args()
     arena = load(asked.problem, asked.cache, asked.threads, asked.seed)
     began, rows = time.perf_counter(), []

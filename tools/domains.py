@@ -1,9 +1,11 @@
-"""Training on one domain, on another, or on both: each domain's accuracy, in one process. What groups.yaml asks, on digits.
+"""Training on one domain, on another, or on both: each domain's accuracy, in one process. What
+groups.yaml asks, on digits.
 
 python tools/domains.py [--epsilons 1 4] [--repeats 5]
 
-MNIST's 5,000 digits and scikit-learn's 1,797, all of 8 by 8 pixels, a domain each. One training by the prior's kappa with the
-whole total; infinity is the same learner without noise at the best r of a grid. Public data, seeded.
+MNIST's 5,000 digits and scikit-learn's 1,797, all of 8 by 8 pixels, a domain each. One training by
+the prior's kappa with the whole total; infinity is the same learner without noise at the best r of
+a grid. Public data, seeded.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ LENGTH = 32.0
 def halves(source: str) -> tuple[Data, Data]:
     """Four fifths to train on, and the rest."""
     found = open_source(source)
-    images = [Image.fromarray(found.read(index)).resize((8, 8)) for index in range(len(found.labels))]
+    images = [
+        Image.fromarray(found.read(index)).resize((8, 8)) for index in range(len(found.labels))
+    ]
     rows = np.stack([np.asarray(image, np.float32).ravel() for image in images]) / 128 - 1
     order = np.random.default_rng(0).permutation(len(rows))
     cut = len(rows) * 4 // 5
@@ -46,7 +50,9 @@ def arena(train: list[Data], test: Data) -> Arena:
     constants = Constants(n0=count, classes=10, dimension=width, delta=DELTA, length=LENGTH)
     terms = Terms("digits-of-both", "add_remove", "record", 1, DELTA, "given", mode="research")
     order = np.random.default_rng(1).permutation(count)
-    return Arena(Data(features[order], labels[order]), test, constants, terms, Resources(threads=1), 0)
+    return Arena(
+        Data(features[order], labels[order]), test, constants, terms, Resources(threads=1), 0
+    )
 
 
 def main() -> None:
@@ -65,7 +71,8 @@ def main() -> None:
             row = tested(both, others, epsilon, asked.repeats)
             total = "∞" if epsilon == inf else f"{epsilon:g}"
             print(
-                f"| {' and '.join(names)} | {total} | {' | '.join(f'{one:.3f}' for one in row)} |", flush=True
+                f"| {' and '.join(names)} | {total} | {' | '.join(f'{one:.3f}' for one in row)} |",
+                flush=True,
             )
 
 

@@ -1,8 +1,10 @@
-"""How HyFreeDP's learning rate and losses move over its steps, and how its noise is split. Public data, seeded.
+"""How HyFreeDP's learning rate and losses move over its steps, and how its noise is split. Public
+data, seeded.
 
 python tools/dynamics.py [mnist5k] [--epsilons 0.5 1 4] [--cache FOLDER] [--figure dynamics.svg]
 
-What is shown are the releases that the learner itself steers by: noised losses, and the rate that follows from them.
+What is shown are the releases that the learner itself steers by: noised losses, and the rate that
+follows from them.
 """
 
 from __future__ import annotations
@@ -56,9 +58,12 @@ def main() -> None:
     print("| ε | test accuracy | step | noised loss | learning rate |\n|---|---|---|---|---|")
     for epsilon, (accuracy, looks) in seen.items():
         for look in few(looks):
-            print(f"| {epsilon:g} | {accuracy:.3f} | {look.step} | {look.loss:.3f} | {look.eta:.3g} |")
+            print(
+                f"| {epsilon:g} | {accuracy:.3f} | {look.step} | {look.loss:.3f} | {look.eta:.3g} |"
+            )
     print(
-        "\n| γ | noise multiplier of gradients at ε = 1 | of each loss | losses' share of μ² |\n|---|---|---|---|"
+        "\n| γ | noise multiplier of gradients at ε = 1 | of each loss | losses' share of μ² "
+        "|\n|---|---|---|---|"
     )
     for gamma in GAMMAS:
         steered = learner.model_copy(update={"gamma": gamma})
@@ -70,15 +75,21 @@ def main() -> None:
 
 
 def noise_of(arena: Arena, learner: HyperparameterFree, epsilon: float) -> Multipliers:
-    training = training_of(Space(Search(), learner, arena.constants), None, Entry(gdp.mu(epsilon, DELTA)))
+    training = training_of(
+        Space(Search(), learner, arena.constants), None, Entry(gdp.mu(epsilon, DELTA))
+    )
     return split(learner, training.hyper)
 
 
 def looked(arena: Arena, learner: HyperparameterFree, epsilon: float) -> tuple[float, list[Look]]:
-    training = training_of(Space(Search(), learner, arena.constants), None, Entry(gdp.mu(epsilon, DELTA)))
+    training = training_of(
+        Space(Search(), learner, arena.constants), None, Entry(gdp.mu(epsilon, DELTA))
+    )
     with watched(learner.every) as looks:
         weights = training.run(
-            arena.train, PublicMeter(training.declared.draws, arena, f"dynamics {epsilon}"), arena.resources
+            arena.train,
+            PublicMeter(training.declared.draws, arena, f"dynamics {epsilon}"),
+            arena.resources,
         )
     right = correct_count(weights, arena.test.features, arena.test.labels)
     return right / len(arena.test.labels), looks
@@ -92,7 +103,9 @@ def watched(every: int) -> Iterator[list[Look]]:
 
     def telling(rate: Rate, losses: Tensor, deviation: Tensor, unit: Tensor) -> Rate:
         found = learned(rate, losses, deviation, unit)
-        looks.append(Look(len(looks) * every, float(losses[0, losses.shape[1] // 2]), float(found.eta[0])))
+        looks.append(
+            Look(len(looks) * every, float(losses[0, losses.shape[1] // 2]), float(found.eta[0]))
+        )
         return found
 
     own.learned = telling
@@ -105,7 +118,10 @@ def watched(every: int) -> Iterator[list[Look]]:
 def few(looks: Sequence[Look], count: int = 6) -> list[Look]:
     """The first, the last, and some between."""
     last = len(looks) - 1
-    return [looks[place] for place in sorted({round(last * part / (count - 1)) for part in range(count)})]
+    return [
+        looks[place]
+        for place in sorted({round(last * part / (count - 1)) for part in range(count)})
+    ]
 
 
 def draw(seen: dict[float, list[Look]], path: Path) -> None:
@@ -113,7 +129,9 @@ def draw(seen: dict[float, list[Look]], path: Path) -> None:
         losses, rates = figure.subplots(1, 2)
         for colour, (epsilon, looks) in zip(CYCLE, seen.items(), strict=False):
             steps = [look.step for look in looks]
-            losses.plot(steps, [look.loss for look in looks], color=colour, label=f"ε = {epsilon:g}")
+            losses.plot(
+                steps, [look.loss for look in looks], color=colour, label=f"ε = {epsilon:g}"
+            )
             rates.plot(steps, [look.eta for look in looks], color=colour)
         losses.set(xlabel="step", ylabel="noised mean loss")
         rates.set(xlabel="step", ylabel="learning rate")

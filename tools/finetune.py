@@ -1,11 +1,14 @@
-"""The public network trained above a cut, next to a linear head on its pooled features, at equal totals, on public data.
+"""The public network trained above a cut, next to a linear head on its pooled features, at equal
+totals, on public data.
 
-python tools/finetune.py [--epsilons 1 2 4 8] [--repeats 2] [--kappas 0.5 1 2] [--learner '{"trains": "lora"}'] [--cache FOLDER]
-python tools/finetune.py --learner '{"name": "hyfree_finetune"}'
+python tools/finetune.py [--epsilons 1 2 4 8] [--repeats 2] [--kappas 0.5 1 2] [--learner
+'{"trains": "lora"}'] [--cache FOLDER] python tools/finetune.py --learner '{"name":
+"hyfree_finetune"}'
 
-The 5,000 images of mnist5k at 96 pixels through EfficientNet-Lite0. The whole total goes into one training, at the kappa that
-the learner's prior expects, or at each of those given, where the learner has one; noise is seeded and accounted as in a release. Each line is printed when
-it is measured, with the CPU seconds of one training.
+The 5,000 images of mnist5k at 96 pixels through EfficientNet-Lite0. The whole total goes into one
+training, at the kappa that the learner's prior expects, or at each of those given, where the
+learner has one; noise is seeded and accounted as in a release. Each line is printed when it is
+measured, with the CPU seconds of one training.
 """
 
 from __future__ import annotations
@@ -62,12 +65,21 @@ def main() -> None:
     head = with_units(load("mnist5k", asked.cache, asked.threads, 0))
     cut = activations(head, asked.cache)
     print(
-        "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps |\n|---|---|---|---|---|---|"
+        "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps "
+        "|\n|---|---|---|---|---|---|"
     )
     for epsilon in asked.epsilons:
         compared("head", head, Descent(), Search(), epsilon, 0.0, asked.repeats)
         for kappa in asked.kappas:
-            compared("network", cut, learner_of(TUNED | asked.learner), FEW, epsilon, kappa, asked.repeats)
+            compared(
+                "network",
+                cut,
+                learner_of(TUNED | asked.learner),
+                FEW,
+                epsilon,
+                kappa,
+                asked.repeats,
+            )
 
 
 def activations(head: Arena, cache: Path | None) -> Arena:
@@ -88,7 +100,10 @@ def kept(cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         source = open_source("mnist5k")
         network = encoder(Features(image_size=SIZE, batch_size=50, until=UNTIL), source, threads=2)
         records = [network.load(source.read(index), 0) for index in range(len(source.labels))]
-        rows, labels = encoded(network, records).astype(np.float32), np.asarray(source.labels, np.int64)
+        rows, labels = (
+            encoded(network, records).astype(np.float32),
+            np.asarray(source.labels, np.int64),
+        )
         if file is None:
             return rows, labels
         np.savez(file, features=rows, labels=labels)
@@ -97,7 +112,13 @@ def kept(cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 
 def compared(
-    name: str, arena: Arena, learner: Learner, search: Search, epsilon: float, kappa: float, repeats: int
+    name: str,
+    arena: Arena,
+    learner: Learner,
+    search: Search,
+    epsilon: float,
+    kappa: float,
+    repeats: int,
 ) -> None:
     delta, sampled = arena.constants.delta, getattr(learner, "sampling_rate", 1.0) < 1.0
     delta0 = booking.delta0_of(delta, booking.FINAL) if sampled else 0.0

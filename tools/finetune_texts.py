@@ -1,10 +1,12 @@
-"""MiniLM trained above a cut, next to a linear head on its pooled features, at equal totals, on verses by genre.
+"""MiniLM trained above a cut, next to a linear head on its pooled features, at equal totals, on
+verses by genre.
 
-python tools/finetune_texts.py [--verses 1500] [--epsilons 1 4] [--kappas 0.5] [--trains head norm_and_bias lora last_block all]
+python tools/finetune_texts.py [--verses 1500] [--epsilons 1 4] [--kappas 0.5] [--trains head
+norm_and_bias lora last_block all]
 
-The whole total goes into one training, at each kappa that is given (`head`: at the prior's); noise is seeded and accounted as
-in a release. Four fifths of the verses are trained on, the others are the test. Each line is printed when it is measured, with
-the CPU seconds of one training.
+The whole total goes into one training, at each kappa that is given (`head`: at the prior's); noise
+is seeded and accounted as in a release. Four fifths of the verses are trained on, the others are
+the test. Each line is printed when it is measured, with the CPU seconds of one training.
 """
 
 from __future__ import annotations
@@ -42,11 +44,14 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[1.0, 4.0])
     parser.add_argument("--kappas", type=float, nargs="+", default=[0.5])
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--trains", nargs="+", default=["head", "norm_and_bias", "lora", "last_block", "all"])
+    parser.add_argument(
+        "--trains", nargs="+", default=["head", "norm_and_bias", "lora", "last_block", "all"]
+    )
     parser.add_argument("--repeats", type=int, default=1)
     asked = parser.parse_args()
     print(
-        "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps |\n|---|---|---|---|---|---|"
+        "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps "
+        "|\n|---|---|---|---|---|---|"
     )
     for trains in asked.trains:
         arena = arena_of(asked.verses, asked.tokens, trains)
@@ -62,7 +67,8 @@ def main() -> None:
 
 
 def arena_of(count: int, tokens: int, trains: str) -> Arena:
-    """Verses as a training sees them: pooled features at the public length, or activations at a cut."""
+    """Verses as a training sees them: pooled features at the public length, or activations at a
+    cut."""
     until = None if trains == "head" else CUTS.get(trains, BELOW)
     features = Features(model="minilm", tokens=tokens, batch_size=25, until=until)
     source = open_source(f"kjv:{count}")

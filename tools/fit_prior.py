@@ -1,10 +1,12 @@
 """The log-normal prior in kappa, fitted to how good trainings are on public data.
 
-python tools/surfaces.py --out surfaces.csv ; python tools/fit_prior.py surfaces.csv [--learner dp_gd]
+python tools/surfaces.py --out surfaces.csv ; python tools/fit_prior.py surfaces.csv [--learner
+dp_gd]
 
-Centred features and others have a prior each. On each data set the best kappa is the middle of a hump fitted to all strengths together (search/fit.py
-says why a hump). The median is the kappa that loses least to those, on average over data sets and strengths; the factor's
-logarithm is the root mean square of their distances from it. Writes search/priors.csv.
+Centred features and others have a prior each. On each data set the best kappa is the middle of a
+hump fitted to all strengths together (search/fit.py says why a hump). The median is the kappa that
+loses least to those, on average over data sets and strengths; the factor's logarithm is the root
+mean square of their distances from it. Writes search/priors.csv.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ WEAKEST = 100.0  # below this strength a surface is mostly noise
 
 @dataclass(frozen=True)
 class Surface:
-    """Means over repeats at (strength, kappa): test accuracy, accuracy on the training records, and its spread."""
+    """Means over repeats at (strength, kappa): test accuracy, accuracy on the training records, and
+    its spread."""
 
     name: str
     n0: int
@@ -91,7 +94,9 @@ def _surface(name: str, lines: list[dict[str, str]]) -> Surface:
 
     n0 = int(lines[0]["n0"])
     strengths = n0 * np.array(mus)
-    return Surface(name, n0, strengths, column("kappa"), column("test"), column("train"), column("train_sd"))
+    return Surface(
+        name, n0, strengths, column("kappa"), column("test"), column("train"), column("train_sd")
+    )
 
 
 def shape(away: Floats) -> Floats:

@@ -2,8 +2,8 @@
 
 python tools/links.py [mnist5k] [--epsilons 1] [--repeats 3] [--cache FOLDER]
 
-`dp_gd` with the whole total in one training; its r is the best of three about the prior's, by the mean over repeats. Public data,
-seeded.
+`dp_gd` with the whole total in one training; its r is the best of three about the prior's, by the
+mean over repeats. Public data, seeded.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def _at(arena: Arena, learner: Learner, epsilon: float, around: float, repeats: 
     for repeat in range(repeats):
         meter = PublicMeter(training.declared.draws, arena, f"{epsilon} {around} {repeat}")
         weights = training.run(arena.train, meter, arena.resources)
-        found.append(correct_count(weights, arena.test.features, arena.test.labels) / len(arena.test.labels))
+        found.append(
+            correct_count(weights, arena.test.features, arena.test.labels) / len(arena.test.labels)
+        )
     return float(np.mean(found))
 
 

@@ -1,9 +1,11 @@
 """Do prototypes serve small classes better than descent? Public data, seeded, classes made unequal.
 
-python tools/minority.py [digits mixture ...] [--ratio 20] [--epsilons 0.3 1 4] [--repeats 10] [--cache FOLDER]
+python tools/minority.py [digits mixture ...] [--ratio 20] [--epsilons 0.3 1 4] [--repeats 10]
+[--cache FOLDER]
 
-Classes shrink geometrically, the largest to the smallest by the ratio; the test part stays as it is. Each cell is mean accuracy
-over classes, then that of the smaller half alone. Neither searches: one training each, with the whole total.
+Classes shrink geometrically, the largest to the smallest by the ratio; the test part stays as it
+is. Each cell is mean accuracy over classes, then that of the smaller half alone. Neither searches:
+one training each, with the whole total.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ def thinned(data: Data, ratio: float) -> Data:
         [np.flatnonzero(data.labels == label)[: round(kept)] for label, kept in enumerate(keep)]
     )
     rows.sort()
-    return replace(data, features=np.asarray(data.features)[rows], labels=data.labels[rows], units=None)
+    return replace(
+        data, features=np.asarray(data.features)[rows], labels=data.labels[rows], units=None
+    )
 
 
 def scores(name: str, arena: Arena, mu: float, seed: str) -> Floats:
@@ -49,7 +53,9 @@ def scores(name: str, arena: Arena, mu: float, seed: str) -> Floats:
     space = Space(Search(), learner, arena.constants)
     r = None if learner.searches is None else space.r(of_learner(name, centred=True).median, mu)
     training = training_of(space, r, Entry(mu))
-    weights = training.run(arena.train, PublicMeter(training.declared.draws, arena, seed), arena.resources)
+    weights = training.run(
+        arena.train, PublicMeter(training.declared.draws, arena, seed), arena.resources
+    )
     return logits(weights, arena.test.features)
 
 

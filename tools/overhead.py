@@ -1,12 +1,13 @@
-"""What privacy costs in time, learner by learner and search by search, as ratios of CPU seconds: wall time tells of a machine's
-other work, ratios in one process do not.
+"""What privacy costs in time, learner by learner and search by search, as ratios of CPU seconds:
+wall time tells of a machine's other work, ratios in one process do not.
 
 python tools/overhead.py [--records 4000] [--rounds 5] [--repeats 10] [--epsilon 4] [--cache FOLDER]
 
-A learner's training is told in times of the plain one: full-batch descent of the same head by torch, 50 steps with momentum and
-without privacy; dp_mlp's of the same two layers. Opacus takes as many steps. All of them on one thread and the same random
-features, each at the least of several rounds. A search is told in times of one training at the prior's kappa, mean over repeats,
-each alone, on the features of mnist5k.
+A learner's training is told in times of the plain one: full-batch descent of the same head by
+torch, 50 steps with momentum and without privacy; dp_mlp's of the same two layers. Opacus takes as
+many steps. All of them on one thread and the same random features, each at the least of several
+rounds. A search is told in times of one training at the prior's kappa, mean over repeats, each
+alone, on the features of mnist5k.
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ def ways(records: int, width: int) -> dict[str, Callable[[], object]]:
         **{way: partial(trained, section, data, constants) for way, section in asked.items()},
     }
     if "dp_mlp" in few:
-        found[PLAIN_MLP] = partial(plain, Perceptron(layers(Descent(name="dp_mlp"), constants), False), x, y)
+        found[PLAIN_MLP] = partial(
+            plain, Perceptron(layers(Descent(name="dp_mlp"), constants), False), x, y
+        )
     return found
 
 
@@ -135,7 +138,8 @@ def repeated(step: Callable[[], object]) -> None:
 
 
 def trained(section: Mapping[str, object], data: Data, constants: Constants) -> None:
-    """A whole training as a release makes it, its hardened noise and loading of the records included."""
+    """A whole training as a release makes it, its hardened noise and loading of the records
+    included."""
     learner = learner_of(section)
     module = method(learner.name)
     hyper = Hyper(0.1, ONCE.get(learner.name, STEPS), 0.3)
@@ -149,7 +153,10 @@ def of_searches(arena: Arena, epsilon: float, repeats: int) -> None:
     asked = {name: entry(name, setting, Descent()) for name in SEARCHED}
     asked["two rungs of three"] = replace(asked["ladder"], name="demo", way=LadderSearcher(DEMO))
     least({"": partial(searched, arena, asked["prior"], 0)}, 1)  # warm up
-    each = {name: [searched(arena, one, again) for again in range(repeats)] for name, one in asked.items()}
+    each = {
+        name: [searched(arena, one, again) for again in range(repeats)]
+        for name, one in asked.items()
+    }
     means = {name: np.mean(found, axis=0) for name, found in each.items()}
     for name, (trainings, seconds) in means.items():
         print(f"| {name} | {trainings:.1f} | {seconds / means['prior'][1]:.1f} |", flush=True)

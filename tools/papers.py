@@ -1,10 +1,12 @@
-"""What the papers behind dpladder ask, a command each, and those of them made whose needs are met here.
+"""What the papers behind dpladder ask, a command each, and those of them made whose needs are met
+here.
 
 python tools/papers.py [KEY ...] [--list] [--all] [--cores 2] [--folder papers] [--data data]
 
-Rows are those of docs/reproductions.md. Without keys those are made that no page shows a figure of yet, with `--all` the others
-too. Each is made in a folder and a home of its own, in turn; one that fails stops none of the others. `--data`: where the folders
-of images or texts lie that cannot be fetched. What was made, what was left out and why, and where it lies: papers/papers.md.
+Rows are those of docs/reproductions.md. Without keys those are made that no page shows a figure of
+yet, with `--all` the others too. Each is made in a folder and a home of its own, in turn; one that
+fails stops none of the others. `--data`: where the folders of images or texts lie that cannot be
+fetched. What was made, what was left out and why, and where it lies: papers/papers.md.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class Need:
 
 @dataclass(frozen=True)
 class Row:
-    """`asks`: the rows of docs/reproductions.md that it answers, by their first cell. `shown`: whether a page has its figures."""
+    """`asks`: the rows of docs/reproductions.md that it answers, by their first cell. `shown`:
+    whether a page has its figures."""
 
     key: str
     asks: tuple[str, ...]
@@ -95,7 +98,9 @@ def published(name: str, address: str) -> Need:
 
 def weights(name: str) -> Need:
     folder = CACHE / "huggingface" / "hub" / f"models--{name.replace('/', '--')}"
-    return Need(f"weights {name} (from huggingface.co)", partial(fetched, "https://huggingface.co", folder))
+    return Need(
+        f"weights {name} (from huggingface.co)", partial(fetched, "https://huggingface.co", folder)
+    )
 
 
 def by_hand(name: str) -> Need:
@@ -120,7 +125,10 @@ LARGE = (
 def config(*names: str) -> tuple[str, ...]:
     """The workflow on an example, on an overlay beside this file, or for a target."""
     folder = {True: OWN, False: EXAMPLES}
-    words = (str(folder[name.startswith("on_")] / name) if name.endswith(".yaml") else name for name in names)
+    words = (
+        str(folder[name.startswith("on_")] / name) if name.endswith(".yaml") else name
+        for name in names
+    )
     return "dpladder", "run", *words
 
 
@@ -142,20 +150,27 @@ VISION = "vision transformers, all weights or norms and biases"
 SUBSETS = "their two methods against Papernot & Steinke"
 WHOLE = "MNIST, CIFAR-10, IMDB"
 
-# As they stand in docs/reproductions.md. With `dpladder run`, `snakemake --configfile` does the same from the clone.
+# As they stand in docs/reproductions.md. With `dpladder run`, `snakemake --configfile` does the
+# same from the clone.
 ROWS: Sequence[Row] = (
     Row("paper", ("the method as printed, Algorithms 1 to 3",), config("paper.yaml")),
     Row("searches", (GAP, FREE, SUBSETS), script("compare_hpo.py", "--no-ablations")),
     Row("searches-cifar10", (GAP,), config("compare_hpo.yaml", "on_cifar10.yaml", "compare_hpo"), (GPU, CIFAR10, VIT_LARGE), shown=False),
     Row("searches-cifar100", (GAP,), config("compare_hpo.yaml", "on_cifar10.yaml", "on_cifar100.yaml", "compare_hpo"), (GPU, CIFAR100, VIT_LARGE), shown=False),
     Row("searches-imagenet", (GAP,), config("compare_hpo.yaml", "on_cifar10.yaml", "on_imagenet.yaml", "on_imagenet_searches.yaml", "compare_hpo"), (GPU, by_hand("imagenet"), VIT_LARGE), shown=False),
-    Row("ablations", ("degree of the fit, points, draws, decompositions",), script("compare_hpo.py", "mnist5k", "--epsilons", "1", "--methods", "prior", "ladder")),
+    Row("ablations", ("degree of the fit, points, draws, "
+                      "decompositions",), script("compare_hpo.py", "mnist5k", "--epsilons", "1", "--methods", "prior", "ladder")),
     Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), shown=False),
     Row("cifar100", (SEVERAL,), config("cifar100.yaml"), (GPU, CIFAR100, VIT_LARGE), shown=False),
     Row("grid", (BACKBONES,), config("grid.yaml")),
     Row("grid-cifar", (BACKBONES,), config("cifar_grid.yaml"), (GPU, CIFAR10, CIFAR100, *LARGE), shown=False),
-    Row("figures", ("the best r, and accuracy, over η and T", "the gap between an r and the best one against accuracy; r against ε with the frontier of good ones", "r against ε, and the line through it", "distance of the weights from where they start"), config("research.yaml")),
-    Row("open", ("accuracy against ε, with the gap to ε = ∞", "distribution shift"), script("shift.py", "--records", "1800", "--size", "64")),
+    Row("figures", ("the best r, and accuracy, over η and T", "the gap between an r and the best "
+                                                              "one against accuracy; r against ε "
+                                                              "with the frontier of good "
+                                                              "ones", "r against ε, and the line "
+                                                                      "through it", "distance of the weights from where they start"), config("research.yaml")),
+    Row("open", ("accuracy against ε, with the gap to ε = "
+                 "∞", "distribution shift"), script("shift.py", "--records", "1800", "--size", "64")),
     Row("batches", ("batch size at equal ε",), script("batch_size.py", "mnist5k")),
     Row("parts", (PARTS,), script("parts.py", "mnist5k", "digits")),
     Row("shift", (SHIFT,), config("shift.yaml")),
@@ -166,21 +181,26 @@ ROWS: Sequence[Row] = (
     Row("texts", (TEXTS,), config("text.yaml")),
     Row("reviews", (TEXTS, WHOLE), config("reviews.yaml"), (GPU, by_hand("reviews"), weights("FacebookAI/roberta-base")), shown=False),
     Row("texts-glue", (TEXTS,), config("glue.yaml"), (GPU, by_hand("glue"), weights("FacebookAI/roberta-base")), shown=False),
-    Row("subsets", ("training on subsets; models of disjoint parts combined (its appendix A.1)",), script("subsets.py", "mnist5k")),
+    Row("subsets", ("training on subsets; models of disjoint parts combined (its appendix "
+                    "A.1)",), script("subsets.py", "mnist5k")),
     Row("time", ("run time", "overhead in time"), script("overhead.py")),
-    Row("learners", (ORDERS, FREE, "features by the number of layers or channels"), script("compare_learners.py", "mnist5k-112")),
+    Row("learners", (ORDERS, FREE, "features by the number of layers or "
+                                   "channels"), script("compare_learners.py", "mnist5k-112")),
     Row("learners-cifar100", (ORDERS, SQUARES), config("cifar_learners.yaml"), (GPU, CIFAR100, VIT_LARGE), shown=False),
     Row("learners-imagenet", (ORDERS, SQUARES), config("cifar_learners.yaml", "on_imagenet.yaml"), (GPU, by_hand("imagenet"), VIT_LARGE), shown=False),
     Row("squares", (SQUARES,), script("squares.py", "mnist5k-112", "digits")),
     Row("several", ("several labels for each record",), script("several_labels.py")),
     Row("links", ("the sigmoid loss, its biases from -log(m - 1) on",), script("links.py")),
     Row("vision", (VISION,), script("finetune.py", "--kappas", "0.7")),
-    Row("vision-free", (VISION,), script("finetune.py", "--learner", '{"name": "hyfree_finetune"}')),
+    Row("vision-free", (VISION,), script("finetune.py", "--learner", '{"name": '
+                                                                     '"hyfree_finetune"}')),
     Row("vision-vit", (VISION,), config("finetune_vit.yaml"), (GPU, CIFAR10, VIT_BASE), shown=False),
-    Row("dynamics", ("learning rate and losses over steps; noise split between gradient and losses",), script("dynamics.py", "mnist5k", "--figure", "dynamics.svg")),
+    Row("dynamics", ("learning rate and losses over steps; noise split between gradient and "
+                     "losses",), script("dynamics.py", "mnist5k", "--figure", "dynamics.svg")),
     Row("prices", ("ε of the whole by Rényi accounting",), script("price_searches.py")),
     Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), shown=False),
-    Row("simulations", ("simulations with non-private training on disjoint parts",), script("simulate_tests.py", "digits")),
+    Row("simulations", ("simulations with non-private training on disjoint "
+                        "parts",), script("simulate_tests.py", "digits")),
 )  # fmt: skip
 
 
@@ -188,11 +208,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("keys", nargs="*", metavar="KEY", help="rows to make, by the names that --list shows")
+    parser.add_argument(
+        "keys", nargs="*", metavar="KEY", help="rows to make, by the names that --list shows"
+    )
     parser.add_argument("--list", action="store_true", help="print every row, and make none")
     parser.add_argument("--all", action="store_true", help="also those whose figures a page shows")
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--folder", type=Path, default=ROOT / "papers", help="where all of it is written")
+    parser.add_argument(
+        "--folder", type=Path, default=ROOT / "papers", help="where all of it is written"
+    )
     parser.add_argument("--data", type=Path, default=ROOT / "data")
     asked = parser.parse_args()
     known = {row.key: row for row in ROWS}
@@ -217,7 +241,8 @@ def listed(rows: Sequence[Row]) -> list[str]:
 
 
 def made(rows: Sequence[Row], folder: Path, data: Path, cores: int) -> list[Outcome]:
-    """All of them in turn; the table is written after each, so that whoever looks sees how far it is."""
+    """All of them in turn; the table is written after each, so that whoever looks sees how far it
+    is."""
     outcomes = []
     for number, row in enumerate(rows, 1):
         print(f"{number} of {len(rows)}: {row.key}", flush=True)
@@ -239,7 +264,12 @@ def one(row: Row, place: Path, data: Path, cores: int) -> Outcome:
     log, start = place / "log.txt", time.monotonic()
     with log.open("w", encoding="utf-8") as file:
         found = subprocess.run(
-            command_of(row, cores), cwd=place, env=environment(place), stdout=file, stderr=file, check=False
+            command_of(row, cores),
+            cwd=place,
+            env=environment(place),
+            stdout=file,
+            stderr=file,
+            check=False,
         )
     spent = f"after {time.monotonic() - start:.0f} s"
     if found.returncode:
@@ -249,16 +279,23 @@ def one(row: Row, place: Path, data: Path, cores: int) -> Outcome:
 
 def command_of(row: Row, cores: int) -> list[str]:
     program, first, *others = row.command
-    whole = [str(ROOT / word) if word.endswith((".yaml", ".py")) else word for word in (first, *others)]
+    whole = [
+        str(ROOT / word) if word.endswith((".yaml", ".py")) else word for word in (first, *others)
+    ]
     if program == "dpladder":
         return [sys.executable, "-m", "dpladder.cli", *whole, "--cores", str(cores)]
     return [sys.executable, *whole]
 
 
 def environment(place: Path) -> Mapping[str, str]:
-    """A home of its own: what one row declares public may be private to another, and limits are for life."""
+    """A home of its own: what one row declares public may be private to another, and limits are for
+    life."""
     paths = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "DPLADDER_HOME": str(place / "home"), "PYTHONPATH": os.pathsep.join(paths)}
+    return {
+        **os.environ,
+        "DPLADDER_HOME": str(place / "home"),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
 
 
 def told(outcomes: Sequence[Outcome], folder: Path) -> None:
@@ -266,7 +303,8 @@ def told(outcomes: Sequence[Outcome], folder: Path) -> None:
     lines = ["| row | what it asks | state | where, or why |", "|---|---|---|---|"]
     for outcome in outcomes:
         lines += [
-            f"| {outcome.row.key} | {'; '.join(outcome.row.asks)} | {outcome.state} | {outcome.about} |"
+            f"| {outcome.row.key} | {'; '.join(outcome.row.asks)} | {outcome.state} | "
+            f"{outcome.about} |"
         ]
     (folder / "papers.md").write_text("\n".join([*lines, ""]), "utf-8")
 

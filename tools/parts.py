@@ -1,9 +1,11 @@
-"""One part of dp_gd changed at a time: momentum, averages, free step, bias, clip, clipping, schedule. Public data, seeded.
+"""One part of dp_gd changed at a time: momentum, averages, free step, bias, clip, clipping,
+schedule. Public data, seeded.
 
 python tools/parts.py [mnist5k ...] [--epsilons 0.5 1 4] [--repeats 10] [--cache FOLDER]
 
-The whole total in one training at the prior's kappa, which a change of momentum, clip or schedule leaves as it is: r moves with
-it. Mean and deviation over repeats, whose noise differs and whose records are the same.
+The whole total in one training at the prior's kappa, which a change of momentum, clip or schedule
+leaves as it is: r moves with it. Mean and deviation over repeats, whose noise differs and whose
+records are the same.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ def main() -> None:
         arena = load(problem, asked.cache, asked.threads, 0)
         known = centred(problem, "auto")
         for about, learner in CHANGED.items():
-            cells = [cell(arena, learner, epsilon, known, asked.repeats) for epsilon in asked.epsilons]
+            cells = [
+                cell(arena, learner, epsilon, known, asked.repeats) for epsilon in asked.epsilons
+            ]
             print(f"| {problem} | {about} | {' | '.join(cells)} |", flush=True)
 
 

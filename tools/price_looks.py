@@ -1,10 +1,12 @@
-"""What sweeps of many designs gain at each strength, simulated on public data: the table behind `sweep: auto`.
+"""What sweeps of many designs gain at each strength, simulated on public data: the table behind
+`sweep: auto`.
 
 python tools/price_looks.py surfaces.csv
 
-A ladder's trials and its final training are looked up in measured surfaces (tools/surfaces.py), with the noise
-of their scores and the trainings' own; the fit is the package's. A design is bought where it beats no trials on average
-over the data sets by more than its own uncertainty. Writes search/looks.csv.
+A ladder's trials and its final training are looked up in measured surfaces (tools/surfaces.py),
+with the noise of their scores and the trainings' own; the fit is the package's. A design is bought
+where it beats no trials on average over the data sets by more than its own uncertainty. Writes
+search/looks.csv.
 """
 
 from __future__ import annotations
@@ -64,7 +66,10 @@ def main() -> None:
         space = Space(search, Descent(), Constants(n0=1000, classes=2, dimension=1, length=32.0))
         own = [one for one in surfaces(asked.surfaces) if one.name.endswith(" none") != centred]
         known = [Public(surface, space, held) for surface in own]
-        lines += [("yes" if centred else "no", *priced(strength, designs, known)) for strength in STRENGTHS]
+        lines += [
+            ("yes" if centred else "no", *priced(strength, designs, known))
+            for strength in STRENGTHS
+        ]
     with Path(looking.__file__).with_name(looking.TABLE).open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["centred", "strength", "rungs", "share", "blind", "gained"])
@@ -81,8 +86,10 @@ def priced(
     gain, error = gains[best].mean(), gains[best].std(ddof=1) / math.sqrt(len(known))
     pays = gain > SURE * error
     print(
-        f"{strength:8.0f} blind {blind.mean():.4f} best {looking.written(best.rungs)} share {best.share} "
-        f"gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} {'bought' if pays else ''}",
+        f"{strength:8.0f} blind {blind.mean():.4f} best {looking.written(best.rungs)} share "
+        f"{best.share} "
+        f"gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} "
+        f"{'bought' if pays else ''}",
         flush=True,
     )
     rungs, share = (best.rungs, best.share) if pays else ((), 0.05)

@@ -1,9 +1,11 @@
-"""From which strength on is the data's own noised mean worth its price? For features that nothing centres for free.
+"""From which strength on is the data's own noised mean worth its price? For features that nothing
+centres for free.
 
 python tools/price_means.py [mnist5k-112 digits mixture bible ...] [--repeats 6] [--cache FOLDER]
 
-One training with kappa by the prior, on features as they are, and on features less their noised mean, which takes its part
-of mu^2 away from the training. Prints mean test accuracy; plan/settle.py holds the part and the strength that it found.
+One training with kappa by the prior, on features as they are, and on features less their noised
+mean, which takes its part of mu^2 away from the training. Prints mean test accuracy; plan/settle.py
+holds the part and the strength that it found.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("problems", nargs="*", default=["mnist5k-112", "digits", "mixture"], metavar="data")
+    parser.add_argument(
+        "problems", nargs="*", default=["mnist5k-112", "digits", "mixture"], metavar="data"
+    )
     parser.add_argument("--repeats", type=int, default=6)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
@@ -54,7 +58,9 @@ def accuracy(arena: Arena, strength: float, part: float, repeats: int) -> float:
         own = less_own_mean(replace(arena, seed=seed), mu, part)
         left = mu * (1 - part) ** 0.5
         r = Space(search, learner, own.constants).r(belief(learner.name, search).median, left)
-        [found], _ = answers(bench_of(own), [NamedAsk(f"{strength} {part}", Ask(r, left), learner, search)])
+        [found], _ = answers(
+            bench_of(own), [NamedAsk(f"{strength} {part}", Ask(r, left), learner, search)]
+        )
         right += correct([found.weights], own.test)[0]
     return right / repeats / len(arena.test.labels)
 

@@ -1,4 +1,5 @@
-"""What private searches cost in the ledger's one currency, beside Renyi bounds and their own profiles: docs/privacy.md's table.
+"""What private searches cost in the ledger's one currency, beside Renyi bounds and their own
+profiles: docs/privacy.md's table.
 
 python tools/price_searches.py
 """
@@ -37,7 +38,10 @@ def main() -> None:
     print("| search | Renyi | booked | own profile |\n|---|---|---|---|")
     for law, shape in LAWS.items():
         booked = booking.price(RepeatAndSelect(RUN, MEAN, shape, LIMIT), "add_remove")
-        print(f"| best of a {law} number | {renyi(shape):.3f} | {booking.epsilon(booked, DELTA):.3f} | |")
+        print(
+            f"| best of a {law} number | {renyi(shape):.3f} | "
+            f"{booking.epsilon(booked, DELTA):.3f} | |"
+        )
     for law, shape in LAWS.items():
         for apart in (True, False):
             tuning = RepeatAndSelect(RUN, MEAN, shape, LIMIT)
@@ -51,17 +55,23 @@ def main() -> None:
 
 
 def gaps() -> None:
-    """How far the proved bound lies above what the worst known ranking costs, and the ranking by the value itself."""
+    """How far the proved bound lies above what the worst known ranking costs, and the ranking by
+    the value itself."""
     print(
-        "\n| law of the number | run | proved | folded ranking | ranked by value | gap |\n|---|---|---|---|---|---|"
+        "\n| law of the number | run | proved | folded ranking | ranked by value | gap "
+        "|\n|---|---|---|---|---|---|"
     )
     for law, shape in LAWS.items():
         for run in (0.3, 1.0, 3.0):
             mu, runs = gdp.mu(run, DELTA), selection.Runs(MEAN, shape)
-            proved, (dearest, _, _) = selection.epsilon(mu, runs, DELTA), worst_folded(mu, runs, DELTA)
+            proved, (dearest, _, _) = (
+                selection.epsilon(mu, runs, DELTA),
+                worst_folded(mu, runs, DELTA),
+            )
             plain = by_value(mu, runs, DELTA)
             print(
-                f"| {law} | {run:g} | {proved:.3f} | {dearest:.3f} | {plain:.3f} | {proved / dearest - 1:.1%} |"
+                f"| {law} | {run:g} | {proved:.3f} | {dearest:.3f} | {plain:.3f} | "
+                f"{proved / dearest - 1:.1%} |"
             )
 
 

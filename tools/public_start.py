@@ -1,9 +1,11 @@
 """What is a public head worth to a private training that starts from it? Public data, seeded.
 
-python tools/public_start.py [digits mixture ...] [--sample 200] [--epsilons 0.1 0.5 1 4] [--repeats 5] [--cache FOLDER]
+python tools/public_start.py [digits mixture ...] [--sample 200] [--epsilons 0.1 0.5 1 4] [--repeats
+5] [--cache FOLDER]
 
-The sample is a part of the test records, which no longer count as such; it centres the features too. No search: one training with the whole
-total, from zero at the prior's kappa, and from the public head at shares of it. The first line is the head itself.
+The sample is a part of the test records, which no longer count as such; it centres the features
+too. No search: one training with the whole total, from zero at the prior's kappa, and from the
+public head at shares of it. The first line is the head itself.
 """
 
 from __future__ import annotations
@@ -51,17 +53,24 @@ def main() -> None:
         sample = Data(whole.features[: asked.sample], whole.labels[: asked.sample])
         seen = method("dp_gd").seen_by_head(Descent(init="public"), arena.constants)
         head = public_head.fitted(sample, arena.constants.classes, seen)
-        alone = correct_count((head,), arena.test.features, arena.test.labels) / len(arena.test.labels)
+        alone = correct_count((head,), arena.test.features, arena.test.labels) / len(
+            arena.test.labels
+        )
         print(
-            f"| {problem} | the head itself, ε = 0 | {' | '.join([f'{alone:.3f}'] * len(asked.epsilons))} |"
+            f"| {problem} | the head itself, ε = 0 | "
+            f"{' | '.join([f'{alone:.3f}'] * len(asked.epsilons))} |"
         )
         show(problem, "zero", arena, 1.0, asked.epsilons, asked.repeats)
         started = replace(arena, train=replace(arena.train, start=head))
         for share in SHARES:
-            show(problem, f"public head, {share:g} κ", started, share, asked.epsilons, asked.repeats)
+            show(
+                problem, f"public head, {share:g} κ", started, share, asked.epsilons, asked.repeats
+            )
 
 
-def show(problem: str, about: str, arena: Arena, share: float, epsilons: list[float], repeats: int) -> None:
+def show(
+    problem: str, about: str, arena: Arena, share: float, epsilons: list[float], repeats: int
+) -> None:
     learner = Descent(init="zero" if arena.train.start is None else "public")
     space, cells = Space(Search(), learner, arena.constants), []
     for epsilon in epsilons:

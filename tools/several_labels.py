@@ -1,10 +1,12 @@
-"""Records of several classes: what it is worth to train on all of a record's classes, rather than on one of them.
+"""Records of several classes: what it is worth to train on all of a record's classes, rather than
+on one of them.
 
 python tools/several_labels.py [--epsilons 1 4 8] [--repeats 5] [--cache FOLDER]
 
-MNIST's 5,000 digits, up to three of them on the corners of one image, no digit in two images, seen by the bundled network at 96
-pixels as far as its 112 channels. `dp_ls` with the whole total in one training; its r is the best of three about the prior's, by the mean over repeats. Right is
-whatever names a digit of the image. Public data, seeded.
+MNIST's 5,000 digits, up to three of them on the corners of one image, no digit in two images, seen
+by the bundled network at 96 pixels as far as its 112 channels. `dp_ls` with the whole total in one
+training; its r is the best of three about the prior's, by the mean over repeats. Right is whatever
+names a digit of the image. Public data, seeded.
 """
 
 from __future__ import annotations
@@ -87,11 +89,16 @@ def main() -> None:
     test = Data(rows[cut:], every[cut:])
     arena = Arena(Data(rows[:cut], every[:cut]), test, constants, terms, Resources(threads=1), 0)
     told = np.bincount([len(set(own)) for own in digits])[1:]
-    print(f"{cut:,} images to train on, {len(rows) - cut:,} to test; of all, {told} with 1, 2, 3 classes")
+    print(
+        f"{cut:,} images to train on, {len(rows) - cut:,} to test; of all, {told} with 1, 2, 3 "
+        "classes"
+    )
     print(f"| trained on | {' | '.join(f'{epsilon:g}' for epsilon in asked.epsilons)} |")
     for name, labels in trained.items():
         own = replace(arena, train=replace(arena.train, labels=labels[:cut]))
-        found = [accuracy(own, LeastSquares(), epsilon, asked.repeats) for epsilon in asked.epsilons]
+        found = [
+            accuracy(own, LeastSquares(), epsilon, asked.repeats) for epsilon in asked.epsilons
+        ]
         print(f"| {name} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
 
 

@@ -1,10 +1,12 @@
-"""In distribution and off it, network by network, in one process: what grid.yaml and shift.yaml ask, without the workflow.
+"""In distribution and off it, network by network, in one process: what grid.yaml and shift.yaml
+ask, without the workflow.
 
-python tools/shift.py [--networks efficientnet_lite0 efficientnet_lite1 efficientnet_lite2] [--epsilons 0.5 1 4]
-    [--records 5000] [--size 96] [--repeats 5]
+python tools/shift.py [--networks efficientnet_lite0 efficientnet_lite1 efficientnet_lite2]
+    [--epsilons 0.5 1 4] [--records 5000] [--size 96] [--repeats 5]
 
-Trains on mnist5k, tests on its own fifth, on scikit-learn's digits, and on the digits with Gaussian blur and noise. One
-training by the prior's kappa with the whole total; inf is the same learner without noise, at the best r.
+Trains on mnist5k, tests on its own fifth, on scikit-learn's digits, and on the digits with Gaussian
+blur and noise. One training by the prior's kappa with the whole total; inf is the same learner
+without noise, at the best r.
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ def main() -> None:
         arena, others = of_network(Features(model=name, image_size=asked.size), asked.records)
         for epsilon in (*asked.epsilons, inf):
             found = tested(arena, others, epsilon, asked.repeats)
-            print(f"| {name} | {epsilon:g} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
+            print(
+                f"| {name} | {epsilon:g} | {' | '.join(f'{one:.3f}' for one in found)} |",
+                flush=True,
+            )
 
 
 def of_network(features: Features, records: int) -> tuple[Arena, Sequence[Data]]:
@@ -69,7 +74,9 @@ def of_network(features: Features, records: int) -> tuple[Arena, Sequence[Data]]
     seen = Map(network_mean(features), None, LENGTH, Features().constant)
     own = data_of("mnist5k", features, seen, records)
     cut = len(own.labels) * 4 // 5
-    train, test = (Data(own.features[part], own.labels[part]) for part in (slice(cut), slice(cut, None)))
+    train, test = (
+        Data(own.features[part], own.labels[part]) for part in (slice(cut), slice(cut, None))
+    )
     width = own.features.shape[1]
     constants = Constants(n0=cut, classes=10, dimension=width, delta=DELTA, length=LENGTH)
     terms = Terms("mnist5k", "add_remove", "record", 1, DELTA, "given", mode="research")
@@ -77,7 +84,9 @@ def of_network(features: Features, records: int) -> tuple[Arena, Sequence[Data]]
     return Arena(train, test, constants, terms, Resources(threads=1), 0), others
 
 
-def data_of(name: str, features: Features, seen: Map, records: int, how: Corruption | None = None) -> Data:
+def data_of(
+    name: str, features: Features, seen: Map, records: int, how: Corruption | None = None
+) -> Data:
     source = open_source(name)
     network = encoder(features, source, threads=1)
     order = np.random.default_rng(0).permutation(len(source.labels))[:records]
@@ -94,8 +103,11 @@ def tested(arena: Arena, others: Sequence[Data], epsilon: float, repeats: int) -
     return [float(correct(found, data).mean()) / len(data.labels) for data in (arena.test, *others)]
 
 
-def heads(arena: Arena, learner: Learner, epsilon: float, repeats: int, known: bool = True) -> list[Weights]:
-    """The whole total in one training each, at the prior's kappa; without noise at the best r. `known`: the records are centred."""
+def heads(
+    arena: Arena, learner: Learner, epsilon: float, repeats: int, known: bool = True
+) -> list[Weights]:
+    """The whole total in one training each, at the prior's kappa; without noise at the best r.
+    `known`: the records are centred."""
     search = expecting(Search(), learner, known)
     space = Space(search, learner, arena.constants)
     mu = OPEN if epsilon == inf else gdp.mu(epsilon, DELTA)
@@ -103,7 +115,9 @@ def heads(arena: Arena, learner: Learner, epsilon: float, repeats: int, known: b
         r, search = best(arena, space)
     else:
         r = space.r(belief(learner.name, search).median, mu)
-    asks = [NamedAsk(f"{epsilon} {repeat}", Ask(r, mu), learner, search) for repeat in range(repeats)]
+    asks = [
+        NamedAsk(f"{epsilon} {repeat}", Ask(r, mu), learner, search) for repeat in range(repeats)
+    ]
     return [one.weights for one in answers(bench_of(arena), asks)[0]]
 
 

@@ -1,9 +1,12 @@
-"""How good is what Ding & Wu's tests choose, by the number of parts and a round's epsilon? Public data, seeded.
+"""How good is what Ding & Wu's tests choose, by the number of parts and a round's epsilon? Public
+data, seeded.
 
-python tools/simulate_tests.py [digits] [--candidates 8] [--parts 10 30 100] [--repeats 500] [--cache FOLDER]
+python tools/simulate_tests.py [digits] [--candidates 8] [--parts 10 30 100] [--repeats 500]
+[--cache FOLDER]
 
-As in their simulations Train is not private: every candidate is trained on every part without noise worth its name, and only the tests
-are noised, by the search's own rule. A cell is the mean utility of what is chosen; beside it, the best and the mean of the candidates.
+As in their simulations Train is not private: every candidate is trained on every part without noise
+worth its name, and only the tests are noised, by the search's own rule. A cell is the mean utility
+of what is chosen; beside it, the best and the mean of the candidates.
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ def main() -> None:
         found = utilities(arena, parts, asked.candidates)
         moves = max(1 / parts, 1 / (ASIDE * arena.constants.n0))
         cells = [
-            np.mean([found[chosen(found, moves, epsilon, arena, random)] for _ in range(asked.repeats)])
+            np.mean(
+                [found[chosen(found, moves, epsilon, arena, random)] for _ in range(asked.repeats)]
+            )
             for epsilon in EPSILONS
         ]
         shown = " | ".join(f"{cell:.3f}" for cell in (found.max(), found.mean(), *cells))
@@ -59,23 +64,32 @@ def main() -> None:
 
 
 def utilities(arena: Arena, parts: int, candidates: int) -> Floats:
-    """Mean accuracy over the parts' models on records set aside, for r spread evenly over all that the search may reach."""
+    """Mean accuracy over the parts' models on records set aside, for r spread evenly over all that
+    the search may reach."""
     space, rows = Space(Search(), Descent(), arena.constants), np.arange(len(arena.train.labels))
     aside = rows % round(1 / ASIDE) == 0
     places = [space.clamp(r) for r in np.geomspace(*space.reach(), candidates).tolist()]
     asks = [
-        Ask(r, OPEN, ~aside & (rows // round(1 / ASIDE) % parts == part), aside, (1 - ASIDE) / parts)
+        Ask(
+            r, OPEN, ~aside & (rows // round(1 / ASIDE) % parts == part), aside, (1 - ASIDE) / parts
+        )
         for part in range(parts)
         for r in places
     ]
-    named = [NamedAsk(f"{parts} {place}", ask, space.learner, space.search) for place, ask in enumerate(asks)]
+    named = [
+        NamedAsk(f"{parts} {place}", ask, space.learner, space.search)
+        for place, ask in enumerate(asks)
+    ]
     correct = [answer.correct for answer in answers(bench_of(arena), named)[0]]
     found: Floats = np.reshape(correct, (parts, candidates)).mean(axis=0) / aside.sum()
     return found
 
 
-def chosen(found: Floats, moves: float, epsilon: float, arena: Arena, random: np.random.Generator) -> int:
-    """By the search's own rule (search/propose_test/run.py), with its noise; the candidates in any order."""
+def chosen(
+    found: Floats, moves: float, epsilon: float, arena: Arena, random: np.random.Generator
+) -> int:
+    """By the search's own rule (search/propose_test/run.py), with its noise; the candidates in any
+    order."""
     order = random.permutation(len(found))
     noised = found[order] + random.laplace(scale=4 * moves / epsilon, size=(ROUNDS, len(found)))
     levels = random.laplace(scale=2 * moves / epsilon, size=ROUNDS)

@@ -2,9 +2,9 @@
 
 python tools/squares.py [mnist5k-112 ...] [--epsilons 1 4 16 64] [--repeats 5] [--cache FOLDER]
 
-The whole total in one training at the prior's kappa, beside dp_gd; inf is the same learner as `final.without_noise` trains it: a
-noise of a millionth, at the best r by a fifth of the training part. "least squares" is numpy's, of the classes' indicators, with
-nothing held back.
+The whole total in one training at the prior's kappa, beside dp_gd; inf is the same learner as
+`final.without_noise` trains it: a noise of a millionth, at the best r by a fifth of the training
+part. "least squares" is numpy's, of the classes' indicators, with nothing held back.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def main() -> None:
         for about, learner in COMPARED.items():
             cells = [cell(arena, learner, epsilon, known, asked.repeats) for epsilon in totals]
             print(f"| {problem} | {about} | {' | '.join(cells)} |", flush=True)
-        print(f"| {problem} | least squares |{' |' * len(asked.epsilons)} {plain(arena):.3f} |", flush=True)
+        print(
+            f"| {problem} | least squares |{' |' * len(asked.epsilons)} {plain(arena):.3f} |",
+            flush=True,
+        )
 
 
 def cell(arena: Arena, learner: Learner, epsilon: float, known: bool, repeats: int) -> str:

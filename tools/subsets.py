@@ -1,9 +1,11 @@
-"""What do fewer records cost at equal epsilon, and what do models of disjoint parts give together? Public data, seeded.
+"""What do fewer records cost at equal epsilon, and what do models of disjoint parts give together?
+Public data, seeded.
 
 python tools/subsets.py [mnist5k ...] [--epsilons 0.5 1 4] [--repeats 5] [--cache FOLDER]
 
-A model of a share of the records is trained on those alone. Models of disjoint parts cost together what the dearest of them costs
-(parallel composition), so each has the whole total; their weights are averaged, which is free. No search: the prior's kappa.
+A model of a share of the records is trained on those alone. Models of disjoint parts cost together
+what the dearest of them costs (parallel composition), so each has the whole total; their weights
+are averaged, which is free. No search: the prior's kappa.
 """
 
 from __future__ import annotations
@@ -63,7 +65,10 @@ def main() -> None:
                 )
                 for epsilon in asked.epsilons
             ]
-            print(f"| {problem} | {about} | {' | '.join(f'{cell:.3f}' for cell in cells)} |", flush=True)
+            print(
+                f"| {problem} | {about} | {' | '.join(f'{cell:.3f}' for cell in cells)} |",
+                flush=True,
+            )
 
 
 def part_of(arena: Arena, rows: Sequence[int]) -> Arena:

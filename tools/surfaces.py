@@ -1,10 +1,11 @@
-"""How good one training is, over kappa and over its strength n0 * mu, on public data: what the prior in kappa, the price of
-looking and the choice of centring are fitted to (tools/fit_prior.py).
+"""How good one training is, over kappa and over its strength n0 * mu, on public data: what the
+prior in kappa, the price of looking and the choice of centring are fitted to (tools/fit_prior.py).
 
-python tools/surfaces.py [DATA ...] [--cache FOLDER] [--out surfaces.csv] [--learner dp_gd] [--kappas 0.01 0.03 ...]
+python tools/surfaces.py [DATA ...] [--cache FOLDER] [--out surfaces.csv] [--learner dp_gd]
+[--kappas 0.01 0.03 ...]
 
-Research, seeded. A line is one cell: correct predictions on the training records (what a trial's score counts) and on the
-test records, their means and spreads over the repeats.
+Research, seeded. A line is one cell: correct predictions on the training records (what a trial's
+score counts) and on the test records, their means and spreads over the repeats.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`dpladder`: look at the data, ask what a plan costs, read and check the ledger, check a finished run, audit the noise."""
+"""`dpladder`: look at the data, ask what a plan costs, read and check the ledger, check a finished
+run, audit the noise."""
 
 from __future__ import annotations
 
@@ -57,11 +58,15 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("folder", type=Path, help="a new folder, best outside the clone")
     new.set_defaults(run=_init)
 
-    commands.add_parser("run", help="start the workflow on a project; takes Snakemake's arguments too")
+    commands.add_parser(
+        "run", help="start the workflow on a project; takes Snakemake's arguments too"
+    )
 
     plan = commands.add_parser("plan", help="what a config would spend, before anything is read")
     _takes_configs(plan)
-    plan.add_argument("--configfile", type=Path, nargs="+", default=[], help="the same, in Snakemake's words")
+    plan.add_argument(
+        "--configfile", type=Path, nargs="+", default=[], help="the same, in Snakemake's words"
+    )
     plan.add_argument("--json", action="store_true", help=JSON)
     plan.set_defaults(run=_plan)
 
@@ -93,19 +98,29 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("results", type=Path, help="the results folder of a finished run")
     check.set_defaults(run=_verify)
 
-    compared = commands.add_parser("compare", help="the final models of several results folders in one table")
+    compared = commands.add_parser(
+        "compare", help="the final models of several results folders in one table"
+    )
     compared.add_argument("results", type=Path, nargs="+", help="results folders of finished runs")
-    compared.add_argument("--output", type=Path, help="a .csv, .md or .html file; none: on the terminal")
+    compared.add_argument(
+        "--output", type=Path, help="a .csv, .md or .html file; none: on the terminal"
+    )
     compared.set_defaults(run=_compare)
 
     logged = commands.add_parser("mlflow", help="final models as runs of an MLflow experiment")
     logged.add_argument("results", type=Path, nargs="+", help="results folders of finished runs")
-    logged.add_argument("--experiment", default="dpladder", help="MLflow's experiment; none: %(default)s")
+    logged.add_argument(
+        "--experiment", default="dpladder", help="MLflow's experiment; none: %(default)s"
+    )
     logged.set_defaults(run=_mlflow)
 
-    crate = commands.add_parser("crate", help="describe a finished run as an RO-Crate, for repositories")
+    crate = commands.add_parser(
+        "crate", help="describe a finished run as an RO-Crate, for repositories"
+    )
     crate.add_argument("results", type=Path, help="the results folder of a finished run")
-    crate.add_argument("--license", default="", help="address of the licence that the results are under")
+    crate.add_argument(
+        "--license", default="", help="address of the licence that the results are under"
+    )
     crate.set_defaults(run=_crate)
 
     public = commands.add_parser(
@@ -115,52 +130,80 @@ def _parser() -> argparse.ArgumentParser:
     public.add_argument(
         "--folder",
         type=Path,
-        help="where the descriptions are written; none: results/croissant, where `dpladder crate` lists them",
+        help="where the descriptions are written; none: results/croissant, where `dpladder crate` "
+        "lists them",
     )
     public.set_defaults(run=_croissant)
 
     register = commands.add_parser(
-        "register", help="an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard"
+        "register",
+        help="an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard",
     )
     register.add_argument("results", type=Path, help="the results folder of a finished run")
     register.add_argument(
-        "--folder", type=Path, default=Path("register"), help="where both are written; none: %(default)s"
+        "--folder",
+        type=Path,
+        default=Path("register"),
+        help="where both are written; none: %(default)s",
     )
     register.set_defaults(run=_register)
 
-    predict = commands.add_parser("predict", help="classes and probabilities of images, texts or features")
-    predict.add_argument("model", type=Path, help="weights.safetensors of a final model, or its folder")
+    predict = commands.add_parser(
+        "predict", help="classes and probabilities of images, texts or features"
+    )
+    predict.add_argument(
+        "model", type=Path, help="weights.safetensors of a final model, or its folder"
+    )
     predict.add_argument(
         "input",
         type=Path,
         nargs="+",
         help="images, texts, folders of them, or tables: csv, jsonl, npz, hdf5, parquet",
     )
-    predict.add_argument("--output", type=Path, help="a .csv or .parquet file; none: csv on the terminal")
-    predict.add_argument("--network", type=Path, help="the public network's checkpoint, where it is your own")
+    predict.add_argument(
+        "--output", type=Path, help="a .csv or .parquet file; none: csv on the terminal"
+    )
+    predict.add_argument(
+        "--network", type=Path, help="the public network's checkpoint, where it is your own"
+    )
     predict.set_defaults(run=_predict)
 
-    generate = commands.add_parser("generate", help="texts that a language model writes, after a prompt")
-    generate.add_argument("model", type=Path, help="weights.safetensors of a final model, or its folder")
+    generate = commands.add_parser(
+        "generate", help="texts that a language model writes, after a prompt"
+    )
+    generate.add_argument(
+        "model", type=Path, help="weights.safetensors of a final model, or its folder"
+    )
     generate.add_argument("prompt", help="how each text begins")
-    generate.add_argument("--tokens", type=int, default=40, help="written after the prompt, at most")
+    generate.add_argument(
+        "--tokens", type=int, default=40, help="written after the prompt, at most"
+    )
     generate.add_argument("--samples", type=int, default=1, help="how many texts")
-    generate.add_argument("--temperature", type=float, default=1.0, help="0: the likeliest token each time")
-    generate.add_argument("--seed", type=int, default=0, help="public: the same seed writes the same texts")
+    generate.add_argument(
+        "--temperature", type=float, default=1.0, help="0: the likeliest token each time"
+    )
+    generate.add_argument(
+        "--seed", type=int, default=0, help="public: the same seed writes the same texts"
+    )
     generate.set_defaults(run=_generate)
 
     export = commands.add_parser(
         "export", help="a model as a folder that needs no dpladder, with a model card"
     )
-    export.add_argument("model", type=Path, help="weights.safetensors of a final model, or its folder")
+    export.add_argument(
+        "model", type=Path, help="weights.safetensors of a final model, or its folder"
+    )
     export.add_argument("folder", type=Path, help="a new folder")
     export.add_argument(
         "--to",
         choices=["torch", "huggingface", "onnx"],
         default="torch",
-        help="huggingface: a card that its site reads; onnx: also the whole as one graph, model.onnx",
+        help="huggingface: a card that its site reads; onnx: also the whole as one graph, "
+        "model.onnx",
     )
-    export.add_argument("--network", type=Path, help="the public network's checkpoint, where it is your own")
+    export.add_argument(
+        "--network", type=Path, help="the public network's checkpoint, where it is your own"
+    )
     export.set_defaults(run=_export)
 
     audit = commands.add_parser(
@@ -195,14 +238,16 @@ def _takes_configs(command: argparse.ArgumentParser) -> None:
         "config",
         type=Path,
         nargs="*",
-        help="config files, later ones over earlier ones, or a project's folder; none: config.yaml here, else the demo's",
+        help="config files, later ones over earlier ones, or a project's folder; none: config.yaml "
+        "here, else the demo's",
     )
 
 
 def _init(given: argparse.Namespace) -> int:
     init(given.folder)
     print(
-        f"{given.folder} is a project: put your data into data/, edit config.yaml, then `dpladder check` there"
+        f"{given.folder} is a project: put your data into data/, edit config.yaml, then `dpladder "
+        "check` there"
     )
     return 0
 
@@ -245,7 +290,8 @@ def _ledger_show(given: argparse.Namespace) -> int:
     for name, lineage in shown.items():
         limit = lineage["lifetime_epsilon"]
         print(
-            f"lineage {name}: epsilon = {up(lineage['epsilon'])} spent or reserved at delta = {lineage['delta']:g}, "
+            f"lineage {name}: epsilon = {up(lineage['epsilon'])} spent or reserved at delta = "
+            f"{lineage['delta']:g}, "
             + (f"lifetime limit {limit:g}" if limit is not None else "no lifetime limit declared")
         )
         for item in lineage["items"]:
@@ -264,7 +310,11 @@ def _shown(state: State) -> dict[str, Any] | None:
         "relation": terms.relation,
         "lifetime_epsilon": terms.lifetime_epsilon,
         "items": [
-            {"job": ledgers.name(h.job), "state": h.status, "epsilon": compose(h.spends, terms.delta).epsilon}
+            {
+                "job": ledgers.name(h.job),
+                "state": h.status,
+                "epsilon": compose(h.spends, terms.delta).epsilon,
+            }
             for h in state.items.values()
         ],
     }
@@ -299,16 +349,24 @@ def _verify(given: argparse.Namespace) -> int:
     anchors = anchors_in(given.results)
     for lineage in dict.fromkeys(anchor.lineage for anchor in anchors):
         if lineage in known:
-            problems += [f"ledger of {lineage}: {p}" for p in ledgers.verify(Ledger(home, lineage), anchors)]
+            problems += [
+                f"ledger of {lineage}: {p}" for p in ledgers.verify(Ledger(home, lineage), anchors)
+            ]
             problems += _understated(statement, ledgers.load(Ledger(home, lineage)))
         else:
-            print(f"lineage {lineage} has no ledger in {home.path}: checked against the records alone")
-    return _report(problems, "the statement follows from the records: " + "; ".join(_totals(statement)))
+            print(
+                f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
+            )
+    return _report(
+        problems, "the statement follows from the records: " + "; ".join(_totals(statement))
+    )
 
 
 def _understated(statement: Mapping[str, Any], state: State) -> Iterator[str]:
     """The bugs by which the ledger charges more than a statement of before they were known counts."""
-    stated = {line.get("unsound") for one in statement["datasets"].values() for line in one["spends"]}
+    stated = {
+        line.get("unsound") for one in statement["datasets"].values() for line in one["spends"]
+    }
     for why in dict.fromkeys(held.unsound for held in state.items.values() if held.unsound):
         if why not in stated:
             yield f"privacy.json: {why}; the ledger charges what they cost. Run the workflow again, and it is stated"
@@ -369,7 +427,8 @@ def _register(given: argparse.Namespace) -> int:
         print(f"wrote {path}")
     for lineage in filed.others:
         print(
-            f"no entry for lineage {lineage}: what was published about it are counts of another lineage's models, and an entry is "
+            f"no entry for lineage {lineage}: what was published about it are counts of another "
+            "lineage's models, and an entry is "
             f"about models. {given.results / 'privacy.md'} states what is guaranteed about it."
         )
     return 0
@@ -430,11 +489,15 @@ def _cache(given: argparse.Namespace) -> int:
     from dpladder.data.cache import list_caches, verify_cache
 
     if not given.root.is_dir():
-        raise BadInput(f"{given.root}: no such folder; give the cache root, paths.cache of the config")
+        raise BadInput(
+            f"{given.root}: no such folder; give the cache root, paths.cache of the config"
+        )
     if given.action == "ls":
         for cache in list_caches(given.root):
             facts = " ".join(
-                f"{key}={value}" for key, value in cache.attrs.items() if key in ("part", "model", "dtype")
+                f"{key}={value}"
+                for key, value in cache.attrs.items()
+                if key in ("part", "model", "dtype")
             )
             print(f"{cache.path}  {cache.size / 1e6:.1f} MB  {facts}")
         return 0

@@ -1,4 +1,5 @@
-"""The two ways dpladder stops on purpose. Every message says what was given, what is allowed, what to do next."""
+"""The two ways dpladder stops on purpose. Every message says what was given, what is allowed, what
+to do next."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ class DpladderError(Exception):
 
 
 class Refused(DpladderError):
-    """The request is well formed but would break a promise: a budget, a limit, the ledger, a contract line."""
+    """The request is well formed but would break a promise: a budget, a limit, the ledger, a
+    contract line."""
 
     exit_code = 1
 
@@ -30,8 +32,11 @@ TWICE = "What is charged stays charged, and nothing is charged twice"
 
 
 def full_disk(error: BaseException) -> str | None:
-    """What the file system said, where a disk without room, or mounted for reading, is behind an error. Libraries wrap
-    it in errors of their own; of their text, which may be private, nothing but the number is used."""
+    """What the file system said, where a disk without room, or mounted for reading, is behind an
+    error. Libraries wrap it in errors of their own; of their text, which may be private, nothing
+    but the number is used."""
     wrapped = re.search(r"\b(?:os error|errno =) (\d+)", str(error))
-    number = error.errno if isinstance(error, OSError) and error.errno else wrapped and int(wrapped[1])
+    number = (
+        error.errno if isinstance(error, OSError) and error.errno else wrapped and int(wrapped[1])
+    )
     return os.strerror(number) if number in UNWRITABLE else None

@@ -1,8 +1,8 @@
-"""The formats of what dpladder keeps, by number. Each later dpladder reads all of them; an older one refuses what it does not
-know, before it writes anything.
+"""The formats of what dpladder keeps, by number. Each later dpladder reads all of them; an older
+one refuses what it does not know, before it writes anything.
 
-What has no number was written before there were any, and is of format 1. A number rises when readers of before would
-misread what is written now; tests/formats keeps finished projects of each.
+What has no number was written before there were any, and is of format 1. A number rises when
+readers of before would misread what is written now; tests/formats keeps finished projects of each.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ Kind = Literal["ledger", "home", "results", "cache", "plan", "statement", "weigh
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KEY: Final = "format"
 FORMATS: dict[Kind, int] = {
-    "ledger": 2,  # choices are remembered; releases have versions, and may cost more than was booked
+    # choices are remembered; releases have versions, and may cost more than was booked
+    "ledger": 2,
     "home": 1,
     "results": 1,
     "cache": 1,
@@ -35,5 +36,6 @@ def check(kind: Kind, where: object, number: object) -> None:
     if number is None or (isinstance(number, int) and number <= known):
         return
     raise Newer(
-        f"{where} was written by a newer dpladder (format {number}; this one reads up to {known}): upgrade."
+        f"{where} was written by a newer dpladder (format {number}; this one reads up to {known}): "
+        "upgrade."
     )

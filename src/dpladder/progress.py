@@ -1,4 +1,5 @@
-"""A progress bar for whoever sits at the terminal. It tells the data's size, so it never reaches a file."""
+"""A progress bar for whoever sits at the terminal. It tells the data's size, so it never reaches a
+file."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ LONG = 5.0  # seconds after which somebody begins to wonder
 def progress(
     title: str, total: int, unit: str = "records", after: float = 0.0
 ) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of units just done; it does nothing where there is no terminal, nor for work that
-    ends within `after` seconds."""
+    """A function to call with the number of units just done; it does nothing where there is no
+    terminal, nor for work that ends within `after` seconds."""
     with contextlib.ExitStack() as stack:
         terminal, began, done, shown = _terminal(stack), time.monotonic(), 0, None
 
@@ -38,7 +39,13 @@ def progress(
 
 def _bar(title: str, unit: str, terminal: TextIO) -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn(title),

@@ -20,7 +20,8 @@ def made() -> Iterator[SceneFolder]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer runs widen every bound by as much; what makes no noise (sensitivity, refusals) is as sharp as ever."""
+    """Fewer runs widen every bound by as much; what makes no noise (sensitivity, refusals) is as
+    sharp as ever."""
     monkeypatch.setattr(attack, "ROUNDS", 120)
     monkeypatch.setattr(attack, "RUNS", 1200)
     monkeypatch.setattr(attack, "FEW_RUNS", 100)

@@ -1,4 +1,5 @@
-"""Everything has an attack; and what is attacked is what the workflow runs, charged as its ledger charges it."""
+"""Everything has an attack; and what is attacked is what the workflow runs, charged as its ledger
+charges it."""
 
 from __future__ import annotations
 
@@ -77,8 +78,13 @@ def test_the_grid_is_run_or_left_out_for_a_reason() -> None:
     assert all(one.why for one in left)
 
 
-def test_rules_and_searches_are_run_under_both_relations_or_left_out_for_a_reason(made: SceneFolder) -> None:
-    named = [*(f"rule {name}" for name in rules.ATTACKED), *(f"search {name}" for name in searches.ATTACKED)]
+def test_rules_and_searches_are_run_under_both_relations_or_left_out_for_a_reason(
+    made: SceneFolder,
+) -> None:
+    named = [
+        *(f"rule {name}" for name in rules.ATTACKED),
+        *(f"search {name}" for name in searches.ATTACKED),
+    ]
     left = every.left_out(GROUPS)
     assert all(one.why for one in left)
     run = {one.name for group in GROUPS for one in every.mechanisms(group, made)}
@@ -124,6 +130,8 @@ def test_what_is_attacked_is_what_the_ledger_is_charged(made: SceneFolder) -> No
     rule: Rule = attacked.run.func.__self__  # type: ignore[attr-defined]
     with within(rule.scene.folder, rule.scene.home):
         estimate_mean(rule.scene.task("estimate_mean", {}, attacked.neighbours[0][0]))
-    [held] = [h for h in book.load(Ledger(rule.scene.home, LINEAGE)).items.values() if h.status == "DONE"]
+    [held] = [
+        h for h in book.load(Ledger(rule.scene.home, LINEAGE)).items.values() if h.status == "DONE"
+    ]
     assert Composed(tuple(Counted(s.event, s.count) for s in held.spends)) == attacked.event
     assert [draw["scale"] for draw in held.draws] == [draw.scale for draw in attacked.draws]

@@ -1,4 +1,5 @@
-"""How long accounting takes, and the same plan in dp_accounting's PLD, as ratios. Run: python bench_accounting.py"""
+"""How long accounting takes, and the same plan in dp_accounting's PLD, as ratios. Run: python
+bench_accounting.py"""
 
 from __future__ import annotations
 
@@ -47,8 +48,11 @@ def long_life(spends: int) -> list[Spend]:
 
 
 def by_pld(spends: list[Spend]) -> float:
-    """Each spend as a privacy loss distribution of its own, as accountants without a closed form compose them."""
-    losses = loss_distribution([Counted(spend.event, spend.count) for spend in spends], "add_remove")
+    """Each spend as a privacy loss distribution of its own, as accountants without a closed form
+    compose them."""
+    losses = loss_distribution(
+        [Counted(spend.event, spend.count) for spend in spends], "add_remove"
+    )
     return float(losses.get_epsilon_for_delta(DELTA))
 
 
@@ -63,7 +67,10 @@ def main() -> None:
         # PLD's time grows with the number of spends: a hundred of them tell what all would take.
         theirs = seconds(partial(by_pld, spends[:of_pld]), 3) * len(spends) / of_pld
         note = "" if of_pld == len(spends) else f" (from {of_pld})"
-        print(f"{name:<24}{ours * 1e3:12.3f} ms   PLD {theirs * 1e3:12.1f} ms{note}   {theirs / ours:8.0f} x")
+        print(
+            f"{name:<24}{ours * 1e3:12.3f} ms   PLD {theirs * 1e3:12.1f} ms{note}   "
+            f"{theirs / ours:8.0f} x"
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Extraction against a plain timm and DataLoader loop over the same images, in one run.
 
-python tests/benchmarks/bench_extract.py [--images 1024] [--rounds 3]
-python tests/benchmarks/bench_extract.py --probe     # all of mnist5k, and a (non-private) ridge probe on it
-python tests/benchmarks/bench_extract.py --large     # opening and reading 1.28 M x 1,280 features
+python tests/benchmarks/bench_extract.py [--images 1024] [--rounds 3] python
+tests/benchmarks/bench_extract.py --probe     # all of mnist5k, and a (non-private) ridge probe on
+it python tests/benchmarks/bench_extract.py --large     # opening and reading 1.28 M x 1,280
+features
 """
 
 from __future__ import annotations
@@ -68,11 +69,14 @@ def compare(count: int, rounds: int) -> None:
         for values in times.values()  # the first round warms up
     )
     apart = np.abs(results["dpladder"] - results["plain timm + DataLoader"]).max()
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {threads} threads"
+    device = (
+        torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {threads} threads"
+    )
     print(f"{device}: {count} images at {FEATURES.image_size} px, medians of {rounds} rounds")
     print(f"plain timm + DataLoader  {count / plain:8.0f} images/s")
     print(
-        f"dpladder                 {count / fast:8.0f} images/s   {plain / fast:.2f} x   (bar: 2.5 x on a CPU)"
+        f"dpladder                 {count / fast:8.0f} images/s   {plain / fast:.2f} x   (bar: 2.5 "
+        "x on a CPU)"
     )
     print(f"processor time, which other people's jobs disturb less: {plain_cpu / fast_cpu:.2f} x")
     print(f"largest difference between their features: {apart:.1e}")
@@ -131,7 +135,8 @@ def plain_on(images: list[Any], threads: int) -> Any:
 
 
 def probe(folder: Path) -> None:
-    """How long the demo's data takes, and what the features are worth. Not private: MNIST is public."""
+    """How long the demo's data takes, and what the features are worth. Not private: MNIST is
+    public."""
     from sklearn.linear_model import RidgeClassifier
 
     from dpladder.data.extract import extract
@@ -150,19 +155,26 @@ def probe(folder: Path) -> None:
     seconds = time.perf_counter() - start
     features = np.concatenate([found[part].features for part in found]).astype(np.float32)
     labels = np.concatenate([found[part].labels for part in found])
-    print(f"mnist5k at {FEATURES.image_size} px: 5,000 images in {seconds:.0f} s, imports and model included")
-    held = np.arange(5000).reshape(5, 1000)  # rows lie in the order of keyed ids, so these folds are random
+    print(
+        f"mnist5k at {FEATURES.image_size} px: 5,000 images in {seconds:.0f} s, imports and "
+        "model included"
+    )
+    # rows lie in the order of keyed ids, so these folds are random
+    held = np.arange(5000).reshape(5, 1000)
     scores = []
     for fold in held:
         rest = np.setdiff1d(held, fold)
         scores.append(
-            RidgeClassifier(alpha=100.0).fit(features[rest], labels[rest]).score(features[fold], labels[fold])
+            RidgeClassifier(alpha=100.0)
+            .fit(features[rest], labels[rest])
+            .score(features[fold], labels[fold])
         )
     print(f"ridge probe, mean of five held-out thousands: {np.mean(scores):.3f} (bar: 0.92)")
 
 
 def large(folder: Path, rows: int = 1_281_167, width: int = 1280) -> None:
-    """ImageNet's size: what opening costs, one pass over the map, and what memory is ours beyond the page cache."""
+    """ImageNet's size: what opening costs, one pass over the map, and what memory is ours beyond
+    the page cache."""
 
     def pieces() -> Iterator[NDArray[Any]]:
         block = np.random.default_rng(0).standard_normal((16384, width)).astype(np.float16)

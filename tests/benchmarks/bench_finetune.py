@@ -1,10 +1,12 @@
-"""A private step of fine-tuning against opacus.PrivacyEngine.make_private: same network, batch and trainable set, in turns in
-one run.
+"""A private step of fine-tuning against opacus.PrivacyEngine.make_private: same network, batch and
+trainable set, in turns in one run.
 
-python tests/benchmarks/bench_finetune.py [--records 250] [--rounds 3] [--threads 1 --cpu-time] [--cases "Lite0, last block" ...]
+python tests/benchmarks/bench_finetune.py [--records 250] [--rounds 3] [--threads 1 --cpu-time]
+[--cases "Lite0, last block" ...]
 
-Bars: a step takes at most as long as the faster of Opacus' two ways (hooks, ghost clipping) on the same input, and at most half
-of what Opacus takes from pixels on, where the frozen part of the network is cached.
+Bars: a step takes at most as long as the faster of Opacus' two ways (hooks, ghost clipping) on the
+same input, and at most half of what Opacus takes from pixels on, where the frozen part of the
+network is cached.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ class Case:
 
     @property
     def learner(self) -> FineTune:
-        return FineTune(trains=self.trains, bias=True, init="random", free_step=False, lora=Lora(rank=4))
+        return FineTune(
+            trains=self.trains, bias=True, init="random", free_step=False, lora=Lora(rank=4)
+        )
 
     def constants(self, until: str, count: int) -> Constants:
         network = network_of(self.model, until, self.size, self.weights)
@@ -98,13 +102,20 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     clock = time.process_time if asked.cpu_time else time.perf_counter
     resources = Resources(threads=asked.threads, mem_mb=4000, gpu=asked.gpu)
-    print(f"{asked.records} records, {asked.threads} threads, {prepare(resources).type}; seconds for a step")
-    print(f"{'':30}{'ours':>8}{'Opacus':>9}{'ratio':>7}{'bar':>5}{'from pixels':>13}{'ratio':>7}{'bar':>5}")
+    print(
+        f"{asked.records} records, {asked.threads} threads, {prepare(resources).type}; seconds "
+        "for a step"
+    )
+    print(
+        f"{'':30}{'ours':>8}{'Opacus':>9}{'ratio':>7}{'bar':>5}{'from pixels':>13}{'ratio':>7}{'bar':>5}"
+    )
     for name in asked.cases:
         show(name, timed(contenders(CASES[name], asked.records, resources), asked.rounds, clock))
 
 
-def timed(ways: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float]) -> dict[str, float]:
+def timed(
+    ways: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float]
+) -> dict[str, float]:
     best = dict.fromkeys(ways, math.inf)
     for run in ways.values():
         run()  # warm up
@@ -143,17 +154,27 @@ def our_step(
     def step() -> object:
         meter = Meter(method("dp_finetune").declare(learner, hyper, constants).draws, Source())
         return descend(
-            sums.gradients, first, sums.records, [hyper], learner, constants, [meter], momentum(learner)
+            sums.gradients,
+            first,
+            sums.records,
+            [hyper],
+            learner,
+            constants,
+            [meter],
+            momentum(learner),
         )
 
     return step
 
 
 class Still(BatchNormAct2d):  # type: ignore[misc]
-    """As it is in evaluation mode, in the training mode that Opacus' hooks ask for, and without buffers, which it refuses."""
+    """As it is in evaluation mode, in the training mode that Opacus' hooks ask for, and without
+    buffers, which it refuses."""
 
     def forward(self, x: Tensor) -> Tensor:
-        found = batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+        found = batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
+        )
         return self.act(found)
 
 

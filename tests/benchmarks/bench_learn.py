@@ -1,9 +1,10 @@
-"""One full-batch private step against one read of the features and against Opacus, in turns in one run.
+"""One full-batch private step against one read of the features and against Opacus, in turns in one
+run.
 
 python tests/benchmarks/bench_learn.py [--records 50000] [--rounds 7]
 
-Bars (50,000 x 1,280 float32, 10 classes): a step takes at most 4 reads of the features and a 15th of Opacus with ghost
-clipping; 32 trials together take at most 2 reads each.
+Bars (50,000 x 1,280 float32, 10 classes): a step takes at most 4 reads of the features and a 15th
+of Opacus with ghost clipping; 32 trials together take at most 2 reads each.
 """
 
 from __future__ import annotations
@@ -72,19 +73,31 @@ def contenders(count: int, resources: Resources) -> dict[str, tuple[Callable[[],
     features = random.standard_normal((count, DIMENSION), dtype=np.float32) / DIMENSION**0.5
     data = Data(features, random.integers(0, CLASSES, count))
     constants = Constants(n0=count, classes=CLASSES, dimension=DIMENSION)
-    records = load(data, constants, device, chunk=linear.CHUNK[device.type], memory_mb=resources.mem_mb)
+    records = load(
+        data, constants, device, chunk=linear.CHUNK[device.type], memory_mb=resources.mem_mb
+    )
     x, y = records.features[:, 0], records.labels
 
     def ours(trials: int, steps: int, start: float) -> None:
         learner, hyper = Descent(), Hyper(1.0, steps, 0.3)
         meters = [
-            Meter(method("dp_gd").declare(learner, hyper, constants).draws, Source()) for _ in range(trials)
+            Meter(method("dp_gd").declare(learner, hyper, constants).draws, Source())
+            for _ in range(trials)
         ]
         first = start * torch.eye(CLASSES, DIMENSION, device=device)
         sums = partial(linear.clipped_sum, records, threads=resources.threads)
         torch.set_num_threads(1)  # as train_many does
         with torch.inference_mode():
-            descend(sums, first, records, [hyper] * trials, learner, constants, meters, momentum(learner))
+            descend(
+                sums,
+                first,
+                records,
+                [hyper] * trials,
+                learner,
+                constants,
+                meters,
+                momentum(learner),
+            )
         torch.set_num_threads(resources.threads)
 
     return {
@@ -99,14 +112,22 @@ def contenders(count: int, resources: Resources) -> dict[str, tuple[Callable[[],
 
 def opacus_hooks(x: torch.Tensor, y: torch.Tensor, size: int = 2500) -> None:
     """Per-record gradients, in batches that fit into memory."""
-    model = GradSampleModule(nn.Linear(x.shape[1], CLASSES, bias=False).to(x.device), loss_reduction="sum")
+    model = GradSampleModule(
+        nn.Linear(x.shape[1], CLASSES, bias=False).to(x.device), loss_reduction="sum"
+    )
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     optimizer = DPOptimizer(
-        sgd, noise_multiplier=10.0, max_grad_norm=1.0, expected_batch_size=len(x), loss_reduction="sum"
+        sgd,
+        noise_multiplier=10.0,
+        max_grad_norm=1.0,
+        expected_batch_size=len(x),
+        loss_reduction="sum",
     )
     for start in range(0, len(x), size):
         optimizer.signal_skip_step(start + size < len(x))
-        loss = cross_entropy(model(x[start : start + size]), y[start : start + size], reduction="sum")
+        loss = cross_entropy(
+            model(x[start : start + size]), y[start : start + size], reduction="sum"
+        )
         torch.autograd.backward(loss)
         optimizer.step()
         optimizer.zero_grad()
@@ -117,7 +138,11 @@ def opacus_ghost(x: torch.Tensor, y: torch.Tensor) -> None:
     model = GradSampleModuleFastGradientClipping(layer, max_grad_norm=1.0, loss_reduction="sum")
     sgd = torch.optim.SGD(model.parameters(), lr=1.0)
     optimizer = DPOptimizerFastGradientClipping(
-        sgd, noise_multiplier=10.0, max_grad_norm=1.0, expected_batch_size=len(x), loss_reduction="sum"
+        sgd,
+        noise_multiplier=10.0,
+        max_grad_norm=1.0,
+        expected_batch_size=len(x),
+        loss_reduction="sum",
     )
     loss = DPLossFastGradientClipping(model, optimizer, nn.CrossEntropyLoss(reduction="sum"), "sum")
     loss(model(x), y).backward()
@@ -131,7 +156,9 @@ def show(best: dict[str, float], count: int, threads: int) -> None:
     for way, seconds in best.items():
         bar = f"{BARS[way]:.0f}" if way in BARS else ""
         ghost_bar = f"{GHOST_BAR:.0f}" if way == "one step" else ""
-        print(f"{way:28}{seconds:10.4f}{seconds / read:8.2f}{bar:>6}{ghost / seconds:12.1f}{ghost_bar:>6}")
+        print(
+            f"{way:28}{seconds:10.4f}{seconds / read:8.2f}{bar:>6}{ghost / seconds:12.1f}{ghost_bar:>6}"
+        )
 
 
 if __name__ == "__main__":

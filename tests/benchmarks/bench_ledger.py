@@ -1,4 +1,5 @@
-"""How long a ledger with 10,000 spends takes, and how fast noise is drawn. Run: python tests/benchmarks/bench_ledger.py"""
+"""How long a ledger with 10,000 spends takes, and how fast noise is drawn. Run: python
+tests/benchmarks/bench_ledger.py"""
 
 from __future__ import annotations
 

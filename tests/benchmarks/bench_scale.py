@@ -1,7 +1,9 @@
-"""What a thousand trials and two hundred shards cost before any of them runs. Run: python tests/benchmarks/bench_scale.py
+"""What a thousand trials and two hundred shards cost before any of them runs. Run: python
+tests/benchmarks/bench_scale.py
 
-Parsing is measured against an empty workflow in the same run. The wall clock of the whole is a model: its inputs are
-printed with it, and the measured ones are replaced by yours on the command line.
+Parsing is measured against an empty workflow in the same run. The wall clock of the whole is a
+model: its inputs are printed with it, and the measured ones are replaced by yours on the command
+line.
 """
 
 from __future__ import annotations
@@ -23,7 +25,12 @@ from bench_ledger import COMMITTERS, compete, timed
 ROOT = Path(__file__).parents[2]
 TRIALS, SHARDS, ROUNDS = 500, 100, 3  # trials of each of two rungs, shards of each of two parts
 CONFIG = {
-    "dataset": {"lineage": "scale", "source": "npz:data.npz", "nominal_size": 2_000_000, "classes": 10},
+    "dataset": {
+        "lineage": "scale",
+        "source": "npz:data.npz",
+        "nominal_size": 2_000_000,
+        "classes": 10,
+    },
     "features": {"model": "none", "shards": SHARDS},
     "privacy": {"epsilon": 1.0, "delta": 1e-7, "lifetime": {"epsilon": 8.0}},
     "sweep": {"rungs": [{"epsilon": epsilon, "trials": TRIALS} for epsilon in (0.01, 0.02)]},
@@ -34,7 +41,9 @@ EMPTY = "rule all:\n"
 def dry_run(folder: Path, *options: str) -> str:
     command = [sys.executable, "-m", "snakemake", "-n", "--workflow-profile", "none", *options]
     home = os.environ | {"DPLADDER_HOME": str(folder / "home")}
-    return subprocess.run(command, cwd=folder, env=home, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        command, cwd=folder, env=home, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def job_counts(said: str) -> dict[str, int]:
@@ -54,7 +63,8 @@ def seconds(folder: Path, *options: str) -> tuple[float, float]:
 
 
 def parse(folder: Path) -> dict[str, int]:
-    """Time dry runs of the large DAG and of an empty workflow in turn; the jobs of the large one come back."""
+    """Time dry runs of the large DAG and of an empty workflow in turn; the jobs of the large one
+    come back."""
     (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG), "utf-8")
     (folder / "data.npz").touch()
     (folder / "Snakefile").write_text(EMPTY, "utf-8")
@@ -64,12 +74,16 @@ def parse(folder: Path) -> dict[str, int]:
     jobs = counts.pop("total")
     for clock, unit in enumerate(("s", "s of processor time")):
         empty, whole = (median(each[clock] for each in side) for side in zip(*rounds, strict=True))
-        print(f"snakemake -n: empty {empty:.1f}, {jobs:,} jobs {whole:.1f}: {whole - empty:.1f} {unit} more")
+        print(
+            f"snakemake -n: empty {empty:.1f}, {jobs:,} jobs {whole:.1f}: {whole - empty:.1f} "
+            f"{unit} more"
+        )
     return counts
 
 
 def model(counts: dict[str, int], times: argparse.Namespace) -> None:
-    """Equal jobs in waves of as many as there are workers; each level of the DAG ends with a wait for the status check."""
+    """Equal jobs in waves of as many as there are workers; each level of the DAG ends with a wait
+    for the status check."""
     levels = [
         (counts["prepare_dataset"], times.prepare),
         (counts["extract_features"], times.shard),
@@ -80,18 +94,30 @@ def model(counts: dict[str, int], times: argparse.Namespace) -> None:
         ),  # rungs wait for each other only where draws start from the rung below
         (counts["train_final"], times.final),  # evaluated in the same job
     ]
-    print(f"jobs submitted: {sum(jobs for jobs, _ in levels):,}; beside Snakemake: the other {local(counts)}")
+    print(
+        f"jobs submitted: {sum(jobs for jobs, _ in levels):,}; beside Snakemake: the other "
+        f"{local(counts)}"
+    )
     print(
         "model of the wall clock, from",
         ", ".join(f"{name} {value:g} s" for name, value in vars(times).items()),
     )
     for workers in (1, 4, 16, 64, 256):
-        wall = sum(ceil(jobs / workers) * (times.start + work) + times.poll for jobs, work in levels)
+        wall = sum(
+            ceil(jobs / workers) * (times.start + work) + times.poll for jobs, work in levels
+        )
         print(f"  {workers:4d} workers {wall / 3600:7.2f} h")
 
 
 def local(counts: dict[str, int]) -> int:
-    remote = ("prepare_dataset", "extract_features", "merge_features", "run_trial", "train_final", "evaluate")
+    remote = (
+        "prepare_dataset",
+        "extract_features",
+        "merge_features",
+        "run_trial",
+        "train_final",
+        "evaluate",
+    )
     return sum(jobs for rule, jobs in counts.items() if rule not in remote)
 
 
@@ -104,11 +130,19 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--poll", type=float, default=20, help="seconds between status checks")
     parser.add_argument("--prepare", type=float, default=60, help="hashing every record once")
-    parser.add_argument("--shard", type=float, default=120, help="20,000 images at 96 px on two cores")
+    parser.add_argument(
+        "--shard", type=float, default=120, help="20,000 images at 96 px on two cores"
+    )
     parser.add_argument("--merge", type=float, default=60, help="copying all shards into one file")
-    parser.add_argument("--trial", type=float, default=60, help="one private training and its score")
-    parser.add_argument("--final", type=float, default=60, help="the final training and its evaluation")
-    parser.add_argument("--committers", type=int, default=COMMITTERS, help="processes that commit at once")
+    parser.add_argument(
+        "--trial", type=float, default=60, help="one private training and its score"
+    )
+    parser.add_argument(
+        "--final", type=float, default=60, help="the final training and its evaluation"
+    )
+    parser.add_argument(
+        "--committers", type=int, default=COMMITTERS, help="processes that commit at once"
+    )
     return parser.parse_args()
 
 

@@ -1,9 +1,11 @@
-"""The second-order learners at d = 1,280 and 100 classes: time and memory, streamed from float16 features on the disk.
+"""The second-order learners at d = 1,280 and 100 classes: time and memory, streamed from float16
+features on the disk.
 
 python tests/benchmarks/bench_second_order.py [--records 10000] [--newton-steps 1]
 
-DP-Newton sums and decomposes a d x d matrix for each class and step: its time grows with records, classes and steps, its
-memory with none of them. Bars: minutes for a training on two cores; no m x d x d tensor (1.3 GB here) is ever held.
+DP-Newton sums and decomposes a d x d matrix for each class and step: its time grows with records,
+classes and steps, its memory with none of them. Bars: minutes for a training on two cores; no m x d
+x d tensor (1.3 GB here) is ever held.
 """
 
 from __future__ import annotations
@@ -36,14 +38,17 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--newton-steps", type=int, default=1)
     asked = parser.parse_args()
-    resources = Resources(threads=2, mem_mb=100)  # so little that the features do not become resident
+    # so little that the features do not become resident
+    resources = Resources(threads=2, mem_mb=100)
     constants = Constants(n0=asked.records, classes=CLASSES, dimension=DIMENSION)
     runs = (
         (FeatureCovariance(), Hyper(1.0, 10, 0.3)),
         (LeastSquares(), Hyper(10.0, 1, 0.3)),
         (Newton(), Hyper(1.0, asked.newton_steps, 0.3)),
     )
-    print(f"{asked.records:,} x {DIMENSION:,} float16, {CLASSES} classes, {resources.threads} threads")
+    print(
+        f"{asked.records:,} x {DIMENSION:,} float16, {CLASSES} classes, {resources.threads} threads"
+    )
     print(f"{'':12}{'steps':>6}{'seconds':>10}{'of CPU':>10}{'GB at most':>12}")
     with tempfile.NamedTemporaryFile() as file:
         data = written(file.name, asked.records)

@@ -1,10 +1,13 @@
-"""Trainings on features that do not fit into the declared memory: what is read from the disk, and what stays in memory.
+"""Trainings on features that do not fit into the declared memory: what is read from the disk, and
+what stays in memory.
 
-python tests/benchmarks/bench_stream.py [--records 1281167] [--rate 0.05] [--steps 4] [--folder /somewhere]
+python tests/benchmarks/bench_stream.py [--records 1281167] [--rate 0.05] [--steps 4] [--folder
+/somewhere]
 
-By default as many records as ImageNet has, or as half of the free disk takes. The page cache is emptied before each step, so
-every byte that a step needs comes from the disk, as it does where features are larger than memory. A disk is read in whole
-pages: a step must read those that hold a sampled record. Bar: no more than twice those, within the declared memory.
+By default as many records as ImageNet has, or as half of the free disk takes. The page cache is
+emptied before each step, so every byte that a step needs comes from the disk, as it does where
+features are larger than memory. A disk is read in whole pages: a step must read those that hold a
+sampled record. Bar: no more than twice those, within the declared memory.
 """
 
 from __future__ import annotations
@@ -72,7 +75,8 @@ def read_bytes() -> int:
 
 
 def own_memory() -> int:
-    """MB that are this process's own; pages of the file are the page cache's, which gives them back."""
+    """MB that are this process's own; pages of the file are the page cache's, which gives them
+    back."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) // 1000
 
@@ -117,19 +121,25 @@ def train(path: str, count: int, rate: float, steps: int) -> bool:
     meter = Watched(method("dp_gd").declare(learner, hyper, constants).draws, features, file)
     began, start = time.perf_counter(), read_bytes()
     with watching() as most:
-        method("dp_gd").train(data, hyper, learner, constants, meter, Resources(threads=2, mem_mb=DECLARED))
+        method("dp_gd").train(
+            data, hyper, learner, constants, meter, Resources(threads=2, mem_mb=DECLARED)
+        )
     seconds, end = time.perf_counter() - began, read_bytes()
     os.close(file)
 
     must, did = meter.pages * mmap.PAGESIZE, end - meter.before
     size = count * WIDTH
     print(
-        f"{count:,} x {DIMENSION:,} float16, {size / 1e9:.2f} GB; rate {rate}, {steps} steps, {seconds:.0f} s in all"
+        f"{count:,} x {DIMENSION:,} float16, {size / 1e9:.2f} GB; rate {rate}, {steps} steps, "
+        f"{seconds:.0f} s in all"
     )
-    print(f"  before the first step, once over the file: {(meter.before - start) / 1e9:.2f} GB read")
+    print(
+        f"  before the first step, once over the file: {(meter.before - start) / 1e9:.2f} GB read"
+    )
     print(
         f"  steps: {did / 1e6:.1f} MB read; pages that hold sampled records {must / 1e6:.1f} MB: "
-        f"{did / must:.2f} times what must be read (bar {BAR:g}); {did / (meter.rows * WIDTH):.2f} times the records' own "
+        f"{did / must:.2f} times what must be read (bar {BAR:g}); {did / (meter.rows * WIDTH):.2f} "
+        "times the records' own "
         f"bytes, {did / (size * steps):.3f} of the file for each step"
     )
     print(f"  most memory of its own: {most[0]} MB of {DECLARED} declared")
@@ -143,7 +153,9 @@ def main() -> int:
     parser.add_argument("--records", type=int)
     parser.add_argument("--rate", type=float, default=0.05)
     parser.add_argument("--steps", type=int, default=4)
-    parser.add_argument("--folder", default=tempfile.gettempdir(), help="on a real disk, not in memory")
+    parser.add_argument(
+        "--folder", default=tempfile.gettempdir(), help="on a real disk, not in memory"
+    )
     asked = parser.parse_args()
     count = asked.records or min(IMAGENET, shutil.disk_usage(asked.folder).free // 2 // WIDTH)
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:

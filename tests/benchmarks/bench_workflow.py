@@ -1,4 +1,5 @@
-"""What the workflow adds to Snakemake's own start: a dry run of everything, and a finished project run again.
+"""What the workflow adds to Snakemake's own start: a dry run of everything, and a finished project
+run again.
 
 python tests/benchmarks/bench_workflow.py [--rounds 5]
 """
@@ -43,7 +44,8 @@ def main() -> None:
     for what, empty_one in (("dry run", "empty, dry run"), ("finished, run again", "empty")):
         more = took[what] - took[empty_one]
         print(
-            f"{what:20s} {took[what]:5.2f} s   empty {took[empty_one]:5.2f} s   {more:+.2f} s   bar +{BARS[what]}"
+            f"{what:20s} {took[what]:5.2f} s   empty {took[empty_one]:5.2f} s   {more:+.2f} s   "
+            f"bar +{BARS[what]}"
         )
 
 

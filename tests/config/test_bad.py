@@ -1,4 +1,5 @@
-"""Bad configs: each gives one readable message that names the key, the value, what is allowed and what to do."""
+"""Bad configs: each gives one readable message that names the key, the value, what is allowed and
+what to do."""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class Bad:
     problems: int = 1
 
 
-def bad(*says: str, more: str = "", dataset: str = DATASET, privacy: str = PRIVACY, problems: int = 1) -> Bad:
+def bad(
+    *says: str, more: str = "", dataset: str = DATASET, privacy: str = PRIVACY, problems: int = 1
+) -> Bad:
     return Bad(f"{dataset}\n{privacy}\n{more}\n", says, problems)
 
 
@@ -62,8 +65,12 @@ KEYS = {
         "allowed here: degree, against, using",
         more="fit: {degre: 1}",
     ),
-    "unknown section": bad("sweeps", "did you mean sweep?", "experiments", more="sweeps: {rungs: []}"),
-    "unknown key, nothing like it": bad("fit.zzz", "given 1", "allowed here: degree", more="fit: {zzz: 1}"),
+    "unknown section": bad(
+        "sweeps", "did you mean sweep?", "experiments", more="sweeps: {rungs: []}"
+    ),
+    "unknown key, nothing like it": bad(
+        "fit.zzz", "given 1", "allowed here: degree", more="fit: {zzz: 1}"
+    ),
     "wrong type": bad(
         "sweep.rungs[1].trials (",
         "given 'three'",
@@ -71,14 +78,22 @@ KEYS = {
         more="sweep: {rungs: [{epsilon: 0.1, trials: 3}, {epsilon: 0.2, trials: three}]}",
     ),
     "number as text": bad(
-        "privacy.epsilon", "given '1.0'", "a number, without quotes", privacy=a_privacy("epsilon: '1.0'")
+        "privacy.epsilon",
+        "given '1.0'",
+        "a number, without quotes",
+        privacy=a_privacy("epsilon: '1.0'"),
     ),
     "fraction for a count": bad(
         "dataset.nominal_size", "given 1400.5", "a whole number", dataset=a_size("1400.5")
     ),
-    "yes for a count": bad("dataset.nominal_size", "given true", "a whole number", dataset=a_size("yes")),
+    "yes for a count": bad(
+        "dataset.nominal_size", "given true", "a whole number", dataset=a_size("yes")
+    ),
     "yes as text": bad(
-        "learner.bias", "given 'yes'", "allowed: true, false, without quotes", more="learner: {bias: 'yes'}"
+        "learner.bias",
+        "given 'yes'",
+        "allowed: true, false, without quotes",
+        more="learner: {bias: 'yes'}",
     ),
     "no for a name": bad(
         "dataset.public_test",
@@ -95,7 +110,10 @@ KEYS = {
         problems=2,
     ),
     "numbers as classes": bad(
-        "dataset.classes[1]", "given 7", "text; put it in quotes", dataset=a_dataset("classes: ['3', 7]")
+        "dataset.classes[1]",
+        "given 7",
+        "text; put it in quotes",
+        dataset=a_dataset("classes: ['3', 7]"),
     ),
     "misspelt choice": bad(
         "mode (",
@@ -127,7 +145,8 @@ KEYS = {
         "dataset.classes",
         "which task: language_model decides by itself",
         dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, classes: 8}",
-        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune}",
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: "
+        "{name: dp_finetune}",
     ),
     "a language model of an encoder": bad(
         "features.model",
@@ -139,20 +158,24 @@ KEYS = {
         "evaluate.also",
         "no classes that further tests could name",
         dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400}\n",
-        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune, trains: lora}\n"
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: "
+        "{name: dp_finetune, trains: lora}\n"
         "evaluate: {also: [{name: other, source: web, declared_public: true}]}",
     ),
     "spans that are units of their own": bad(
         "dataset.unit.by",
         "protects no document: set by: document, or user",
         dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, spans: true}\n",
-        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune, trains: lora}",
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: "
+        "{name: dp_finetune, trains: lora}",
     ),
     "documents that are records": bad(
         "dataset.unit.by",
         "without dataset.spans a document is one record",
-        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, unit: {by: document, cap: 2}}\n",
-        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: {name: dp_finetune, trains: lora}",
+        dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, unit: {by: document, "
+        "cap: 2}}\n",
+        more="task: language_model\nfeatures: {model: 'hf:x', weights: pretrained}\nlearner: "
+        "{name: dp_finetune, trains: lora}",
     ),
     "spans with classes": bad(
         "dataset.spans",
@@ -185,14 +208,18 @@ KEYS = {
     "trials of fine-tuning by noised losses": bad(
         "sweep.rungs",
         "learner hyfree_finetune has nothing to search",
-        more="features: {until: blocks.5}\nlearner: {name: hyfree_finetune}\nsweep: {rungs: [{epsilon: 0.1, trials: 2}]}",
+        more="features: {until: blocks.5}\nlearner: {name: hyfree_finetune}\nsweep: {rungs: "
+        "[{epsilon: 0.1, trials: 2}]}",
     ),
     "null section": bad(
         "sweep (", "given nothing", "write its keys under it", "or leave it out", more="sweep:"
     ),
     "list for a section": bad("fit (", "given [1]", "write its keys under it", more="fit: [1]"),
     "text for a list": bad(
-        "features.layers", "given 'blocks'", "a list, like [a, b]", more="features: {layers: blocks}"
+        "features.layers",
+        "given 'blocks'",
+        "a list, like [a, b]",
+        more="features: {layers: blocks}",
     ),
     "missing key": bad(
         "dataset.lineage: required, but missing",
@@ -201,7 +228,9 @@ KEYS = {
         dataset="dataset: {source: digits, nominal_size: 1400}",
     ),
     "missing section": Bad(PRIVACY, ("dataset: required, but missing", "add it")),
-    "epsilon zero": bad("privacy.epsilon (", "given 0", "greater than 0", privacy=a_privacy("epsilon: 0")),
+    "epsilon zero": bad(
+        "privacy.epsilon (", "given 0", "greater than 0", privacy=a_privacy("epsilon: 0")
+    ),
     "epsilon below zero": bad(
         "sweep.rungs[0].epsilon",
         "given -0.1",
@@ -220,11 +249,18 @@ KEYS = {
     "delta zero": bad(
         "privacy.delta", "given 0", "greater than 0", privacy="privacy: {epsilon: 1.0, delta: 0}"
     ),
-    "delta one": bad("privacy.delta", "given 1", "less than 1", privacy="privacy: {epsilon: 1.0, delta: 1}"),
-    "sampling rate above one": bad(
-        "learner.sampling_rate", "given 1.5", "less than or equal to 1", more="learner: {sampling_rate: 1.5}"
+    "delta one": bad(
+        "privacy.delta", "given 1", "less than 1", privacy="privacy: {epsilon: 1.0, delta: 1}"
     ),
-    "momentum one": bad("learner.momentum", "given 1", "less than 1", more="learner: {momentum: 1}"),
+    "sampling rate above one": bad(
+        "learner.sampling_rate",
+        "given 1.5",
+        "less than or equal to 1",
+        more="learner: {sampling_rate: 1.5}",
+    ),
+    "momentum one": bad(
+        "learner.momentum", "given 1", "less than 1", more="learner: {momentum: 1}"
+    ),
     "no trials": bad(
         "sweep.rungs[0].trials",
         "given 0",
@@ -250,10 +286,16 @@ KEYS = {
         more="sweep: {rungs: [{epsilon: 0.1, trials: 2}], search: {unit: r, prior: none}}",
     ),
     "a public mean of nothing": bad(
-        "features.centre", "given 'public'", "dataset.public_sample", more="features: {centre: public}"
+        "features.centre",
+        "given 'public'",
+        "dataset.public_sample",
+        more="features: {centre: public}",
     ),
     "a public head of nothing": bad(
-        "learner.init", "given 'public'", "needs dataset.public_sample", more="learner: {init: public}"
+        "learner.init",
+        "given 'public'",
+        "needs dataset.public_sample",
+        more="learner: {init: public}",
     ),
     "a public head for two layers": bad(
         "learner.init",
@@ -313,10 +355,16 @@ KEYS = {
         "final.targets", "budget: remaining", more="final: {targets: [1, 2], budget: 0.5}"
     ),
     "a single class": bad(
-        "dataset.classes", "given ['cat']", "nothing to tell apart", dataset=a_dataset("classes: [cat]")
+        "dataset.classes",
+        "given ['cat']",
+        "nothing to tell apart",
+        dataset=a_dataset("classes: [cat]"),
     ),
     "classes twice": bad(
-        "dataset.classes", "given ['cat', 'cat']", "each class once", dataset=a_dataset("classes: [cat, cat]")
+        "dataset.classes",
+        "given ['cat', 'cat']",
+        "each class once",
+        dataset=a_dataset("classes: [cat, cat]"),
     ),
     "cap with a record unit": bad(
         "dataset.unit.cap",
@@ -340,10 +388,15 @@ KEYS = {
         dataset=f"dataset: {{lineage: {'d' * 65}, source: digits, nominal_size: 1400}}",
     ),
     "huge value": bad(
-        "sweep.select.share", "a number", " ...; ", more=f"sweep: {{select: {{share: {list(range(999))}}}}}"
+        "sweep.select.share",
+        "a number",
+        " ...; ",
+        more=f"sweep: {{select: {{share: {list(range(999))}}}}}",
     ),
     "junk far below a scalar": bad(
-        "sweep.select.share", "a number", more=f"sweep: {{select: {{share: {'[' * 60 + ']' * 60}}}}}"
+        "sweep.select.share",
+        "a number",
+        more=f"sweep: {{select: {{share: {'[' * 60 + ']' * 60}}}}}",
     ),
 }
 
@@ -384,7 +437,8 @@ BETWEEN = {
         "fit.degree",
         "given 2",
         "using: best",
-        more="fit: {degree: 2}\nsweep: {rungs: [{epsilon: 0.1, trials: 2}, {epsilon: 0.2, trials: 2}, {epsilon: 0.3, trials: 2}]}",
+        more="fit: {degree: 2}\nsweep: {rungs: [{epsilon: 0.1, trials: 2}, {epsilon: 0.2, trials: "
+        "2}, {epsilon: 0.3, trials: 2}]}",
     ),
     "degree without enough rungs": bad(
         "sweep.rungs",
@@ -409,7 +463,10 @@ BETWEEN = {
         dataset=a_dataset("classes: 2", "digit"),
     ),
     "source without a path": bad(
-        "dataset.source", "given 'folder:'", "allowed: mnist5k", dataset=a_dataset("classes: 2", "folder:")
+        "dataset.source",
+        "given 'folder:'",
+        "allowed: mnist5k",
+        dataset=a_dataset("classes: 2", "folder:"),
     ),
     "source that is not there": bad(
         "dataset.source",
@@ -419,7 +476,9 @@ BETWEEN = {
         dataset=a_dataset("classes: 2", "folder:/no/such/folder"),
     ),
     "source is a file, not a folder": bad(
-        "dataset.source", "a folder is wanted", dataset=a_dataset("classes: 2", f"folder:{__file__}")
+        "dataset.source",
+        "a folder is wanted",
+        dataset=a_dataset("classes: 2", f"folder:{__file__}"),
     ),
     "source is a folder, not a file": bad(
         "dataset.source",
@@ -471,7 +530,9 @@ BETWEEN = {
         more="features: {model: minilm}",
     ),
     "source path is no path": bad(
-        "dataset.source", "cannot be reached", dataset=a_dataset("classes: 2", "folder:" + "x" * 300)
+        "dataset.source",
+        "cannot be reached",
+        dataset=a_dataset("classes: 2", "folder:" + "x" * 300),
     ),
     "own data without classes": bad(
         "dataset.classes",
@@ -526,7 +587,9 @@ BETWEEN = {
         more="sweep: {select: {by: public}}",
     ),
     "validation part without a fraction": bad(
-        "sweep.select.part", "dataset.split.validation above 0", more="sweep: {select: {part: validation}}"
+        "sweep.select.part",
+        "dataset.split.validation above 0",
+        more="sweep: {select: {part: validation}}",
     ),
     "public source whose labels mean other classes": bad(
         "dataset.public_test",
@@ -535,7 +598,10 @@ BETWEEN = {
         dataset=a_dataset("public_test: 'torchvision:STL10'", "torchvision:CIFAR10"),
     ),
     "a release without noise": bad(
-        "final.without_noise", "protects nobody", "mode: research", more="final: {without_noise: true}"
+        "final.without_noise",
+        "protects nobody",
+        "mode: research",
+        more="final: {without_noise: true}",
     ),
     "further test of nothing": also("evaluate.also[0]", "give source or of", test="name: x"),
     "further test of both": also(
@@ -556,7 +622,8 @@ BETWEEN = {
         "evaluate.also[0].source",
         "name one split there and another here",
         dataset=a_dataset("", "torchvision:CIFAR10"),
-        more="evaluate: {also: [{name: x, source: 'torchvision:CIFAR10/test', declared_public: true}]}",
+        more="evaluate: {also: [{name: x, source: 'torchvision:CIFAR10/test', declared_public: "
+        "true}]}",
     ),
     "further test of texts": also(
         "evaluate.also[0].source",
@@ -566,12 +633,14 @@ BETWEEN = {
     "further tests of one name": also(
         "evaluate.also[1].name",
         "another test is called so",
-        test="name: x, source: mnist5k, declared_public: true}, {name: x, source: mnist5k, declared_public: true",
+        test="name: x, source: mnist5k, declared_public: true}, {name: x, source: mnist5k, "
+        "declared_public: true",
     ),
     "a further test that is called like a severity": also(
         "evaluate.also[0].name",
         "another test is called so",
-        test="name: x-3, source: mnist5k, declared_public: true}, {name: x, of: x-3, corruption: blur",
+        test="name: x-3, source: mnist5k, declared_public: true}, {name: x, of: x-3, corruption: "
+        "blur",
     ),
     "further test whose labels are not known": also(
         "evaluate.also[0].classes",
@@ -600,12 +669,15 @@ BETWEEN = {
         "evaluate.also[0].of", "given 'y'", "allowed: test", test="name: x, of: y, corruption: blur"
     ),
     "corruption of private images for nothing": also(
-        "evaluate.also[0].epsilon", "say what one may cost", test="name: x, of: test, corruption: blur"
+        "evaluate.also[0].epsilon",
+        "say what one may cost",
+        test="name: x, of: test, corruption: blur",
     ),
     "corruption of public images for a price": also(
         "evaluate.also[1].epsilon",
         "exact and free",
-        test="name: y, source: mnist5k, declared_public: true}, {name: x, of: y, corruption: blur, epsilon: 1.0",
+        test="name: y, source: mnist5k, declared_public: true}, {name: x, of: y, corruption: blur, "
+        "epsilon: 1.0",
     ),
     "corruption of a source's own": also(
         "evaluate.also[0].corruption",
@@ -665,7 +737,9 @@ BETWEEN = {
         dataset=a_dataset("classes: 3, labels: 2", f"npz:{__file__}"),
     ),
     "groups of published data": bad(
-        "dataset.group", "published without groups", dataset=a_dataset("group: {column: a, names: [b]}")
+        "dataset.group",
+        "published without groups",
+        dataset=a_dataset("group: {column: a, names: [b]}"),
     ),
     "groups that stand nowhere": bad(
         "dataset.group.names", "give column for a table", dataset=a_dataset("group: {names: [b]}")
@@ -766,12 +840,18 @@ BETWEEN = {
         "learner.augment",
         "given 4",
         "set it to 1",
-        more="learner: {name: hyfree_finetune, trains: head, augment: 4}\nfeatures: {model: none}\nsweep: {rungs: []}",
+        more="learner: {name: hyfree_finetune, trains: head, augment: 4}\nfeatures: {model: "
+        "none}\nsweep: {rungs: []}",
         dataset=a_dataset("classes: 2", f"npz:{__file__}"),
     ),
-    "unknown learner": bad("learner.name", "'dp_gdd'", "did you mean dp_gd?", more="learner: {name: dp_gdd}"),
+    "unknown learner": bad(
+        "learner.name", "'dp_gdd'", "did you mean dp_gd?", more="learner: {name: dp_gdd}"
+    ),
     "nothing to test on": bad(
-        "dataset.split.test", "given 0", "dataset.public_test", dataset=a_dataset("split: {test: 0}")
+        "dataset.split.test",
+        "given 0",
+        "dataset.public_test",
+        dataset=a_dataset("split: {test: 0}"),
     ),
     "private inside results": bad(
         "paths.private",
@@ -780,9 +860,14 @@ BETWEEN = {
         more="paths: {private: results/private}",
     ),
     "cache inside results": bad(
-        "paths.cache", "given 'results/cache'", "those are public", more="paths: {cache: results/cache}"
+        "paths.cache",
+        "given 'results/cache'",
+        "those are public",
+        more="paths: {cache: results/cache}",
     ),
-    "results inside private": bad("paths.private", "may lie in the other", more="paths: {private: .}"),
+    "results inside private": bad(
+        "paths.private", "may lie in the other", more="paths: {private: .}"
+    ),
 }
 
 # experiments
@@ -794,7 +879,10 @@ EXPERIMENTS = {
         problems=0,
     ),
     "experiment name in capitals": bad(
-        "experiments.Big (", "not a valid experiment name", "lower-case", more="experiments: {Big: {}}"
+        "experiments.Big (",
+        "not a valid experiment name",
+        "lower-case",
+        more="experiments: {Big: {}}",
     ),
     "experiment name with a path": bad(
         "experiments.../up", "not a valid experiment name", more="experiments: {../up: {}}"
@@ -810,13 +898,25 @@ EXPERIMENTS = {
     ),
     "experiment called main": bad("experiments.main", "reserved", more="experiments: {main: {}}"),
     "experiment name is a number": bad(
-        "experiments.2024", "reads this key as int", "in quotes", more="experiments: {2024: {}}", problems=0
+        "experiments.2024",
+        "reads this key as int",
+        "in quotes",
+        more="experiments: {2024: {}}",
+        problems=0,
     ),
-    "experiment is a list": bad("experiments.a", "given [1]", "write the keys", more="experiments: {a: [1]}"),
-    "experiments are a list": bad("experiments (", "given ['a']", "map names", more="experiments: [a]"),
-    "experiments are an empty list": bad("experiments (", "given []", "map names", more="experiments: []"),
+    "experiment is a list": bad(
+        "experiments.a", "given [1]", "write the keys", more="experiments: {a: [1]}"
+    ),
+    "experiments are a list": bad(
+        "experiments (", "given ['a']", "map names", more="experiments: [a]"
+    ),
+    "experiments are an empty list": bad(
+        "experiments (", "given []", "map names", more="experiments: []"
+    ),
     "unknown key in an experiment": bad(
-        "experiments.a.fit.degre (", "did you mean degree?", more="experiments: {a: {fit: {degre: 1}}}"
+        "experiments.a.fit.degre (",
+        "did you mean degree?",
+        more="experiments: {a: {fit: {degre: 1}}}",
     ),
     "mode of an experiment": bad(
         "experiments.a.mode (",
@@ -890,7 +990,8 @@ TESTERS = {
         "experiments.b.evaluate.of",
         "given 'a'",
         "allowed: main",
-        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: main}}}}, b: {{{OTHER}, evaluate: {{of: a}}}}}}",
+        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: main}}}}, b: {{{OTHER}, evaluate: "
+        "{of: a}}}",
     ),
     "measures another at the top": bad(
         "evaluate.of (", "given 'main'", "experiments beside this one", more="evaluate: {of: main}"
@@ -910,7 +1011,9 @@ TESTERS = {
         problems=4,
     ),
     "measures on the same lineage": measuring(
-        "experiments.a.dataset.lineage", "given 'digits', the lineage of main itself", lineage="digits"
+        "experiments.a.dataset.lineage",
+        "given 'digits', the lineage of main itself",
+        lineage="digits",
     ),
     "measures on the same source": measuring(
         "experiments.a.dataset.source", "given 'digits', the source of main itself", source="digits"
@@ -927,19 +1030,23 @@ TESTERS = {
     ),
     "measures one of several labels on a source of one": bad(
         "experiments.a.dataset.labels",
-        "given 2; a record of 'mnist5k' has one label: main, whose models are measured, needs a table or arrays here",
+        "given 2; a record of 'mnist5k' has one label: main, whose models are measured, needs a "
+        "table or arrays here",
         "dataset.source (",  # of main, which is not there
         dataset=a_dataset(f"labels: 2, classes: {list('0123456789')}", "npz:x.npz"),
         more=f"learner: {{name: dp_ls}}\nexperiments: {{a: {{{OTHER}, evaluate: {{of: main}}}}}}",
         problems=2,
     ),
     "measures with a public sample of its own": measuring(
-        "experiments.a.dataset.public_sample", "trains nothing: set it in main", public_sample="digits"
+        "experiments.a.dataset.public_sample",
+        "trains nothing: set it in main",
+        public_sample="digits",
     ),
     "measures with further tests": bad(
         "experiments.a.evaluate.also",
         "further tests are those of main",
-        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: main, also: [{{name: x, source: digits, declared_public: true}}]}}}}}}",
+        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: main, also: [{{name: x, source: "
+        "digits, declared_public: true}]}}}",
     ),
     "measures other classes": measuring(
         "experiments.a.dataset.classes",
@@ -963,7 +1070,8 @@ TESTERS = {
         "experiments.b.evaluate.also[0].name",
         "given 'a'",
         "an experiment that measures b is called so",
-        more="experiments:\n  b: {evaluate: {also: [{name: a, source: mnist5k, declared_public: true}]}}\n"
+        more="experiments:\n  b: {evaluate: {also: [{name: a, source: mnist5k, declared_public: "
+        "true}]}}\n"
         f"  a: {{{OTHER}, evaluate: {{of: b}}}}",
     ),
     "measures under the name of a severity": bad(
@@ -974,7 +1082,8 @@ TESTERS = {
     ),
     "measures what is wrong itself": bad(
         "experiments.b.learner.momentum",
-        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: b}}}}, b: {{learner: {{momentum: 2}}}}}}",
+        more=f"experiments: {{a: {{{OTHER}, evaluate: {{of: b}}}}, b: {{learner: {{momentum: "
+        "2}}}",
     ),
     "measures other columns": measuring(
         "experiments.a.dataset.columns", "given ['x'], but [] in main", problems=2, columns=["x"]
@@ -987,27 +1096,38 @@ FILES = {
     "only comments": Bad("# nothing yet\n", ("empty",), 0),
     "list at the top": Bad("- dataset\n", ("top level must be a mapping", "not a list"), 0),
     "text at the top": Bad("dataset\n", ("top level must be a mapping", "not a str"), 0),
-    "syntax": Bad("dataset: {lineage: digits\nprivacy: 1\n", (":2: not valid YAML", "check the indentation"), 0),
+    "syntax": Bad("dataset: {lineage: digits\nprivacy: "
+                  "1\n", (":2: not valid YAML", "check the indentation"), 0),
     "unclosed quote": Bad("mode: 'release\n", ("not valid YAML",), 0),
-    "tabs": Bad("dataset:\n\tlineage: digits\n", (":2: not valid YAML", "use spaces, YAML forbids tabs"), 0),
-    "two documents": Bad("mode: release\n---\nmode: release\n", ("not valid YAML", "another document"), 0),
-    "control character": Bad("mode: a\0b\n", ("not valid YAML", "special characters are not allowed"), 0),
+    "tabs": Bad("dataset:\n\tlineage: "
+                "digits\n", (":2: not valid YAML", "use spaces, YAML forbids tabs"), 0),
+    "two documents": Bad("mode: release\n---\nmode: "
+                         "release\n", ("not valid YAML", "another document"), 0),
+    "control character": Bad("mode: a\0b\n", ("not valid YAML", "special characters are not "
+                                                                "allowed"), 0),
     "not UTF-8": Bad("mode: Köln\n".encode("latin-1"), ("not UTF-8 (byte 7)", "save it as UTF-8"), 0),
     "UTF-16": Bad("mode: release\n".encode("utf-16"), ("not UTF-8", "save it as UTF-8"), 0),
     "half a surrogate": Bad('mode: "\\ud800"\n', ("not valid Unicode", "write it out plainly"), 1),
-    "key twice": Bad("mode: release\nfit:\n  degree: 1\n  degree: 2\n", (":4: fit.degree stands twice, first at ", ":3; keep one"), 0),
-    "section twice": Bad("fit: {}\nmode: release\nfit: {}\n", (":3: fit stands twice, first at ", ":1"), 0),
-    "key that is no text": Bad("2020-01-01: 3\n", ("2020-01-01: YAML reads this key as timestamp", "in quotes"), 0),
+    "key twice": Bad("mode: release\nfit:\n  degree: 1\n  degree: "
+                     "2\n", (":4: fit.degree stands twice, first at ", ":3; keep one"), 0),
+    "section twice": Bad("fit: {}\nmode: release\nfit: "
+                         "{}\n", (":3: fit stands twice, first at ", ":1"), 0),
+    "key that is no text": Bad("2020-01-01: 3\n", ("2020-01-01: YAML reads this key as "
+                                                   "timestamp", "in quotes"), 0),
     "key that is a mapping": Bad("? {a: b}\n: 3\n", ("reads this key as map",), 0),
-    "no such date": Bad("mode: 2020-13-45\n", (":1: not valid YAML", "'2020-13-45' is no valid timestamp", "in quotes"), 0),
+    "no such date": Bad("mode: 2020-13-45\n", (":1: not valid YAML", "'2020-13-45' is no valid "
+                                                                     "timestamp", "in quotes"), 0),
     "too many digits": Bad(f"mode: {'9' * 5000}\n", ("no valid int",), 0),
-    "foreign tag": Bad("mode: !!python/object:os.system {}\n", ("not valid YAML", "python/object"), 0),
+    "foreign tag": Bad("mode: !!python/object:os.system "
+                       "{}\n", ("not valid YAML", "python/object"), 0),
     "unknown alias": Bad("mode: *nobody\n", ("not valid YAML", "undefined alias"), 0),
-    "anchor that contains itself": Bad("mode: &a [*a]\n", ("contains itself", "write the values out"), 0),
+    "anchor that contains "
+    "itself": Bad("mode: &a [*a]\n", ("contains itself", "write the values out"), 0),
     "nested too deeply": Bad(f"mode: {'[' * 3000}\n", ("nested too deeply",), 0),
     "aliases that expand without end": Bad(
         "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
-        + "".join(f"{new}: &{new} [{', '.join(['*' + old] * 10)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True)),
+        + "".join(f"{new}: &{new} "
+                  f"[{', '.join(['*' + old] * 10)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True)),
         ("more than 100,000 entries", "aliases"),
         0,
     ),
@@ -1045,7 +1165,9 @@ def test_a_bad_config_is_told_in_one_readable_message(config):
     lines = message.splitlines()
     assert all(len(line) < 500 and line.isprintable() for line in lines), message
     if case.problems:
-        assert lines[0] == f"config: {case.problems} problem{'s' if case.problems > 1 else ''}", message
+        assert lines[0] == f"config: {case.problems} problem{'s' if case.problems > 1 else ''}", (
+            message
+        )
         assert len(lines) == 1 + case.problems, message
     else:
         assert message.startswith(f"config file {file}"), message
@@ -1117,7 +1239,8 @@ def test_an_unreadable_source_is_told(tmp_path):
 
 
 def as_nobody(action) -> str:
-    """The message of a BadInput raised in a child that is not root, because root can read everything."""
+    """The message of a BadInput raised in a child that is not root, because root can read
+    everything."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -1174,7 +1297,9 @@ def test_all_keys_given_twice_are_told_at_once(tmp_path):
 def test_a_problem_of_the_base_is_not_repeated_for_each_experiment(tmp_path):
     file = tmp_path / "base.yaml"
     file.write_text(
-        f"{DATASET}\nprivacy: {{epsilon: -1, delta: 0.5}}\nexperiments: {{a: , b: {{fit: {{}}}}}}\n", "utf-8"
+        f"{DATASET}\nprivacy: {{epsilon: -1, delta: 0.5}}\nexperiments: {{a: , b: {{fit: "
+        "{}}}\n",
+        "utf-8",
     )
     assert message_of(file).startswith("config: 2 problems")
 
@@ -1182,7 +1307,8 @@ def test_a_problem_of_the_base_is_not_repeated_for_each_experiment(tmp_path):
 def test_an_experiment_that_repeats_a_mistake_of_the_base_is_told_too(tmp_path):
     file = tmp_path / "base.yaml"
     file.write_text(
-        f"{DATASET}\n{PRIVACY}\nfit: {{degre: 1}}\nexperiments: {{a: {{fit: {{degre: 1}}}}}}\n", "utf-8"
+        f"{DATASET}\n{PRIVACY}\nfit: {{degre: 1}}\nexperiments: {{a: {{fit: {{degre: 1}}}}}}\n",
+        "utf-8",
     )
     message = message_of(file)
     assert f"fit.degre ({file}:3)" in message
@@ -1194,12 +1320,15 @@ def test_an_experiment_that_repeats_a_mistake_of_the_base_is_told_too(tmp_path):
     [
         "mode: reserch\nresearch: {repeats: 3}",  # might be research, where repeats are fine
         "fit: {degree: three}\nsweep: {rungs: [{epsilon: 0.1, trials: 3}]}",
-        "dataset: {lineage: x, source: 'folder:/', nominal_size: 100, clases: 2}",  # classes were meant
+        # classes were meant
+        "dataset: {lineage: x, source: 'folder:/', nominal_size: 100, clases: 2}",
     ],
 )
 def test_one_mistake_is_not_told_twice_through_its_echo(more, tmp_path):
     file = tmp_path / "echo.yaml"
-    file.write_text("\n".join([*([] if more.startswith("dataset") else [DATASET]), PRIVACY, more]), "utf-8")
+    file.write_text(
+        "\n".join([*([] if more.startswith("dataset") else [DATASET]), PRIVACY, more]), "utf-8"
+    )
     assert message_of(file).startswith("config: 1 problem\n")
 
 
@@ -1219,7 +1348,8 @@ def test_a_mistake_in_an_override_is_named_without_a_place(tmp_path):
 
 
 def checkpoints(folder: Path) -> dict[str, Path]:
-    """Files under a checkpoint's name that hold none, and sound ones: of safetensors, and of torch's two forms."""
+    """Files under a checkpoint's name that hold none, and sound ones: of safetensors, and of
+    torch's two forms."""
     tensors = {"layer.weight": torch.arange(6.0).view(2, 3)}
     made = {name: folder / f"{name}.pth" for name in ("pointer", "torn", "sound", "old")}
     made |= {name: folder / f"{name}.safetensors" for name in ("short", "cut", "list", "whole")}

@@ -39,7 +39,9 @@ def _sources(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", generated())
 def test_generated_files_are_in_step_with_the_typed_config(path):
-    assert (ROOT / path).read_text("utf-8") == generated()[path], f"{path} is out of step: run `{COMMAND}`"
+    assert (ROOT / path).read_text("utf-8") == generated()[path], (
+        f"{path} is out of step: run `{COMMAND}`"
+    )
 
 
 def test_the_demo_loads():
@@ -61,7 +63,16 @@ def test_the_demo_and_every_example_can_be_afforded(path, tmp_path, monkeypatch)
 
 
 def test_the_examples_cover_what_the_documentation_promises():
-    promised = {"cifar10", "cifar100", "learners", "own_images", "own_matrix", "paper", "research", "slurm"}
+    promised = {
+        "cifar10",
+        "cifar100",
+        "learners",
+        "own_images",
+        "own_matrix",
+        "paper",
+        "research",
+        "slurm",
+    }
     assert promised <= {path.stem for path in EXAMPLES}
 
 
@@ -102,5 +113,7 @@ def test_every_key_of_the_demo_stands_in_the_reference():
             yield prefix + key
             yield from keys(value, f"{prefix}{key}.") if isinstance(value, dict) else ()
 
-    missing = [key for key in keys(yaml.safe_load(DEMO.read_text("utf-8"))) if f"`{key}`" not in reference]
+    missing = [
+        key for key in keys(yaml.safe_load(DEMO.read_text("utf-8"))) if f"`{key}`" not in reference
+    ]
     assert missing == ["experiments"]  # told in prose above the table

@@ -41,11 +41,16 @@ def test_every_combination_is_an_experiment_and_the_first_is_the_base() -> None:
 
 
 def test_a_grid_alone_completes_a_base_that_is_none_without_it() -> None:
-    dataset = {key: value for key, value in DIGITS["dataset"].items() if key not in ("source", "lineage")}
+    dataset = {
+        key: value for key, value in DIGITS["dataset"].items() if key not in ("source", "lineage")
+    }
     axis = {name: {"lineage": name, "source": name} for name in ("digits", "mnist5k")}
     cells = {"dataset": axis, "features": {"lite0": {"model": "efficientnet_lite0"}}}
     project = resolve(DIGITS | {"dataset": dataset, "grid": cells})
-    assert [config.dataset.lineage for config in project.experiments.values()] == ["digits", "mnist5k"]
+    assert [config.dataset.lineage for config in project.experiments.values()] == [
+        "digits",
+        "mnist5k",
+    ]
 
 
 def test_repeats_are_of_their_cell() -> None:
@@ -78,7 +83,11 @@ def test_a_grid_that_cannot_be_is_told(given: Any, says: str) -> None:
 def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None:
     def summary(name: str, *found: float) -> dict[str, Any]:
         targets = [
-            {"target_epsilon": total, "also": [], "test": {"accuracy": accuracy, "accuracy_sd": 0.01}}
+            {
+                "target_epsilon": total,
+                "also": [],
+                "test": {"accuracy": accuracy, "accuracy_sd": 0.01},
+            }
             for total, accuracy in zip((0.5, 4.0), found, strict=True)
         ]
         return {"experiment": name, "targets": targets}

@@ -52,4 +52,8 @@ def test_each_prediction_is_right_that_is_one_of_the_classes() -> None:
     numbers = np.array([number_of({0, 2}, 3), 1, -1])
     assert are_of(numbers, np.array([2, 1, 0]), 3).tolist() == [True, True, False]
     heads = np.array([[0, 1], [1, 0], [0, 1]])
-    assert are_of(numbers[:, None], heads, 3).tolist() == [[True, False], [True, False], [False, False]]
+    assert are_of(numbers[:, None], heads, 3).tolist() == [
+        [True, False],
+        [True, False],
+        [False, False],
+    ]

@@ -69,8 +69,14 @@ def test_without_a_name_the_section_is_the_papers_learner() -> None:
             ["learner.momentum: given 0.5; unknown key", "allowed here: name, radius"],
         ),
         ({"name": "dp_ls", "radus": 2.0}, ["learner.radus", "did you mean radius?"]),
-        ({"name": "dp_newton", "link": "softmx"}, ["learner.link: given 'softmx'", "did you mean softmax?"]),
-        ({"name": "dp_fc", "covariance": {}}, ["learner.covariance.epsilon: required", "covariance alone"]),
+        (
+            {"name": "dp_newton", "link": "softmx"},
+            ["learner.link: given 'softmx'", "did you mean softmax?"],
+        ),
+        (
+            {"name": "dp_fc", "covariance": {}},
+            ["learner.covariance.epsilon: required", "covariance alone"],
+        ),
         (
             {"name": "dp_ls", "statistics": {"epsilon": 0.5}, "covariance": {"epsilon": 0.5}},
             ["learner.statistics: hold the covariance already; name one of the two"],
@@ -79,20 +85,28 @@ def test_without_a_name_the_section_is_the_papers_learner() -> None:
             {"name": "dp_ls", "statistics": {"epsilon": 0.5, "alpha": [0.1, 2.0]}},
             ["learner.statistics.alpha[1]: given 2.0"],
         ),
-        ({"name": "dp_ls", "alpha": "much"}, ["learner.alpha: given 'much'", "a number, without quotes"]),
+        (
+            {"name": "dp_ls", "alpha": "much"},
+            ["learner.alpha: given 'much'", "a number, without quotes"],
+        ),
         ([1], ["learner: given [1]; write its keys under it"]),
         (None, ["learner: given nothing; write its keys under it"]),
     ],
     ids=str,
 )
-def test_a_mistake_is_told_by_its_key_without_the_names_of_branches(learner: Any, says: list[str]) -> None:
+def test_a_mistake_is_told_by_its_key_without_the_names_of_branches(
+    learner: Any, says: list[str]
+) -> None:
     message = problem(learner=learner)
     assert [part for part in says if part not in message] == [], message
     assert message.count("\n") == 1, message
 
 
 def test_another_learner_takes_nothing_over_from_the_one_below() -> None:
-    base = {"learner": {"momentum": 0.5, "clip": 2.0}, "experiments": {"ls": {"learner": {"name": "dp_ls"}}}}
+    base = {
+        "learner": {"momentum": 0.5, "clip": 2.0},
+        "experiments": {"ls": {"learner": {"name": "dp_ls"}}},
+    }
     project = resolve(overlay(DEMO, base))
     assert project.main.learner == Descent(momentum=0.5, clip=2.0)
     assert project.experiments["ls"].learner == LeastSquares()
@@ -108,13 +122,18 @@ def test_the_same_learner_keeps_what_an_override_does_not_name() -> None:
         "learner": {"momentum": 0.5},
         "experiments": {"other": {"learner": {"name": "dp_gd", "clip": 2.0}}},
     }
-    assert resolve(overlay(DEMO, named)).experiments["other"].learner == Descent(momentum=0.5, clip=2.0)
+    assert resolve(overlay(DEMO, named)).experiments["other"].learner == Descent(
+        momentum=0.5, clip=2.0
+    )
 
 
 def test_a_learner_that_searches_needs_rungs_or_a_prior() -> None:
     assert main(learner={"name": "dp_ls"}, sweep={"rungs": []}).sweep.rungs == ()
     message = problem(learner={"name": "dp_ls"}, sweep={"rungs": [], "search": {"prior": "none"}})
-    assert "sweep.rungs: without rungs by hand, r of learner dp_ls follows from the prior in kappa" in message
+    assert (
+        "sweep.rungs: without rungs by hand, r of learner dp_ls follows from the prior in kappa"
+        in message
+    )
 
 
 def test_shared_statistics_need_one_rung_alone_and_a_pooled_fit() -> None:
@@ -141,7 +160,8 @@ def test_the_reference_names_every_option_of_every_learner() -> None:
 
 
 def test_the_schema_tells_learners_apart() -> None:
-    """An editor checks against it: a section without a name is the default learner's, and no other's."""
+    """An editor checks against it: a section without a name is the default learner's, and no
+    other's."""
     document = json.loads(schema())
     required = {
         name: "name" in document["$defs"][s.__name__].get("required", [])

@@ -44,7 +44,9 @@ def test_later_files_and_then_overrides_are_laid_over_the_first(small, tmp_path)
 
 def test_a_list_is_replaced_whole(small):
     rungs = [{"epsilon": 0.3, "trials": 1}, {"epsilon": 0.4, "trials": 1}]
-    assert [rung.epsilon for rung in load([small], {"sweep": {"rungs": rungs}}).main.sweep.rungs] == [
+    assert [
+        rung.epsilon for rung in load([small], {"sweep": {"rungs": rungs}}).main.sweep.rungs
+    ] == [
         0.3,
         0.4,
     ]
@@ -69,7 +71,11 @@ def test_an_experiment_without_overrides_is_the_base_under_another_name(small):
 
 
 def test_repeats_are_experiments_with_seeds_of_their_own(small):
-    over = {"mode": "research", "dataset": {"declared_public": True}, "research": {"seed": 5, "repeats": 3}}
+    over = {
+        "mode": "research",
+        "dataset": {"declared_public": True},
+        "research": {"seed": 5, "repeats": 3},
+    }
     project = load([small], overlay(over, {"experiments": {"once": {"research": {"repeats": 1}}}}))
     assert {"main", "main-2", "main-3", "once"} <= set(project.experiments)
     assert "once-2" not in project.experiments
@@ -87,7 +93,9 @@ def test_repeats_are_experiments_with_seeds_of_their_own(small):
 
 def test_experiments_on_two_lineages_may_differ_in_their_terms(small):
     other = {"dataset": {"lineage": "other"}, "privacy": {"delta": 1e-6, "relation": "replace_one"}}
-    assert load([small], {"experiments": {"other": other}}).experiments["other"].privacy.delta == 1e-6
+    assert (
+        load([small], {"experiments": {"other": other}}).experiments["other"].privacy.delta == 1e-6
+    )
 
 
 OTHERS = {
@@ -116,7 +124,11 @@ def test_jsonl_says_which_columns_it_has_and_no_features(small, tmp_path):
         (tmp_path / f"{name}.jsonl").touch()
     own = {"source": f"jsonl:{tmp_path / 'a.jsonl'}", "classes": 2}
     texts = {"dataset": own, "features": {"model": "minilm", "image_size": None}}
-    asked = {"source": f"jsonl:{tmp_path / 'b.jsonl'}", "columns": ["user"], "unit": {"by": "user", "cap": 2}}
+    asked = {
+        "source": f"jsonl:{tmp_path / 'b.jsonl'}",
+        "columns": ["user"],
+        "unit": {"by": "user", "cap": 2},
+    }
     others = overlay(OTHERS, {"evaluate": {"of": "main"}, "dataset": asked})
     measured = load([small], texts | {"experiments": {"others": others}}).experiments["others"]
     assert measured.dataset.columns == ("user",)
@@ -137,9 +149,13 @@ def test_other_people_may_be_told_by_groups_that_what_is_the_others_has_not(smal
 def test_other_peoples_limit_sets_nothing_aside_for_a_search_that_is_not_theirs(small):
     """Their lineage would be opened so, for life, and its limit hold less counts."""
     aside = {"share": 0.2, "lifetime": {"epsilon": 8.0, "loss": 0.5, "weight": 10.0}}
-    others = overlay(OTHERS, {"evaluate": {"of": "main"}, "privacy": {"lifetime": {"epsilon": 3.0}}})
+    others = overlay(
+        OTHERS, {"evaluate": {"of": "main"}, "privacy": {"lifetime": {"epsilon": 3.0}}}
+    )
     privacy = (
-        load([small], {"privacy": aside, "experiments": {"others": others}}).experiments["others"].privacy
+        load([small], {"privacy": aside, "experiments": {"others": others}})
+        .experiments["others"]
+        .privacy
     )
     assert (privacy.share, privacy.lifetime.loss, privacy.lifetime.weight) == (None, 0.0, 1.0)
 
@@ -149,7 +165,10 @@ def test_the_repeats_of_an_experiment_are_measured_one_by_one(small):
     others = overlay(OTHERS, {"dataset": {"declared_public": True}})
     project = load([small], overlay(over, {"experiments": {"others": others}}))
     measured = {name: config.evaluate.of for name, config in project.experiments.items()}
-    assert {name: of for name, of in measured.items() if of} == {"others": "line", "others-2": "line-2"}
+    assert {name: of for name, of in measured.items() if of} == {
+        "others": "line",
+        "others-2": "line-2",
+    }
 
 
 @pytest.mark.parametrize("text", ["1e-5", "1.0e-5", "1E-05", "0.00001"])
@@ -165,7 +184,9 @@ def test_text_that_only_resembles_a_number_stays_text(text, tmp_path):
 
 def test_anchors_and_merge_keys_work(tmp_path):
     text = SMALL + "fit: &fit {degree: 1}\nlearner: {momentum: 0.5}\n"
-    merged = text.replace("line: {fit: {using: best}}", "line: {fit: {<<: {degree: 1}, using: best}}")
+    merged = text.replace(
+        "line: {fit: {using: best}}", "line: {fit: {<<: {degree: 1}, using: best}}"
+    )
     assert load([write(tmp_path / "a.yaml", merged)]).experiments["line"].fit.degree == 1
 
 
@@ -188,11 +209,17 @@ def test_numbers_inside_braces_on_the_command_line_are_numbers(small):
     )
     assert given["privacy"]["epsilon"] == "2"  # this is why
     config = load([small], from_command_line(given)).main
-    assert (config.privacy.epsilon, config.privacy.delta, config.sweep.search.eta) == (2.0, 1e-6, (0.1, 5.0))
+    assert (config.privacy.epsilon, config.privacy.delta, config.sweep.search.eta) == (
+        2.0,
+        1e-6,
+        (0.1, 5.0),
+    )
     assert config.respend
 
 
-@pytest.mark.parametrize("text", ["digits", "folder:a b", "2020-01-01", "2020-13-45", "a: 1", "[1", "1e"])
+@pytest.mark.parametrize(
+    "text", ["digits", "folder:a b", "2020-01-01", "2020-13-45", "a: 1", "[1", "1e"]
+)
 def test_other_text_on_the_command_line_stays_as_it_is(text):
     assert from_command_line({"a": [text]}) == {"a": [text]}
 
@@ -205,17 +232,27 @@ JUNK = st.recursive(
     | st.text(max_size=8)
     | st.dates()
     | st.binary(max_size=4)
-    | st.sampled_from([10**400, "folder:/", "npz:\0", "torchvision:", "~", "1e-5", "hdf5:" + "x" * 300]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    | st.sampled_from(
+        [10**400, "folder:/", "npz:\0", "torchvision:", "~", "1e-5", "hdf5:" + "x" * 300]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
     max_leaves=6,
 )
-QUIET = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def places(values: object, at: tuple = ()) -> list[tuple]:
     """Every key path inside nested mappings and lists."""
     inner = (
-        values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
+        values.items()
+        if isinstance(values, dict)
+        else enumerate(values)
+        if isinstance(values, list)
+        else ()
     )
     return [place for key, value in inner for place in [(*at, key), *places(value, (*at, key))]]
 
@@ -239,7 +276,9 @@ def mutated(draw: st.DrawFn) -> dict:
         elif what == "rename":
             holder[draw(st.text(max_size=6))] = holder.pop(last, None)
         else:
-            holder[draw(st.text(max_size=6) | st.sampled_from(["experiments", "mode", "fit"]))] = draw(JUNK)
+            holder[draw(st.text(max_size=6) | st.sampled_from(["experiments", "mode", "fit"]))] = (
+                draw(JUNK)
+            )
     return values
 
 

@@ -47,9 +47,15 @@ def test_another_way_takes_nothing_over_from_the_one_below() -> None:
     ("beside", "says"),
     [
         ({"hpo": {"name": "liu_tallwar"}}, "did you mean liu_talwar"),
-        ({"hpo": {"name": "liu_talwar", "law": "poisson"}}, "hpo.law: given 'poisson'; allowed: geometric"),
+        (
+            {"hpo": {"name": "liu_talwar", "law": "poisson"}},
+            "hpo.law: given 'poisson'; allowed: geometric",
+        ),
         ({"hpo": {"mean": 1.0}}, "hpo.mean: given 1.0; it should be greater than 1"),
-        ({"sweep": {"rungs": [{"epsilon": 0.1, "trials": 2}]}}, "write sweep: {rungs: []} beside it"),
+        (
+            {"sweep": {"rungs": [{"epsilon": 0.1, "trials": 2}]}},
+            "write sweep: {rungs: []} beside it",
+        ),
         ({"sweep": {"search": {"draw": "uniform"}}}, "it draws r by itself"),
         ({"sweep": {"search": {"prior": "monotone"}}}, "it draws r by itself"),
         ({"sweep": {"select": {"part": "validation"}}}, "it counts on the training part"),
@@ -58,12 +64,17 @@ def test_another_way_takes_nothing_over_from_the_one_below() -> None:
         ({"learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}}}, "learner.statistics out"),
         ({"learner": {"name": "one_step"}}, "learner one_step has nothing to search"),
         ({"final": {"budget": 0.5}}, "leave final.budget out"),
-        ({"hpo": {"name": "koskela_kulkarni"}, "privacy": {"relation": "replace_one"}}, "add_remove alone"),
+        (
+            {"hpo": {"name": "koskela_kulkarni"}, "privacy": {"relation": "replace_one"}},
+            "add_remove alone",
+        ),
         ({"privacy": {"relation": "replace_one"}}, "the test part must cost nothing beside it"),
         ({"dataset": {"split": {"rule": "given"}}}, "the test part must cost nothing beside it"),
     ],
 )
-def test_what_a_private_search_cannot_stand_beside_is_told(beside: dict[str, Any], says: str) -> None:
+def test_what_a_private_search_cannot_stand_beside_is_told(
+    beside: dict[str, Any], says: str
+) -> None:
     with pytest.raises(BadInput) as problem:
         main(SEARCHING, beside)
     assert says in str(problem.value)

@@ -1,6 +1,7 @@
 """Real processes, killed at every step and at random times, racing for one limit and for one token.
 
-A child is a fork of this process, so each run is cheap. The parent looks at what is left and runs again.
+A child is a fork of this process, so each run is cheap. The parent looks at what is left and runs
+again.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ FORK = get_context("fork")
 
 def item(trial: int, mu: float = 0.05) -> Item:
     job = Job("main", "run_trial", (("trial", str(trial)),))
-    spend = Spend("toy", "add_remove", Partition("hash", ("train",)), job, Gaussian(gdp.sigma(mu, 1)))
+    spend = Spend(
+        "toy", "add_remove", Partition("hash", ("train",)), job, Gaussian(gdp.sigma(mu, 1))
+    )
     return Item(job, "static", (spend,))
 
 
@@ -118,7 +121,8 @@ def published(folder: Path) -> bytes | None:
 
 
 def assert_whole(folder: Path, seen: set[bytes]) -> None:
-    """One run to the end, whatever was there: one charge, one release, never other bytes than were published before."""
+    """One run to the end, whatever was there: one charge, one release, never other bytes than were
+    published before."""
     assert run(lambda: whole_job(folder)) == 0
     ledger = Ledger(open_home(folder / "home"), "toy")
     state = load(ledger)
@@ -133,7 +137,9 @@ def assert_whole(folder: Path, seen: set[bytes]) -> None:
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-def test_killed_at_every_step_a_job_is_charged_once_and_published_once(tmp_path: Path, before: bool) -> None:
+def test_killed_at_every_step_a_job_is_charged_once_and_published_once(
+    tmp_path: Path, before: bool
+) -> None:
     for step in itertools.count(1):
         folder = tmp_path / str(step)
         folder.mkdir()
@@ -147,7 +153,8 @@ def test_killed_at_every_step_a_job_is_charged_once_and_published_once(tmp_path:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_killed_again_and_again_a_job_still_completes(tmp_path: Path, seed: int) -> None:
-    """Each attempt gets a random number of steps further; what is on disk between them is never half a file."""
+    """Each attempt gets a random number of steps further; what is on disk between them is never
+    half a file."""
     choose = random.Random(seed)
     seen: set[bytes] = set()
     for _ in range(8):
@@ -186,7 +193,8 @@ def test_two_runs_of_one_job_at_once_publish_the_same_bytes(tmp_path: Path) -> N
 
 
 def together(work: Callable[[int], object], processes: int) -> list[object]:
-    """What each process returned, all let loose at the same moment; the text of a refusal counts as a return."""
+    """What each process returned, all let loose at the same moment; the text of a refusal counts as
+    a return."""
     gate, answers = FORK.Barrier(processes), FORK.SimpleQueue()
 
     def one(number: int) -> None:
@@ -206,7 +214,9 @@ def together(work: Callable[[int], object], processes: int) -> list[object]:
 
 
 @pytest.fixture(params=["with locks", "without locks"])
-def ledger(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+def ledger(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Ledger:
     """Nothing may rest on the queue, so every race is run without it too."""
     if request.param == "without locks":
 
@@ -217,7 +227,9 @@ def ledger(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.M
     return open_ledger(open_home(tmp_path / "home"), TERMS)
 
 
-def test_sixteen_processes_never_reserve_more_than_the_limit_and_lose_nothing(ledger: Ledger) -> None:
+def test_sixteen_processes_never_reserve_more_than_the_limit_and_lose_nothing(
+    ledger: Ledger,
+) -> None:
     share = gdp.mu(1.0, 1e-5) / 3.0001  # nine fit
 
     def work(number: int) -> object:
@@ -285,7 +297,9 @@ def test_two_attempts_at_one_query_share_its_nonce_and_the_first_output(ledger: 
     assert verify(ledger) == []
 
 
-def test_the_key_removed_between_attempts_stops_the_next_one_and_its_return_mends_it(tmp_path: Path) -> None:
+def test_the_key_removed_between_attempts_stops_the_next_one_and_its_return_mends_it(
+    tmp_path: Path,
+) -> None:
     for step in (20, 40, 60):
         folder = tmp_path / str(step)
         folder.mkdir()

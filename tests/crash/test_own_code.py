@@ -1,4 +1,5 @@
-"""A mechanism of the user's own, killed at every step and at random times: whatever it drew is on the books."""
+"""A mechanism of the user's own, killed at every step and at random times: whatever it drew is on
+the books."""
 
 from __future__ import annotations
 

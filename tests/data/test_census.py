@@ -1,4 +1,5 @@
-"""The census: it shows the owner what would be read, and stops a run only far from where one person decides."""
+"""The census: it shows the owner what would be read, and stops a run only far from where one person
+decides."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 
 
 def units(count: int) -> np.ndarray:
-    return np.arange(count * 16, dtype=np.int64).astype(np.uint8).reshape(count, 16) ^ _numbers(count)
+    return np.arange(count * 16, dtype=np.int64).astype(np.uint8).reshape(count, 16) ^ _numbers(
+        count
+    )
 
 
 def _numbers(count: int) -> np.ndarray:
@@ -83,7 +86,9 @@ def test_rows_that_are_not_even_kept_count_as_lost() -> None:
 
 @pytest.mark.parametrize("sound", [(0, 0), (20, 20), (300, 300), (5000, 5000)])
 @pytest.mark.parametrize("person", [-1, 0, 1])
-def test_one_person_decides_nothing_in_data_as_it_is_meant(sound: tuple[int, int], person: int) -> None:
+def test_one_person_decides_nothing_in_data_as_it_is_meant(
+    sound: tuple[int, int], person: int
+) -> None:
     pairs = [*enumerate(sound)]
     assert stops(*pairs, (-1, 3)) == stops(*pairs, (-1, 3), (person, 1))
 
@@ -130,12 +135,18 @@ def test_images_that_cannot_be_decoded_are_named_with_the_reason(tmp_path: Path)
 
 def test_an_image_above_the_limit_is_told_the_key(tmp_path: Path) -> None:
     source = f"folder:{folders(tmp_path, ['cat', 'dog'], 1)}"
-    found = looked_into(counted(source, classes=("cat", "dog"))[0], open_source(source), largest=100)
-    assert [*found.problems] == ["image cannot be decoded: more than 100 pixels, features.largest_image"]
+    found = looked_into(
+        counted(source, classes=("cat", "dog"))[0], open_source(source), largest=100
+    )
+    assert [*found.problems] == [
+        "image cannot be decoded: more than 100 pixels, features.largest_image"
+    ]
 
 
 def test_paths_that_are_all_wrong_are_as_many_lost_records(tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text("path,label\n" + "".join(f"no/{i}.png,{i % 2}\n" for i in range(200)))
+    (tmp_path / "table.csv").write_text(
+        "path,label\n" + "".join(f"no/{i}.png,{i % 2}\n" for i in range(200))
+    )
     found, seen = counted(f"csv:{tmp_path / 'table.csv'}", classes=2)
     assert (found.units, found.usable) == (200, 0)
     assert len(found.problems["file is missing or empty"]) == 200
@@ -144,7 +155,10 @@ def test_paths_that_are_all_wrong_are_as_many_lost_records(tmp_path: Path) -> No
 
 def test_a_part_that_is_misspelt_counts_among_what_is_lost(tmp_path: Path) -> None:
     np.savez(
-        tmp_path / "data.npz", features=np.eye(200), labels=np.arange(200) % 2, splits=["learning"] * 200
+        tmp_path / "data.npz",
+        features=np.eye(200),
+        labels=np.arange(200) % 2,
+        splits=["learning"] * 200,
     )
     found, _ = counted(f"npz:{tmp_path / 'data.npz'}", classes=2, split=Split(rule="given"))
     assert (found.rows, found.records, found.units, found.usable) == (200, 0, 200, 0)
@@ -152,7 +166,9 @@ def test_a_part_that_is_misspelt_counts_among_what_is_lost(tmp_path: Path) -> No
 
 def test_lengths_of_features_and_the_units_of_users_are_told(tmp_path: Path) -> None:
     features = np.eye(12) * np.arange(12)[:, None]
-    np.savez(tmp_path / "data.npz", features=features, labels=np.arange(12) % 3, users=np.arange(12) // 4)
+    np.savez(
+        tmp_path / "data.npz", features=features, labels=np.arange(12) % 3, users=np.arange(12) // 4
+    )
     found, _ = counted(f"npz:{tmp_path / 'data.npz'}", classes=3, unit=Unit(by="user", cap=2))
     assert (found.rows, found.records, found.units) == (12, 6, 3)
     assert "length of a feature vector, least, median, most: 1, 6, 11" in found.sizes
@@ -160,7 +176,9 @@ def test_lengths_of_features_and_the_units_of_users_are_told(tmp_path: Path) -> 
     assert len(found.problems["over its unit's cap"]) == 6
 
 
-def test_a_contact_sheet_has_a_row_for_every_class_and_one_for_what_counts_as_nothing(tmp_path: Path) -> None:
+def test_a_contact_sheet_has_a_row_for_every_class_and_one_for_what_counts_as_nothing(
+    tmp_path: Path,
+) -> None:
     _, found = counted(f"folder:{folders(tmp_path, ['cat', 'dog'], 4)}", classes=("cat", "retina"))
     sheet = np.asarray(contact_sheet(found, side=32, each=4))
     assert sheet.shape == (3 * 48, 4 * 32, 3)
@@ -188,4 +206,6 @@ def test_groups_are_counted_by_part_and_those_not_trained_on_are_none_of_it(tmp_
     told = report(found)
     assert f"groups   train: north {found.groups['train']['north']}, south 0" in told
     assert "group is none of the declared ones: 30" in told
-    assert "\ngroups" not in report(census(survey(dataset.model_copy(update={"group": None}), KEYS)))
+    assert "\ngroups" not in report(
+        census(survey(dataset.model_copy(update={"group": None}), KEYS))
+    )

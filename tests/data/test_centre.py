@@ -1,4 +1,5 @@
-"""The private mean: bounded influence of every record, one draw from the meter; and one public map for train and test."""
+"""The private mean: bounded influence of every record, one draw from the meter; and one public map
+for train and test."""
 
 from __future__ import annotations
 
@@ -40,7 +41,12 @@ def total(features: Any, labels: Any, radius: float, exact: bool = False) -> Any
     return centre.noised_mean(features, labels, radius, 1, Pinned(), exact)
 
 
-@given(features=rows, radius=st.sampled_from([0.5, 1.0, 30.0]), gone=st.integers(0, 7), exact=st.booleans())
+@given(
+    features=rows,
+    radius=st.sampled_from([0.5, 1.0, 30.0]),
+    gone=st.integers(0, 7),
+    exact=st.booleans(),
+)
 @settings(max_examples=100, deadline=None)
 def test_one_record_moves_the_sum_by_at_most_the_radius(
     features: Any, radius: float, gone: int, exact: bool
@@ -132,8 +138,9 @@ def test_centring_by_a_noised_mean_starts_in_the_ball() -> None:
 
 
 def test_a_networks_own_mean_is_what_its_last_norm_tells() -> None:
-    """E[ReLU6(z)] for z ~ N(beta, gamma^2) in closed form: with P and p the normal's distribution and density, E[max(z - t, 0)]
-    = (beta - t) P((beta - t) / gamma) + gamma p((beta - t) / gamma), at t = 0 less that at t = 6."""
+    """E[ReLU6(z)] for z ~ N(beta, gamma^2) in closed form: with P and p the normal's distribution
+    and density, E[max(z - t, 0)] = (beta - t) P((beta - t) / gamma) + gamma p((beta - t) / gamma),
+    at t = 0 less that at t = 6."""
     from scipy.stats import norm
 
     from dpladder.network.public import bundled_state
@@ -153,6 +160,8 @@ def test_a_networks_own_mean_is_what_its_last_norm_tells() -> None:
 
 def test_a_network_whose_features_end_in_no_norm_is_refused() -> None:
     with pytest.raises(
-        BadInput, match=r"features.centre is network, and layers blocks.4 of efficientnet_lite0 ends"
+        BadInput,
+        match=r"features.centre is network, and layers blocks.4 of efficientnet_lite0 "
+        r"ends",
     ):
         centre.network_mean(Features(layers=("blocks.4",)))

@@ -1,4 +1,5 @@
-"""Columns as they were declared: levels, ranges, numbers; from parquet and csv alike, in training and in use."""
+"""Columns as they were declared: levels, ranges, numbers; from parquet and csv alike, in training
+and in use."""
 
 from __future__ import annotations
 
@@ -20,7 +21,11 @@ from dpladder.data.inputs import open_inputs
 from dpladder.errors import BadInput
 
 EXAMPLES = ROOT / "config" / "examples" / "tables"
-DECLARED = ("visits", Column(name="age", range=(0.0, 100.0)), Column(name="colour", levels=("red", "green")))
+DECLARED = (
+    "visits",
+    Column(name="age", range=(0.0, 100.0)),
+    Column(name="colour", levels=("red", "green")),
+)
 TABLE = pd.DataFrame(
     {
         "name": ["a", "b", "c", "d"],
@@ -43,10 +48,14 @@ def written(folder: Path, kind: str, table: pd.DataFrame = TABLE) -> str:
 def test_columns_are_what_was_declared_of_them(tmp_path: Path, kind: str) -> None:
     source = open_source(written(tmp_path, kind), DECLARED)
     assert (source.kind, source.width) == ("features", 4)
-    assert np.array([source.read(row) for row in range(4)]) == pytest.approx(np.array(WANTED), nan_ok=True)
+    assert np.array([source.read(row) for row in range(4)]) == pytest.approx(
+        np.array(WANTED), nan_ok=True
+    )
     [own] = tmp_path.glob("table.*")
     used = open_inputs(own, restored_columns([plain(column) for column in DECLARED]))
-    assert np.array([used.read(row) for row in range(4)]) == pytest.approx(np.array(WANTED), nan_ok=True)
+    assert np.array([used.read(row) for row in range(4)]) == pytest.approx(
+        np.array(WANTED), nan_ok=True
+    )
 
 
 def test_a_row_is_encoded_as_it_is_alone(tmp_path: Path) -> None:
@@ -57,12 +66,15 @@ def test_a_row_is_encoded_as_it_is_alone(tmp_path: Path) -> None:
 
 def test_whole_levels_are_found_where_pandas_made_floats_of_them(tmp_path: Path) -> None:
     table = pd.DataFrame({"stage": [1, 2, None], "label": [0, 1, 0]})
-    source = open_source(written(tmp_path, "parquet", table), (Column(name="stage", levels=("1", "2")),))
+    source = open_source(
+        written(tmp_path, "parquet", table), (Column(name="stage", levels=("1", "2")),)
+    )
     assert [source.read(row).tolist() for row in range(3)] == [[1, 0], [0, 1], [0, 0]]
 
 
 def test_a_table_of_numbers_needs_no_names(tmp_path: Path) -> None:
-    source = open_source(written(tmp_path, "csv", TABLE[["age", "visits", "label"]]))  # the index has no name
+    # the index has no name
+    source = open_source(written(tmp_path, "csv", TABLE[["age", "visits", "label"]]))
     assert source.read(1).tolist() == [50.0, 2.0]
 
 
@@ -82,10 +94,20 @@ def test_a_column_that_is_not_there_is_named(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_what_cannot_be_meant_of_a_column_is_refused(columns: Any, wrong: str) -> None:
-    dataset = {"lineage": "x", "source": "parquet:x", "nominal_size": 100, "classes": 2, "columns": columns}
+    dataset = {
+        "lineage": "x",
+        "source": "parquet:x",
+        "nominal_size": 100,
+        "classes": 2,
+        "columns": columns,
+    }
     with pytest.raises(BadInput, match=wrong):
         resolve(
-            {"dataset": dataset, "features": {"model": "none"}, "privacy": {"epsilon": 1.0, "delta": 1e-5}}
+            {
+                "dataset": dataset,
+                "features": {"model": "none"},
+                "privacy": {"epsilon": 1.0, "delta": 1e-5},
+            }
         )
 
 

@@ -1,4 +1,5 @@
-"""Sources and class lists: every format gives the same records, and a bad set-up is one error with its remedy."""
+"""Sources and class lists: every format gives the same records, and a bad set-up is one error with
+its remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +21,14 @@ import pytest
 from PIL import Image
 
 from dpladder.config.model import LARGEST_IMAGE, Dataset
-from dpladder.data.datasets import PACKAGED, TORCHVISION, class_index, classes, known_classes, open_source
+from dpladder.data.datasets import (
+    PACKAGED,
+    TORCHVISION,
+    class_index,
+    classes,
+    known_classes,
+    open_source,
+)
 from dpladder.data.images import decode
 from dpladder.errors import BadInput
 
@@ -29,7 +37,9 @@ LABELS = [0, 1, 2, 0, 1, 2, 0]
 
 
 def as_table(**columns: Any) -> pa.Table:
-    return pa.table({f"f{place}": FEATURES[:, place] for place in range(3)} | {"label": LABELS} | columns)
+    return pa.table(
+        {f"f{place}": FEATURES[:, place] for place in range(3)} | {"label": LABELS} | columns
+    )
 
 
 def write(kind: str, path: Path) -> None:
@@ -51,7 +61,9 @@ def test_every_matrix_format_gives_the_same_rows(tmp_path: Path, kind: str) -> N
     assert np.array_equal([source.read(index) for index in range(7)], FEATURES)
 
 
-def test_a_fixed_size_list_column_is_a_matrix_and_a_missing_row_is_not_finite(tmp_path: Path) -> None:
+def test_a_fixed_size_list_column_is_a_matrix_and_a_missing_row_is_not_finite(
+    tmp_path: Path,
+) -> None:
     rows = pa.array([list(row) for row in FEATURES[:6]] + [None], pa.list_(pa.float64(), 3))
     pq.write_table(pa.table({"features": rows, "label": LABELS}), tmp_path / "data.parquet")
     source = open_source(f"parquet:{tmp_path / 'data.parquet'}")
@@ -97,7 +109,9 @@ def test_chosen_columns_are_the_features_in_their_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("between", [",", ";", "\t"])
-def test_a_table_of_paths_may_stand_between_commas_semicolons_or_tabs(tmp_path: Path, between: str) -> None:
+def test_a_table_of_paths_may_stand_between_commas_semicolons_or_tabs(
+    tmp_path: Path, between: str
+) -> None:
     rows = [("path", "label", "user"), ("a,b.png", "cat", "u1"), ("b.png", "dog", "u2")]
     with (tmp_path / "t.csv").open("w", newline="") as file:
         csv.writer(file, delimiter=between).writerows(rows)
@@ -107,7 +121,9 @@ def test_a_table_of_paths_may_stand_between_commas_semicolons_or_tabs(tmp_path: 
 
 
 def test_the_longest_private_row_never_decides_the_width(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"features": [[1.0], [1.0, 2.0]], "label": [0, 1]}), tmp_path / "data.parquet")
+    pq.write_table(
+        pa.table({"features": [[1.0], [1.0, 2.0]], "label": [0, 1]}), tmp_path / "data.parquet"
+    )
     with pytest.raises(BadInput, match="fixed-size list"):
         open_source(f"parquet:{tmp_path / 'data.parquet'}")
 
@@ -125,9 +141,13 @@ def test_a_folder_gives_bytes_and_the_first_folder_as_label(tmp_path: Path) -> N
     }
 
 
-def test_a_table_names_files_beside_it_and_a_missing_file_is_an_empty_record(tmp_path: Path) -> None:
+def test_a_table_names_files_beside_it_and_a_missing_file_is_an_empty_record(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.png").write_bytes(b"one")
-    (tmp_path / "t.csv").write_text("path,label,user,split\na.png,cat,u1,train\nb.png,dog,u2,test\n")
+    (tmp_path / "t.csv").write_text(
+        "path,label,user,split\na.png,cat,u1,train\nb.png,dog,u2,test\n"
+    )
     source = open_source(f"csv:{tmp_path / 't.csv'}")
     assert [source.read(0), source.read(1)] == [b"one", b""]
     assert (list(source.labels), list(source.users), list(source.parts)) == (
@@ -154,7 +174,9 @@ def test_the_registry_names_what_torchvision_has() -> None:
         parameters = inspect.signature(getattr(torchvision.datasets, name).__init__).parameters
         base = inspect.signature(torchvision.datasets.MNIST.__init__).parameters
         for args in public.splits.values():
-            assert set(args) <= set(parameters) | (set(base) if "kwargs" in parameters else set()), name
+            assert set(args) <= set(parameters) | (
+                set(base) if "kwargs" in parameters else set()
+            ), name
         assert {"download"} <= set(parameters) or "kwargs" in parameters, name
 
 
@@ -179,7 +201,9 @@ def test_torchvision_data_that_is_already_there_is_read_with_its_splits(
     assert len(open_source("torchvision:FashionMNIST/test").labels) == 3
 
 
-def test_debians_package_stands_in_for_a_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debians_package_stands_in_for_a_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     package = tmp_path / "package"
     package.mkdir()
@@ -247,9 +271,11 @@ def _bad_setups() -> dict[str, tuple[str, Any, str]]:
         "three axes": ("npz:{}/d.npz", npz(features=np.ones((2, 2, 2)), labels=[1, 1]), "must be numbers"),
         "float images": ("npz:{}/d.npz", npz(images=np.ones((2, 8, 8)), labels=[1, 1]), "uint8"),
         "channels first": ("npz:{}/d.npz", npz(images=np.ones((2, 3, 8, 8), np.uint8), labels=[1, 1]), "height, width"),
-        "no labels": ("npz:{}/d.npz", npz(features=ones), "holds features. It needs features, .* and labels"),
+        "no labels": ("npz:{}/d.npz", npz(features=ones), "holds features. It needs features, .* "
+                                                          "and labels"),
         "no matrix": ("npz:{}/d.npz", npz(labels=[1]), "holds labels. It needs features"),
-        "other names": ("npz:{}/d.npz", npz(X=ones, y=[1] * 37), "holds X, y. It needs features, .* with these names"),
+        "other names": ("npz:{}/d.npz", npz(X=ones, y=[1] * 37), "holds X, y. It needs features, "
+                                                                 ".* with these names"),
         "fewer labels": ("npz:{}/d.npz", npz(features=ones, labels=[1] * 29), "differ in number"),
         "fewer users": ("npz:{}/d.npz", npz(features=ones, labels=[1] * 37, users=[1]), "differ in length"),
         "words in a column": (
@@ -319,7 +345,8 @@ def test_damaged_images_raise_and_bombs_are_not_unpacked() -> None:
     whole = encoded(picture("RGB"), "jpeg")
     side = int(LARGEST_IMAGE**0.5) + 1
     bomb = encoded(Image.new("1", (side, side)), "png")
-    thread = np.zeros((1, 101), np.uint8)  # so thin that scaling its short side up would fill the memory
+    # so thin that scaling its short side up would fill the memory
+    thread = np.zeros((1, 101), np.uint8)
     for content in (
         thread,
         b"",
@@ -380,7 +407,10 @@ def test_dicom_is_shown_as_its_own_window_says_and_white_stays_white() -> None:
             medical(ramp, WindowCenter=1024, WindowWidth=1024),
             np.clip((ramp - 512) / 1023, 0, 1),
         ),
-        "several frames": (medical(np.stack([ramp, ramp[:, ::-1]]), NumberOfFrames=2), ramp / ramp.max()),
+        "several frames": (
+            medical(np.stack([ramp, ramp[:, ::-1]]), NumberOfFrames=2),
+            ramp / ramp.max(),
+        ),
         "flat": (medical(ramp * 0 + 7), ramp * 0.0),
     }
     for name, (content, expected) in cases.items():
@@ -408,7 +438,9 @@ def test_dicom_that_could_unpack_to_any_size_is_not_read() -> None:
         ("cache", {"torch", "timm", "torchvision"}),
     ],
 )
-def test_modules_read_at_parse_time_or_by_trials_stay_light(module: str, forbidden: set[str]) -> None:
+def test_modules_read_at_parse_time_or_by_trials_stay_light(
+    module: str, forbidden: set[str]
+) -> None:
     code = f"import dpladder.data.{module}, sys; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

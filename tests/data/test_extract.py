@@ -1,4 +1,5 @@
-"""Extraction: a map of each record by itself, the same after any kill, and no record's trouble is another's."""
+"""Extraction: a map of each record by itself, the same after any kill, and no record's trouble is
+another's."""
 
 from __future__ import annotations
 
@@ -34,13 +35,17 @@ IMAGES = RANDOM.integers(0, 256, (30, 20, 24, 3), np.uint8)
 
 
 def prepared(folder: Path, source: str, classes: Any = 10) -> Path:
-    dataset = Dataset(lineage="x", source=source, nominal_size=1, classes=classes, split=Split(test=0.0))
+    dataset = Dataset(
+        lineage="x", source=source, nominal_size=1, classes=classes, split=Split(test=0.0)
+    )
     prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
     return folder / "manifest.h5"
 
 
 def matrix(folder: Path, rows: Any, labels: Any = None) -> Path:
-    np.savez(folder / "data.npz", features=rows, labels=[0] * len(rows) if labels is None else labels)
+    np.savez(
+        folder / "data.npz", features=rows, labels=[0] * len(rows) if labels is None else labels
+    )
     return prepared(folder, f"npz:{folder / 'data.npz'}")
 
 
@@ -62,7 +67,8 @@ def rows_of(path: Path) -> dict[bytes, bytes]:
     """Each record's features by its id, to the last bit."""
     cache = open_cache(path, KEYS.cache)
     return {
-        record.tobytes(): row.tobytes() for record, row in zip(cache.record_ids, cache.features, strict=True)
+        record.tobytes(): row.tobytes()
+        for record, row in zip(cache.record_ids, cache.features, strict=True)
     }
 
 
@@ -72,7 +78,8 @@ def problems(path: Path) -> list[tuple[Any, str]]:
 
 
 def in_a_child(work: Callable[[], object]) -> int:
-    """Start `work` in a process of its own; matrices need no threads of torch's, so forking is safe."""
+    """Start `work` in a process of its own; matrices need no threads of torch's, so forking is
+    safe."""
     child = os.fork()
     if not child:
         try:
@@ -84,7 +91,8 @@ def in_a_child(work: Callable[[], object]) -> int:
 
 
 def test_neighbours_never_reach_a_row(tmp_path: Path) -> None:
-    """Reordered, with records replaced and one missing, what remains is the same to the last bit, whatever its batch."""
+    """Reordered, with records replaced and one missing, what remains is the same to the last bit,
+    whatever its batch."""
     (tmp_path / "a").mkdir(), (tmp_path / "b").mkdir()
     first = rows_of(run(pictures(tmp_path / "a", IMAGES), LITE))
     others = RANDOM.integers(0, 256, (9, 20, 24, 3), np.uint8)
@@ -126,7 +134,9 @@ def test_views_are_crops_that_keep_most_of_the_image_and_mirrors_where_asked() -
     ramp = Image.fromarray(np.tile(np.arange(40, dtype=np.uint8), (20, 1)))
     assert images.view(ramp, 0, True) is ramp
     for number in range(1, 9):
-        plain, mirrored = (np.asarray(images.view(ramp, number, mirror))[0] for mirror in (False, True))
+        plain, mirrored = (
+            np.asarray(images.view(ramp, number, mirror))[0] for mirror in (False, True)
+        )
         assert 30 <= len(plain) <= 40
         assert (np.diff(plain) == 1).all()
         assert (mirrored == (plain[::-1] if number % 2 else plain)).all()
@@ -136,7 +146,9 @@ def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
     manifest = pictures(tmp_path, IMAGES)
     taps = LITE.model_copy(update={"layers": ("blocks.1", "blocks.3")})
     for features in (LITE, taps):
-        one, three = (run(manifest, features, f"{threads}.h5", threads=threads) for threads in (1, 3))
+        one, three = (
+            run(manifest, features, f"{threads}.h5", threads=threads) for threads in (1, 3)
+        )
         assert one.read_bytes() == three.read_bytes()
         one.unlink(), three.unlink()
 
@@ -144,7 +156,9 @@ def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
 def test_a_private_row_is_what_a_batch_of_one_gives_up_to_rounding(tmp_path: Path) -> None:
     manifest = pictures(tmp_path, IMAGES[:5])
     padded = open_cache(run(manifest, LITE), KEYS.cache)
-    alone = open_cache(run(manifest, LITE.model_copy(update={"batch_size": 1}), "alone.h5"), KEYS.cache)
+    alone = open_cache(
+        run(manifest, LITE.model_copy(update={"batch_size": 1}), "alone.h5"), KEYS.cache
+    )
     assert padded.features.shape == (5, 1280)
     assert np.abs(padded.features.astype(float) - alone.features).max() < 0.01
 
@@ -168,7 +182,9 @@ def test_one_shard_becomes_the_whole_without_being_written_again(tmp_path: Path)
     assert shard.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_project_that_moves_takes_its_caches_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_that_moves_takes_its_caches_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -207,7 +223,9 @@ def test_bad_records_are_exactly_zero_and_touch_nobody_else(tmp_path: Path) -> N
 
     for name in ("clean", "spoilt"):
         for place in range(20):
-            path = tmp_path / name / "images" / ("tabby cat" if place % 2 else "dog") / f"{place}.jpg"
+            path = (
+                tmp_path / name / "images" / ("tabby cat" if place % 2 else "dog") / f"{place}.jpg"
+            )
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(encoded(IMAGES[place]))
     spoilt = tmp_path / "spoilt" / "images"
@@ -220,7 +238,11 @@ def test_bad_records_are_exactly_zero_and_touch_nobody_else(tmp_path: Path) -> N
     os.rename(spoilt / "dog" / "6.jpg", spoilt / "wolf" / "6.jpg")
     clean, found = (
         run(
-            prepared(tmp_path / name, f"folder:{tmp_path / name / 'images'}", ("dog", "tabby cat", "absent")),
+            prepared(
+                tmp_path / name,
+                f"folder:{tmp_path / name / 'images'}",
+                ("dog", "tabby cat", "absent"),
+            ),
             LITE,
         )
         for name in ("clean", "spoilt")
@@ -231,7 +253,9 @@ def test_bad_records_are_exactly_zero_and_touch_nobody_else(tmp_path: Path) -> N
     assert cache.features[cache.labels >= 0].any(axis=1).all()
     before, after = rows_of(clean), rows_of(found)
     sound = {
-        record.tobytes() for record, label in zip(cache.record_ids, cache.labels, strict=True) if label >= 0
+        record.tobytes()
+        for record, label in zip(cache.record_ids, cache.labels, strict=True)
+        if label >= 0
     }
     assert len(sound) == 15
     assert all(before[record] == after[record] for record in sound)
@@ -260,11 +284,15 @@ def test_the_columns_that_were_chosen_are_what_is_extracted(tmp_path: Path) -> N
 def test_rows_that_are_not_finite_are_zero_and_rows_beyond_the_type_keep_their_direction(
     tmp_path: Path,
 ) -> None:
-    rows = np.array([[3.0, 4.0], [np.nan, 1.0], [np.inf, 1.0], [3e6, 4e6], [-1e300, 0.0], [0.0, 0.0]])
+    rows = np.array(
+        [[3.0, 4.0], [np.nan, 1.0], [np.inf, 1.0], [3e6, 4e6], [-1e300, 0.0], [0.0, 0.0]]
+    )
     manifest = matrix(tmp_path, rows)
     index = sealed.read(manifest, KEYS.cache).arrays["index"]
     plain = open_cache(run(manifest, MATRIX.model_copy(update={"dtype": "float16"})), KEYS.cache)
-    unit = open_cache(run(manifest, MATRIX.model_copy(update={"normalize": True}), "unit.h5"), KEYS.cache)
+    unit = open_cache(
+        run(manifest, MATRIX.model_copy(update={"normalize": True}), "unit.h5"), KEYS.cache
+    )
     place = {int(source): row for row, source in enumerate(index)}
     stored = {source: plain.features[row].tolist() for source, row in place.items()}
     assert stored[0] == [3, 4]
@@ -273,12 +301,18 @@ def test_rows_that_are_not_finite_are_zero_and_rows_beyond_the_type_keep_their_d
     assert stored[4] == [-65504, 0]
     assert [plain.labels[place[source]] for source in range(6)] == [0, -1, -1, 0, 0, 0]
     assert np.allclose(
-        [unit.features[place[source]] for source in (0, 3, 4, 5)], [[0.6, 0.8], [0.6, 0.8], [-1, 0], [0, 0]]
+        [unit.features[place[source]] for source in (0, 3, 4, 5)],
+        [[0.6, 0.8], [0.6, 0.8], [-1, 0], [0, 0]],
     )
-    assert problems(tmp_path / "train.h5") == [(1, "features are not finite"), (2, "features are not finite")]
+    assert problems(tmp_path / "train.h5") == [
+        (1, "features are not finite"),
+        (2, "features are not finite"),
+    ]
 
 
-def test_data_that_changed_since_its_manifest_is_a_new_version_and_nothing_is_written(tmp_path: Path) -> None:
+def test_data_that_changed_since_its_manifest_is_a_new_version_and_nothing_is_written(
+    tmp_path: Path,
+) -> None:
     manifest = matrix(tmp_path, np.arange(20.0).reshape(10, 2))
     rows = np.arange(20.0).reshape(10, 2)
     for changed in (rows + 1, rows[:5]):
@@ -357,8 +391,11 @@ def test_kill_9_at_random_moments_resumes_to_the_same_bytes(
     assert run(manifest, MATRIX).read_bytes() == reference
 
 
-def test_a_resumed_run_keeps_the_batches_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also through the network: a stop after two batches leaves two to do, and the bytes do not tell."""
+def test_a_resumed_run_keeps_the_batches_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also through the network: a stop after two batches leaves two to do, and the bytes do not
+    tell."""
     manifest = pictures(tmp_path, IMAGES)
     reference = run(manifest, LITE, "reference.h5").read_bytes()
     real, done = extraction._finish, []

@@ -17,7 +17,18 @@ from dpladder.network.language import tokenizer_of
 
 PARSES = "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse"
 MNLI = (*PARSES.split(), "sentence1", "sentence2", "label1")
-PREMISE = ("0", "1n", "1n", "fiction", "( a )", "( b )", "(ROOT a)", "(ROOT b)", "He slept.", "He was up.")
+PREMISE = (
+    "0",
+    "1n",
+    "1n",
+    "fiction",
+    "( a )",
+    "( b )",
+    "(ROOT a)",
+    "(ROOT b)",
+    "He slept.",
+    "He was up.",
+)
 QUESTION, ANSWER = "Where was the king born?", "He was born in Bath, in 1500."
 
 
@@ -40,7 +51,12 @@ def converted(folder: Path, *options: str) -> tuple[str, dict[str, list[dict[str
 def write_all(folder: Path) -> None:
     glue = folder / "GLUE"
     for part in ("train", "dev"):
-        put(glue / "SST-2" / f"{part}.tsv", ("sentence", "label"), (f"a {part} ", "1"), ("dull", "0"))
+        put(
+            glue / "SST-2" / f"{part}.tsv",
+            ("sentence", "label"),
+            (f"a {part} ", "1"),
+            ("dull", "0"),
+        )
         head = ("index", "question", "sentence", "label")
         put(glue / "QNLI" / f"{part}.tsv", head, ("0", QUESTION, ANSWER, "entailment"))
         head = ("id", "qid1", "qid2", "question1", "question2", "is_duplicate")
@@ -58,7 +74,12 @@ def test_every_task_is_read_by_the_example_with_its_parts_and_its_gold_labels(
     write_all(tmp_path)
     said, records = converted(tmp_path)
     assert "qnli: train 1, broken 0; dev 1, broken 0" in said
-    assert records["sst2"][0] == {"id": "sst2 train 0", "split": "train", "text": "a train", "label": "1"}
+    assert records["sst2"][0] == {
+        "id": "sst2 train 0",
+        "split": "train",
+        "text": "a train",
+        "label": "1",
+    }
     assert [one["label"] for one in records["mnli"]] == ["contradiction"] * 2
     monkeypatch.chdir(tmp_path)
     configs = load([ROOT / "config" / "examples" / "glue.yaml"]).experiments
@@ -84,7 +105,12 @@ def test_a_quote_is_text_and_a_line_ends_at_a_newline_alone(tmp_path: Path) -> N
         "c'est l'\u00e9t\u00e9",
     )
     put(tmp_path / "GLUE/SST-2/train.tsv", ("sentence", "label"), *((text, "0") for text in odd))
-    put(tmp_path / "GLUE/SST-2/dev.tsv", ("sentence", "label"), ("it ends as Windows does", "1"), end="\r\n")
+    put(
+        tmp_path / "GLUE/SST-2/dev.tsv",
+        ("sentence", "label"),
+        ("it ends as Windows does", "1"),
+        end="\r\n",
+    )
     said, records = converted(tmp_path)
     assert [one["text"] for one in records["sst2"]] == [*odd, "it ends as Windows does"]
     assert [one["label"] for one in records["sst2"]] == ["0"] * 4 + ["1"]
@@ -111,7 +137,9 @@ def roberta() -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     found.train_from_iterator([QUESTION, ANSWER], trainer)
-    found.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    found.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), add_prefix_space=False
+    )
     return found
 
 

@@ -1,4 +1,5 @@
-"""Where a record's group stands, in every kind of source that can say it; and groups in feature caches."""
+"""Where a record's group stands, in every kind of source that can say it; and groups in feature
+caches."""
 
 from __future__ import annotations
 
@@ -34,7 +35,10 @@ def written(folder: Path, kind: str) -> str:
         TABLE.assign(text=["a", "b", "c"]).to_json(path, orient="records", lines=True)
     elif kind == "npz":
         np.savez(
-            path, features=TABLE[["age"]], labels=TABLE["label"].tolist(), region=TABLE["region"].tolist()
+            path,
+            features=TABLE[["age"]],
+            labels=TABLE["label"].tolist(),
+            region=TABLE["region"].tolist(),
         )
     else:
         with h5py.File(path, "w") as file:
@@ -69,7 +73,9 @@ def test_beside_a_column_of_groups_features_are_named(kind: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("level", [1, 2])
-def test_a_folder_on_the_way_is_the_group_and_the_other_the_class(level: int, tmp_path: Path) -> None:
+def test_a_folder_on_the_way_is_the_group_and_the_other_the_class(
+    level: int, tmp_path: Path
+) -> None:
     for group, name in (("south", "ill"), ("north", "well")):
         way = [group, name] if level == 1 else [name, group]
         folder = tmp_path.joinpath(*way, "deeper")
@@ -79,9 +85,16 @@ def test_a_folder_on_the_way_is_the_group_and_the_other_the_class(level: int, tm
     (tmp_path / "ill" / "b.txt").write_text("words")
     source = open_source(f"texts:{tmp_path}", grouping=Grouping(NAMES, level=level))
     found = dict(
-        zip(map(str, source.files or ()), zip(source.labels, source.groups or (), strict=True), strict=True)
+        zip(
+            map(str, source.files or ()),
+            zip(source.labels, source.groups or (), strict=True),
+            strict=True,
+        )
     )
-    assert {pair for file, pair in found.items() if "deeper" in file} == {("ill", "south"), ("well", "north")}
+    assert {pair for file, pair in found.items() if "deeper" in file} == {
+        ("ill", "south"),
+        ("well", "north"),
+    }
     [lost] = [pair for file, pair in found.items() if "deeper" not in file]
     assert lost == (("", "ill") if level == 1 else ("ill", None))  # neither is a group
 
@@ -116,5 +129,6 @@ def test_groups_lie_beside_the_features_of_their_records(tmp_path: Path) -> None
     assert found.groups is not None
     assert len(found.groups) > 40
     for features, label, group in zip(found.features, found.labels, found.groups, strict=True):
-        place = round(float(features[0])) - 1  # of the record in its source; blank where it counts as nothing
+        # of the record in its source; blank where it counts as nothing
+        place = round(float(features[0])) - 1
         assert (group, label) == ((-1, -1) if place < 0 else (place % 3, place % 2))

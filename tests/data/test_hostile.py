@@ -24,7 +24,15 @@ from dpladder.data.census import census, looked_into, report
 from dpladder.data.folders import Tangled
 from dpladder.data.prepare import Keys, prepare, read_manifest, survey
 from dpladder.data.shift import matched
-from dpladder.data.sources import bytes_of, from_hdf5, from_npz, from_parquet, from_texts, several, text
+from dpladder.data.sources import (
+    bytes_of,
+    from_hdf5,
+    from_npz,
+    from_parquet,
+    from_texts,
+    several,
+    text,
+)
 from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -136,7 +144,8 @@ def test_hdf5_has_lists_of_any_length(tmp_path: Path) -> None:
 
 
 def test_a_pipe_is_a_record_that_counts_as_nothing(tmp_path: Path) -> None:
-    """Its reader would wait for ever: somebody who writes is there, so that a mistake ends here too."""
+    """Its reader would wait for ever: somebody who writes is there, so that a mistake ends here
+    too."""
     os.mkfifo(tmp_path / "pipe.txt")
     held = os.open(tmp_path / "pipe.txt", os.O_RDWR)
     os.write(held, b"written")
@@ -212,10 +221,12 @@ def test_check_names_the_links_that_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat" / "own.txt").write_text("own")
     (tmp_path / "cat" / "up").symlink_to("..")
-    found = survey(Dataset(lineage="pets", source=f"texts:{tmp_path}", nominal_size=3, classes=NAMES), KEYS)
+    found = survey(
+        Dataset(lineage="pets", source=f"texts:{tmp_path}", nominal_size=3, classes=NAMES), KEYS
+    )
     assert (
-        f"links    not followed, and what they lead to counts as nothing (dataset.links): 1 ({tmp_path}/cat/up)"
-        in report(census(found))
+        "links    not followed, and what they lead to counts as nothing (dataset.links): 1 "
+        f"({tmp_path}/cat/up)" in report(census(found))
     )
 
 
@@ -230,7 +241,9 @@ def _outside(file: h5py.File, name: str, secret: Path) -> None:
     else:
         kind = h5py.ExternalLink if name == "link" else None
         file["other"] = h5py.ExternalLink(secret.with_suffix(".h5"), "/")
-        file["features"] = kind(secret.with_suffix(".h5"), "rows") if kind else h5py.SoftLink("/other/rows")
+        file["features"] = (
+            kind(secret.with_suffix(".h5"), "rows") if kind else h5py.SoftLink("/other/rows")
+        )
 
 
 @pytest.mark.parametrize("name", ["external", "virtual", "link", "soft"])
@@ -247,14 +260,18 @@ def test_an_hdf5_file_that_leads_to_another_one_is_refused(tmp_path: Path, name:
         from_hdf5(path)
 
 
-@pytest.mark.parametrize("name", ["\033[2J.png", "a\nb", "\r", "\x9b1m", "\u202egnp", "\udcff", "\u2028"])
+@pytest.mark.parametrize(
+    "name", ["\033[2J.png", "a\nb", "\r", "\x9b1m", "\u202egnp", "\udcff", "\u2028"]
+)
 def test_a_name_steers_no_terminal_and_breaks_no_line(name: str) -> None:
     shown = printable(name)
     assert shown.isprintable()
     assert shown.encode("utf-8")
 
 
-@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "@SUM(1).png", "+1", "-1", " =1", "\t=1", "\n=1"])
+@pytest.mark.parametrize(
+    "name", ["=HYPERLINK(1)", "@SUM(1).png", "+1", "-1", " =1", "\t=1", "\n=1"]
+)
 def test_a_name_is_no_formula(name: str) -> None:
     assert cell(name)[0] not in "=+-@ \t\r\n"
     assert cell("plain.png") == "plain.png"
@@ -271,7 +288,9 @@ def test_folders_that_programs_leave_beside_the_data_are_no_classes(tmp_path: Pa
 NAMED = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=12).filter(
     lambda name: name not in (".", "..") and len(name.encode("utf-8", "surrogateescape")) < 200
 )
-ODD = st.sampled_from(["=1+1", "@SUM(1).txt", "\033[2J", "a\nb.txt", "<script>", "up", "\u202egnp.txt"])
+ODD = st.sampled_from(
+    ["=1+1", "@SUM(1).txt", "\033[2J", "a\nb.txt", "<script>", "up", "\u202egnp.txt"]
+)
 THINGS = st.sampled_from(["file", "folder", "up", "out", "pipe", "nothing"])
 SECRET = b"lies outside of the source"
 
@@ -310,7 +329,11 @@ def test_whatever_a_source_is_made_of_it_ends_in_one_message_or_is_counted(
         (Path(name) / "t.csv").write_bytes(table)
         np.savez(Path(name) / "t.npz", features=X, labels=["cat", "dog", "bird"])
         (Path(name) / "t.npz").write_bytes((Path(name) / "t.npz").read_bytes()[: 400 + cut])
-        for source in (f"texts:{folder}", f"csv:{Path(name) / 't.csv'}", f"npz:{Path(name) / 't.npz'}"):
+        for source in (
+            f"texts:{folder}",
+            f"csv:{Path(name) / 't.csv'}",
+            f"npz:{Path(name) / 't.npz'}",
+        ):
             _held_or_refused(source)
 
 
@@ -340,7 +363,9 @@ def _whole(folder: Path, kind: str) -> Path:
     return path
 
 
-DAMAGE = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=12)
+DAMAGE = st.lists(
+    st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=12
+)
 CUT = st.none() | st.floats(0, 1)
 
 
@@ -393,13 +418,17 @@ def test_a_table_whose_columns_have_no_names_in_utf8_is_one_message(tmp_path: Pa
 
 
 @pytest.mark.parametrize("links", get_args(Links))
-def test_extraction_follows_the_links_that_preparation_followed(links: Links, tmp_path: Path) -> None:
+def test_extraction_follows_the_links_that_preparation_followed(
+    links: Links, tmp_path: Path
+) -> None:
     source = tmp_path / "source"
     (source / ".store").mkdir(parents=True)
     (source / "cat").mkdir()
     (source / ".store" / "one.txt").write_text("one")
     (source / "cat" / "one.txt").symlink_to("../.store/one.txt")
-    dataset = Dataset(lineage="pets", source=f"texts:{source}", nominal_size=3, classes=NAMES, links=links)
+    dataset = Dataset(
+        lineage="pets", source=f"texts:{source}", nominal_size=3, classes=NAMES, links=links
+    )
     prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "told.jsonl")
     known = read_manifest(tmp_path / "manifest.h5", KEYS.cache)
     assert known.links == links

@@ -1,4 +1,5 @@
-"""The manifest: who owns a record and where it lies follow from that unit's own records and a key, nothing else."""
+"""The manifest: who owns a record and where it lies follow from that unit's own records and a key,
+nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 BY_USER = Unit(by="user", cap=3)
 
 
-def manifest(folder: Path, rows: list[dict[str, Any]], *, keys: Keys = KEYS, **dataset: Any) -> Manifest:
+def manifest(
+    folder: Path, rows: list[dict[str, Any]], *, keys: Keys = KEYS, **dataset: Any
+) -> Manifest:
     """The manifest of rows that say `x`, `label` and perhaps `id`, `user`, `split`, `region`."""
     names = [name for name in ("label", "id", "user", "split") if name in rows[0]]
     features = np.array([[row["x"], row["x"] ** 2] for row in rows], np.float64)
@@ -139,7 +142,9 @@ def test_a_user_keeps_at_most_cap_rows_all_in_one_part(
         own = [fact for fact in found if fact[1] == user]
         assert len(own) <= cap
         assert len({part for _, _, _, part in own}) == 1
-    distinct = {user: len({identity(row) for row in rows if row["user"] == user}) for user in "abcd"}
+    distinct = {
+        user: len({identity(row) for row in rows if row["user"] == user}) for user in "abcd"
+    }
     assert len(found) == sum(min(cap, count) for count in distinct.values())
 
 
@@ -157,7 +162,11 @@ def test_one_content_under_two_labels_is_two_records(tmp_path: Path) -> None:
 
 
 def test_rows_that_claim_one_id_but_differ_count_as_nothing(tmp_path: Path) -> None:
-    rows = [{"id": "a", "x": 1, "label": 0}, {"id": "a", "x": 2, "label": 0}, {"id": "b", "x": 3, "label": 1}]
+    rows = [
+        {"id": "a", "x": 1, "label": 0},
+        {"id": "a", "x": 2, "label": 0},
+        {"id": "b", "x": 3, "label": 1},
+    ]
     assert manifest(tmp_path, rows).labels.tolist() == [1]
     assert problems(tmp_path) == [
         (0, "differs from another row with its id"),
@@ -183,7 +192,8 @@ def test_any_row_more_adds_one_record_or_takes_one_away(
     more: list[dict[str, Any]],
     names: list[str],
 ) -> None:
-    """The sensitivity that every sum over records is charged for: never one record in the place of another."""
+    """The sensitivity that every sum over records is charged for: never one record in the place of
+    another."""
     folder = tmp_path_factory.mktemp("prepare")
     every = [*rows, more[0]]
     if with_ids:
@@ -217,10 +227,15 @@ def test_any_row_more_adds_one_record_of_one_group_or_takes_one_away(
     rows: list[dict[str, Any]],
     names: list[str],
 ) -> None:
-    """A row that claims another one's id from another group must not put the one count in the place of the other."""
+    """A row that claims another one's id from another group must not put the one count in the place
+    of the other."""
     folder = tmp_path_factory.mktemp("prepare")
-    every = [{**row, "id": name} for row, name in zip(rows, names, strict=False)] if with_ids else rows
-    before, after = (grouped(manifest(folder, some, group=regions(*train))) for some in (every[:-1], every))
+    every = (
+        [{**row, "id": name} for row, name in zip(rows, names, strict=False)] if with_ids else rows
+    )
+    before, after = (
+        grouped(manifest(folder, some, group=regions(*train))) for some in (every[:-1], every)
+    )
     assert ((before - after) + (after - before)).total() <= 1
 
 
@@ -251,7 +266,9 @@ def test_groups_that_are_not_trained_on_are_in_the_test_part_alone(tmp_path: Pat
     names = ("north", "south", "3", "moon")
     rows = [{"x": place, "label": place % 3, "region": names[place % 4]} for place in range(400)]
     whole = manifest(tmp_path, rows, group=regions(), split=Split(test=0.3, validation=0.2))
-    some = manifest(tmp_path, rows, group=regions("south", "3"), split=Split(test=0.3, validation=0.2))
+    some = manifest(
+        tmp_path, rows, group=regions("south", "3"), split=Split(test=0.3, validation=0.2)
+    )
     wanted = {
         fact
         for fact, group in zip(ordered(whole), whole.groups, strict=True)  # type: ignore[arg-type]
@@ -270,7 +287,10 @@ def test_ids_units_and_parts_need_the_keys(tmp_path: Path) -> None:
     other_split = manifest(tmp_path, rows, keys=replace(KEYS, split=b"v" * 32))
     assert np.array_equal(base.units, other_split.units)
     assert not np.array_equal(base.parts, other_split.parts)
-    assert base.commitment != manifest(tmp_path, rows, keys=replace(KEYS, commitment=b"v" * 32)).commitment
+    assert (
+        base.commitment
+        != manifest(tmp_path, rows, keys=replace(KEYS, commitment=b"v" * 32)).commitment
+    )
 
 
 def test_parts_have_their_declared_fractions(tmp_path: Path) -> None:
@@ -305,8 +325,14 @@ def test_an_edit_is_a_new_version_and_an_exact_copy_is_not(tmp_path: Path) -> No
 def test_float32_and_float64_copies_of_a_matrix_are_the_same_records(tmp_path: Path) -> None:
     found = []
     for dtype in (np.float32, np.float64):
-        np.savez(tmp_path / "data.npz", features=np.arange(12, dtype=dtype).reshape(4, 3) / 4, labels=[0] * 4)
-        dataset = Dataset(lineage="x", source=f"npz:{tmp_path / 'data.npz'}", nominal_size=1, classes=1)
+        np.savez(
+            tmp_path / "data.npz",
+            features=np.arange(12, dtype=dtype).reshape(4, 3) / 4,
+            labels=[0] * 4,
+        )
+        dataset = Dataset(
+            lineage="x", source=f"npz:{tmp_path / 'data.npz'}", nominal_size=1, classes=1
+        )
         prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "problems.jsonl")
         found.append(read_manifest(tmp_path / "manifest.h5", KEYS.cache).commitment)
     assert found[0] == found[1]
@@ -319,9 +345,9 @@ def test_given_parts_are_kept_and_a_unit_lies_in_one_part_only(tmp_path: Path) -
     ]
     given_rule = Split(rule="given")
     by_record = manifest(tmp_path, rows, split=given_rule)
-    assert {int(place): int(part) for place, part in zip(by_record.index, by_record.parts, strict=True)} == {
-        place: place % 3 for place in range(30)
-    }
+    assert {
+        int(place): int(part) for place, part in zip(by_record.index, by_record.parts, strict=True)
+    } == {place: place % 3 for place in range(30)}
     by_user = manifest(tmp_path, rows, split=given_rule, unit=BY_USER)
     parts: dict[bytes, set[int]] = {}
     for _, unit, _, part in facts(by_user):
@@ -332,7 +358,8 @@ def test_given_parts_are_kept_and_a_unit_lies_in_one_part_only(tmp_path: Path) -
 
 def test_what_is_wrong_with_a_record_costs_that_record_only(tmp_path: Path) -> None:
     rows = [
-        {"x": place, "label": str(place % 3), "user": f"u{place}", "split": "train"} for place in range(6)
+        {"x": place, "label": str(place % 3), "user": f"u{place}", "split": "train"}
+        for place in range(6)
     ]
     options: dict[str, Any] = {"split": Split(rule="given"), "unit": BY_USER, "classes": 3}
     clean = facts(manifest(tmp_path, rows, **options))
@@ -355,7 +382,10 @@ def test_what_is_wrong_with_a_record_costs_that_record_only(tmp_path: Path) -> N
 def test_a_public_source_lies_in_its_part_and_is_neither_split_nor_capped(tmp_path: Path) -> None:
     rows = [{"x": place, "label": 0, "user": "one"} for place in range(40)]
     np.savez(
-        tmp_path / "public.npz", features=[[row["x"]] for row in rows], labels=[0] * 40, users=["one"] * 40
+        tmp_path / "public.npz",
+        features=[[row["x"]] for row in rows],
+        labels=[0] * 40,
+        users=["one"] * 40,
     )
     dataset = Dataset(
         lineage="x",
@@ -390,6 +420,8 @@ def test_a_setup_that_cannot_work_is_refused_before_anything_is_written(
 
 def test_an_empty_source_is_refused(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
-    dataset = Dataset(lineage="x", source=f"folder:{tmp_path / 'images'}", nominal_size=1, classes=2)
+    dataset = Dataset(
+        lineage="x", source=f"folder:{tmp_path / 'images'}", nominal_size=1, classes=2
+    )
     with pytest.raises(BadInput, match="holds no records"):
         prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "problems.jsonl")

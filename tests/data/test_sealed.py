@@ -124,7 +124,9 @@ def test_an_array_that_points_into_another_file_is_refused(path: Path, tmp_path:
     (tmp_path / "elsewhere").write_bytes(bytes(100))
     with h5py.File(path, "r+") as file:
         del file["labels"]
-        file.create_dataset("labels", (4,), np.int64, external=[(str(tmp_path / "elsewhere"), 0, 32)])
+        file.create_dataset(
+            "labels", (4,), np.int64, external=[(str(tmp_path / "elsewhere"), 0, 32)]
+        )
     with pytest.raises(BadInput):
         sealed.read(path, KEY)
 
@@ -152,11 +154,16 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError):
         sealed.write(
-            tmp_path / "file.h5", {"features": sealed.Blocks((4, 3), np.float16, pieces())}, ATTRS, KEY
+            tmp_path / "file.h5",
+            {"features": sealed.Blocks((4, 3), np.float16, pieces())},
+            ATTRS,
+            KEY,
         )
     assert os.listdir(tmp_path) == []
     with pytest.raises(ValueError, match="add up"):
-        sealed.write(tmp_path / "file.h5", {"features": sealed.Blocks((4, 3), np.float16, [])}, ATTRS, KEY)
+        sealed.write(
+            tmp_path / "file.h5", {"features": sealed.Blocks((4, 3), np.float16, [])}, ATTRS, KEY
+        )
 
 
 def test_a_file_where_a_folder_should_be_is_one_error(tmp_path: Path) -> None:

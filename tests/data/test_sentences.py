@@ -34,14 +34,17 @@ SOURCE = Source("texts", bytes, [None], name="texts")
 @pytest.fixture(scope="module", name="tiny")
 def _tiny(tmp_path_factory: pytest.TempPathFactory) -> Features:
     folder = tiny_language_model(tmp_path_factory.mktemp("tiny"))
-    return Features(model=f"hf:{folder}", weights="pretrained", tokens=12, batch_size=8, dtype="float32")
+    return Features(
+        model=f"hf:{folder}", weights="pretrained", tokens=12, batch_size=8, dtype="float32"
+    )
 
 
 def rows(encoder: Encoder, texts: list[str]) -> np.ndarray:
     loaded = [encoder.load(text.encode(), 0) for text in texts]
     loaded += [encoder.blank] * (-len(loaded) % encoder.batch)
     batches = (
-        np.stack(loaded[start : start + encoder.batch]) for start in range(0, len(loaded), encoder.batch)
+        np.stack(loaded[start : start + encoder.batch])
+        for start in range(0, len(loaded), encoder.batch)
     )
     return np.concatenate([*encoder.encode(batches)])[: len(texts)]
 
@@ -59,7 +62,9 @@ def plainly(place: Any, texts: list[str], tokens: int, pooling: str) -> np.ndarr
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "last"])
-def test_rows_are_those_of_plain_transformers_for_each_text_alone(tiny: Features, pooling: str) -> None:
+def test_rows_are_those_of_plain_transformers_for_each_text_alone(
+    tiny: Features, pooling: str
+) -> None:
     features = tiny.model_copy(update={"pooling": pooling})
     expected = plainly(tiny.model.removeprefix("hf:"), TEXTS, tiny.tokens, pooling)
     assert np.abs(rows(encoder(features, SOURCE, 1), TEXTS) - expected).max() < 1e-5
@@ -100,7 +105,8 @@ def extracted(
     )  # fmt: skip
     cache = open_cache(folder / name, KEYS.cache)
     return {
-        record.tobytes(): row.tobytes() for record, row in zip(cache.record_ids, cache.features, strict=True)
+        record.tobytes(): row.tobytes()
+        for record, row in zip(cache.record_ids, cache.features, strict=True)
     }
 
 
@@ -115,7 +121,9 @@ def test_neighbours_never_reach_a_row_whatever_its_batch(tmp_path: Path, tiny: F
     assert all(first[record] == second[record] for record in shared)
 
 
-def test_bad_texts_are_exactly_zero_and_say_no_word_of_themselves(tmp_path: Path, tiny: Features) -> None:
+def test_bad_texts_are_exactly_zero_and_say_no_word_of_themselves(
+    tmp_path: Path, tiny: Features
+) -> None:
     secret = "confidential \ud800"
     found = extracted(tmp_path, ["the cat", " \n ", secret, "\u200b"], tiny)
     assert sorted(np.frombuffer(row, np.float32).any() for row in found.values()) == [
@@ -170,11 +178,16 @@ def test_another_tokenizer_has_another_digest_and_so_has_another_length(
     ],
 )
 def test_a_model_that_cannot_be_had_is_one_error(
-    tmp_path: Path, tiny: Features, features: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    tiny: Features,
+    features: dict[str, Any],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     update = {
-        key: value.format(tmp_path) if isinstance(value, str) else value for key, value in features.items()
+        key: value.format(tmp_path) if isinstance(value, str) else value
+        for key, value in features.items()
     }
     with pytest.raises(BadInput, match=message):
         encoder(tiny.model_copy(update=update), SOURCE, 1)

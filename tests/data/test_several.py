@@ -1,4 +1,5 @@
-"""Records of several classes: in every kind of source that can hold them, and as the census counts them."""
+"""Records of several classes: in every kind of source that can hold them, and as the census counts
+them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 NAMES = ("cat", "dog", "bird")
 PETS = [["cat"], ["dog", "cat"], [], ["bird", "dog", "cat"], ["fish", "dog"], ["dog", "dog"]]
 HELD = {0: {0}, 1: {0, 1}, 5: {1}}
-"""What counts of these where a record may be of two classes: one has none, one too many, one something that is none."""
+"""What counts of these where a record may be of two classes: one has none, one too many, one
+something that is none."""
 
 
 def numbered(pets: list[str]) -> list[int]:
@@ -37,7 +39,9 @@ def written(folder: Path, kind: str) -> str:
     elif kind == "parquet":
         pq.write_table(pa.table({"x": x[:, 0], "label": PETS}), path)
     elif kind == "jsonl":
-        pd.DataFrame({"text": list("abcdef"), "label": PETS}).to_json(path, orient="records", lines=True)
+        pd.DataFrame({"text": list("abcdef"), "label": PETS}).to_json(
+            path, orient="records", lines=True
+        )
     elif kind == "npz":
         np.savez(path, features=x, labels=np.array([numbered(pets) for pets in PETS]))
     elif kind == "npz names":
@@ -78,7 +82,11 @@ def test_an_array_of_truth_values_has_a_column_for_each_class(kind: type, tmp_pa
 
 
 def test_of_two_classes_whole_numbers_are_their_numbers(tmp_path: Path) -> None:
-    np.savez(tmp_path / "t.npz", features=np.arange(2.0).reshape(-1, 1), labels=np.array([[0, 1], [1, -1]]))
+    np.savez(
+        tmp_path / "t.npz",
+        features=np.arange(2.0).reshape(-1, 1),
+        labels=np.array([[0, 1], [1, -1]]),
+    )
     found = looked(f"npz:{tmp_path / 't.npz'}", classes=NAMES[:2])
     labels = [row.label for row in sorted(found.kept, key=lambda row: row.index)]
     assert labels == [number_of({0, 1}, 2), 1]
@@ -88,14 +96,20 @@ def test_the_order_of_labels_decides_nothing(tmp_path: Path) -> None:
     for name, label in (("one", "cat|dog"), ("other", " dog | cat | cat ")):
         pd.DataFrame({"x": [1.0], "label": [label]}).to_csv(tmp_path / f"{name}.csv", index=False)
     one, other = (looked(f"csv:{tmp_path / name}.csv", columns=("x",)) for name in ("one", "other"))
-    assert [(row.record, row.rank) for row in one.kept] == [(row.record, row.rank) for row in other.kept]
+    assert [(row.record, row.rank) for row in one.kept] == [
+        (row.record, row.rank) for row in other.kept
+    ]
 
 
 def test_a_source_of_single_labels_is_the_same_data_whether_or_not_it_may_have_several(
     tmp_path: Path,
 ) -> None:
-    pd.DataFrame({"x": [1.0, 2.0], "label": ["cat", "bird"]}).to_csv(tmp_path / "t.csv", index=False)
-    one, other = (looked(f"csv:{tmp_path / 't.csv'}", columns=("x",), labels=most) for most in (1, 2))
+    pd.DataFrame({"x": [1.0, 2.0], "label": ["cat", "bird"]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    one, other = (
+        looked(f"csv:{tmp_path / 't.csv'}", columns=("x",), labels=most) for most in (1, 2)
+    )
     assert one.kept == other.kept
 
 
@@ -110,7 +124,9 @@ def test_a_record_counts_in_each_of_its_classes_and_once_in_all(tmp_path: Path) 
 def test_a_contact_sheet_shows_an_image_in_the_row_of_each_class(tmp_path: Path) -> None:
     white = np.full((1, 8, 8), 255, np.uint8)
     np.savez(tmp_path / "t.npz", images=white // 2, labels=np.array([[0, 2]]))
-    sheet = np.asarray(contact_sheet(looked(f"npz:{tmp_path / 't.npz'}"), side=20, each=1).convert("L"))
+    sheet = np.asarray(
+        contact_sheet(looked(f"npz:{tmp_path / 't.npz'}"), side=20, each=1).convert("L")
+    )
     filled = [bool((sheet[row * 36 + 20 : row * 36 + 30, 4:12] < 200).any()) for row in range(4)]
     assert filled == [False, True, False, True]  # above all, what counts as nothing
 

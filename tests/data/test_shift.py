@@ -17,7 +17,9 @@ def matching(
     own: str, other: str, classes: int | tuple[str, ...] | None = None, **counts_as: str
 ) -> Matching:
     count = classes if isinstance(classes, int) else None
-    return Matching(names_of(own, classes), count, own, labels_of(other) or (), tuple(counts_as.items()))
+    return Matching(
+        names_of(own, classes), count, own, labels_of(other) or (), tuple(counts_as.items())
+    )
 
 
 def test_the_same_number_is_not_taken_for_the_same_class():
@@ -25,12 +27,21 @@ def test_the_same_number_is_not_taken_for_the_same_class():
     class_of, count = matched(matching(CIFAR10, STL10, car="automobile"))
     assert [class_of(label) for label in range(10)] == [0, 2, 1, 3, 4, 5, 7, -1, 8, 9]
     assert count == 10
-    assert matched(matching(CIFAR10, STL10))[0](2) == -1  # a car is no automobile until the config says so
+    # a car is no automobile until the config says so
+    assert matched(matching(CIFAR10, STL10))[0](2) == -1
 
 
 def test_a_number_can_be_told_what_it_counts_as():
     class_of, _ = matched(matching(CIFAR10, "npz:x.npz", None, **{"1": "bird"}))
-    assert [class_of(label) for label in ("1", 1, 0, "bird", b"cat", "Cat", None)] == [2, 2, -1, 2, 3, -1, -1]
+    assert [class_of(label) for label in ("1", 1, 0, "bird", b"cat", "Cat", None)] == [
+        2,
+        2,
+        -1,
+        2,
+        3,
+        -1,
+        -1,
+    ]
 
 
 def test_classes_without_names_match_nothing_by_themselves():

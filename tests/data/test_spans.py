@@ -1,4 +1,5 @@
-"""Documents cut into spans: nothing of a document is lost, and which of its spans count follows from it and a key alone."""
+"""Documents cut into spans: nothing of a document is lost, and which of its spans count follows
+from it and a key alone."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from dpladder.data.spans import Cutter, cutter
 from dpladder.errors import Refused
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
-TOKENS = 6  # of a span; the tiny tokenizer puts one before a text and one behind it, so that four are words
+# of a span; the tiny tokenizer puts one before a text and one behind it, so that four are words
+TOKENS = 6
 DOCUMENT = Unit(by="document", cap=2)
 Row = dict[str, Any]
 
@@ -40,7 +42,12 @@ def _cutting(model: Path) -> Cutter:
 
 
 def manifest(
-    folder: Path, rows: list[Row], cutting: Cutter | None, unit: Unit, keys: Keys = KEYS, **dataset: Any
+    folder: Path,
+    rows: list[Row],
+    cutting: Cutter | None,
+    unit: Unit,
+    keys: Keys = KEYS,
+    **dataset: Any,
 ) -> Manifest:
     (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     columns = tuple(name for name in ("id", "user") if name in rows[0])
@@ -89,7 +96,9 @@ def test_one_unit_less_changes_its_own_spans_and_no_other(
     def owner(row: Row) -> str:
         return str(row["user"] if unit.by == "user" else row["text"])
 
-    gone = data.draw(st.sampled_from([owner(row) for row in rows if row["text"]] or [owner(rows[0])]))
+    gone = data.draw(
+        st.sampled_from([owner(row) for row in rows if row["text"]] or [owner(rows[0])])
+    )
     fewer = data.draw(st.permutations([row for row in rows if owner(row) != gone]))
     if not fewer:
         return
@@ -108,7 +117,11 @@ def test_a_missing_text_takes_no_other_ones_place_wherever_it_stands(
     own = [{"text": text, "user": "a"} for text in ("", "the cat", "a dog", "red sky")]
     others = [{"text": f"w{place}", "user": "b"} for place in range(8)]
     every = [
-        facts(manifest(tmp_path, [*others[:count], *own], cutting if cut else None, Unit(by="user", cap=2)))
+        facts(
+            manifest(
+                tmp_path, [*others[:count], *own], cutting if cut else None, Unit(by="user", cap=2)
+            )
+        )
         for count in range(9)
     ]
     (unit,) = {fact[1] for fact in every[0]}
@@ -116,7 +129,9 @@ def test_a_missing_text_takes_no_other_ones_place_wherever_it_stands(
     assert len(every[0]) == 2
 
 
-def test_a_units_spans_are_drawn_by_the_key_from_all_that_it_has(tmp_path: Path, cutting: Cutter) -> None:
+def test_a_units_spans_are_drawn_by_the_key_from_all_that_it_has(
+    tmp_path: Path, cutting: Cutter
+) -> None:
     rows = [{"text": saying(20, place % 4) + f" w{place}"} for place in range(400)]
     once = Unit(by="document", cap=1)
     found = manifest(tmp_path, rows, cutting, once)
@@ -124,7 +139,9 @@ def test_a_units_spans_are_drawn_by_the_key_from_all_that_it_has(tmp_path: Path,
     assert set(counts) == set(range(6))  # 21 words, four at a time
     assert max(abs(count / 400 - 1 / 6) for count in counts.values()) < 0.1  # five deviations
     again = manifest(tmp_path, rows, cutting, once, replace(KEYS, units=b"v" * 32))
-    places = [dict(zip(one.index.tolist(), one.spans.tolist(), strict=True)) for one in (found, again)]
+    places = [
+        dict(zip(one.index.tolist(), one.spans.tolist(), strict=True)) for one in (found, again)
+    ]
     assert 0.6 < np.mean([places[0][index] != places[1][index] for index in range(400)]) < 1.0
     every = manifest(tmp_path, rows, cutting, Unit(by="document", cap=99))
     assert len(every.labels) == 6 * 400
@@ -133,7 +150,9 @@ def test_a_units_spans_are_drawn_by_the_key_from_all_that_it_has(tmp_path: Path,
     assert facts(found) <= facts(every)
 
 
-def test_a_document_lies_in_the_part_of_its_text_whole_or_cut(tmp_path: Path, cutting: Cutter) -> None:
+def test_a_document_lies_in_the_part_of_its_text_whole_or_cut(
+    tmp_path: Path, cutting: Cutter
+) -> None:
     rows = [{"text": saying(12, place % 20) + f" w{place}"} for place in range(60)]
     cut = manifest(tmp_path, rows, cutting, DOCUMENT)
     whole = manifest(tmp_path, rows, None, Unit())
@@ -163,14 +182,23 @@ def test_spans_of_a_public_document_are_all_kept(tmp_path: Path, cutting: Cutter
     other = tmp_path / "open.jsonl"
     other.write_text(json.dumps({"text": saying(19)}) + "\n")
     found = manifest(
-        tmp_path, [{"text": "the cat"}], cutting, Unit(by="document", cap=1), public_test=f"jsonl:{other}"
+        tmp_path,
+        [{"text": "the cat"}],
+        cutting,
+        Unit(by="document", cap=1),
+        public_test=f"jsonl:{other}",
     )
     assert sorted(found.spans.tolist()) == [0, 1, 2, 3, 4]
 
 
 def extracted(folder: Path, model: Path) -> np.ndarray:
     features = Features(
-        model=f"hf:{model}", weights="pretrained", tokens=TOKENS, batch_size=4, until="input", pooling="none"
+        model=f"hf:{model}",
+        weights="pretrained",
+        tokens=TOKENS,
+        batch_size=4,
+        until="input",
+        pooling="none",
     )
     options = {"root": folder / "cache", "units_key": KEYS.units, "cache_key": KEYS.cache}
     out = folder / "features.h5"
@@ -199,7 +227,9 @@ def test_spans_are_the_documents_tokens_without_one_missing_or_twice(
         assert all((kept[place] > 0).all() for place in own[:-1])  # all but the last are full
 
 
-def test_another_tokenizer_than_cut_the_documents_is_refused(tmp_path: Path, cutting: Cutter) -> None:
+def test_another_tokenizer_than_cut_the_documents_is_refused(
+    tmp_path: Path, cutting: Cutter
+) -> None:
     manifest(tmp_path, [{"text": saying(9)}], cutting, DOCUMENT)
     other = tiny_causal_model(tmp_path / "model")
     save_tokenizer(other, WORDS[::-1])

@@ -27,7 +27,8 @@ LABELS = ["a", "b", "a", "b"]
 
 def write(kind: str, path: Path, texts: list[str] = TEXTS) -> None:
     rows = [
-        {"text": text, "label": label, "user": label * 2} for text, label in zip(texts, LABELS, strict=True)
+        {"text": text, "label": label, "user": label * 2}
+        for text, label in zip(texts, LABELS, strict=True)
     ]
     if kind == "csv":
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -42,7 +43,12 @@ def write(kind: str, path: Path, texts: list[str] = TEXTS) -> None:
 
 def dataset(source: str, **more: Any) -> Dataset:
     return Dataset(
-        lineage="x", source=source, nominal_size=1, classes=("a", "b"), split=Split(test=0.0), **more
+        lineage="x",
+        source=source,
+        nominal_size=1,
+        classes=("a", "b"),
+        split=Split(test=0.0),
+        **more,
     )
 
 
@@ -56,7 +62,9 @@ def test_every_table_of_texts_gives_the_same_bytes_and_columns(tmp_path: Path, k
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_where_nothing_is_told_apart_no_label_is_needed_and_none_is_read(tmp_path: Path, kind: str) -> None:
+def test_where_nothing_is_told_apart_no_label_is_needed_and_none_is_read(
+    tmp_path: Path, kind: str
+) -> None:
     write(kind, tmp_path / "labelled")
     rows = [{"text": text} for text in TEXTS]
     if kind == "csv":
@@ -82,8 +90,13 @@ def test_a_folder_of_texts_reads_text_files_and_a_folder_of_images_none(tmp_path
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     source = open_source(f"texts:{tmp_path}")
-    found = {(source.read(index).decode(), source.labels[index]) for index in range(len(source.labels))}
-    assert (source.kind, found) == ("texts", {("a/1.txt", "a"), ("a/deep/2.TXT", "a"), ("b/3.txt", "b")})
+    found = {
+        (source.read(index).decode(), source.labels[index]) for index in range(len(source.labels))
+    }
+    assert (source.kind, found) == (
+        "texts",
+        {("a/1.txt", "a"), ("a/deep/2.TXT", "a"), ("b/3.txt", "b")},
+    )
     assert len(open_source(f"folder:{tmp_path}").labels) == 1
 
 
@@ -165,7 +178,9 @@ def test_exact_copies_with_one_label_are_one_record(tmp_path: Path) -> None:
     assert [check for _, check in found.problems] == ["copy of another record"]
 
 
-def test_verses_have_eight_genres_and_a_chapter_each_and_modern_ones_come_from_the_other_end() -> None:
+def test_verses_have_eight_genres_and_a_chapter_each_and_modern_ones_come_from_the_other_end() -> (
+    None
+):
     old, new = open_source("kjv:3000"), open_source("web:3000")
     assert known_classes("kjv:3000") == GENRES == known_classes("web")
     assert len(set(old.ids)) == len(old.ids) == 3000
@@ -173,7 +188,10 @@ def test_verses_have_eight_genres_and_a_chapter_each_and_modern_ones_come_from_t
     counts = Counter(old.labels)
     assert counts.keys() == set(GENRES)
     assert counts.most_common(1)[0][0] == "history"
-    assert all(verse.rpartition(":")[0] == chapter for verse, chapter in zip(old.ids, old.users, strict=True))
+    assert all(
+        verse.rpartition(":")[0] == chapter
+        for verse, chapter in zip(old.ids, old.users, strict=True)
+    )
     whole = {kind: open_source(kind) for kind in ("kjv", "web")}
     first = {kind: source.read(list(source.ids).index("1:1:1")) for kind, source in whole.items()}
     assert first["kjv"] == b"In the beginning God created the heaven and the earth."

@@ -239,7 +239,8 @@ def test_a_spend_is_committed_once(ledger):
 
 
 def test_two_that_reserve_under_one_name_cannot_both_draw(ledger):
-    """Whether two objects, two processes or two hosts with one home: a reservation is committed once."""
+    """Whether two objects, two processes or two hosts with one home: a reservation is committed
+    once."""
     other = dpladder.Ledger("patients", epsilon=1.0, delta=1e-5).reserve("count", COUNT)
     mine = ledger.reserve("count", COUNT)
     other.commit()

@@ -50,23 +50,33 @@ BOTH = {
 ADDED = {
     "a Laplace": (dp_event.LaplaceDpEvent(2.0), 5.0),  # one pure mechanism, booked as a Gaussian
     "Laplaces": (dp_event.SelfComposedDpEvent(dp_event.LaplaceDpEvent(30.0), 200), 1.3),
-    "discrete Laplaces": (dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.02, 2), 200), 1.5),
+    "discrete Laplaces": (
+        dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.02, 2), 200),
+        1.5,
+    ),
 }
 CASES = [(name, *case, relation) for name, case in BOTH.items() for relation in NEIGHBOURS] + [
     (name, *case, "add_remove") for name, case in ADDED.items()
 ]
 
 
-@pytest.mark.parametrize(("name", "event", "loose", "relation"), CASES, ids=[f"{c[0]} {c[3]}" for c in CASES])
+@pytest.mark.parametrize(
+    ("name", "event", "loose", "relation"), CASES, ids=[f"{c[0]} {c[3]}" for c in CASES]
+)
 def test_a_charge_is_never_below_the_peers_figure_and_not_far_above(name, event, loose, relation):
     found, exact = charged(event, relation), peer(event, relation)
-    assert exact * (1 - 1e-3) <= found <= exact * loose  # a privacy loss distribution's own grid is 1e-4 wide
+    # a privacy loss distribution's own grid is 1e-4 wide
+    assert exact * (1 - 1e-3) <= found <= exact * loose
 
 
 def test_randomised_response_is_charged_as_its_pure_epsilon():
     # One by one: dp-accounting 0.6 counts a SelfComposed one once.
     event = dp_event.ComposedDpEvent([dp_event.RandomizedResponseDpEvent(0.99, 4)] * 50)
-    assert peer(event, "replace_one") <= charged(event, "replace_one") <= 2 * peer(event, "replace_one")
+    assert (
+        peer(event, "replace_one")
+        <= charged(event, "replace_one")
+        <= 2 * peer(event, "replace_one")
+    )
 
 
 def test_concentrated_privacy_is_charged_no_less_than_its_gaussian():
@@ -77,7 +87,9 @@ def test_concentrated_privacy_is_charged_no_less_than_its_gaussian():
 
 def test_a_rho_is_for_the_relation_of_the_lineage_and_a_noise_multiplier_for_added_records():
     """As docs/ledger.md says. Four times the rho is what a Gaussian of half the multiplier has."""
-    (added,), (replaced,) = (events_of(dp_event.ZCDpEvent(0.02), kind, DELTA0) for kind in NEIGHBOURS)
+    (added,), (replaced,) = (
+        events_of(dp_event.ZCDpEvent(0.02), kind, DELTA0) for kind in NEIGHBOURS
+    )
     assert added == replaced
     gaussian = charged(dp_event.GaussianDpEvent(5.0), "replace_one")
     assert charged(dp_event.ZCDpEvent(0.02), "replace_one") < gaussian
@@ -114,7 +126,9 @@ def test_a_full_batch_in_opacus_words_is_exactly_gaussian():
 
 
 def test_the_noise_to_watch_is_said_in_the_words_that_it_was_given_in():
-    events = events_of([(1.5, 0.02, 100), dp_event.SelfComposedDpEvent(GAUSSIAN, 3)], "replace_one", DELTA0)
+    events = events_of(
+        [(1.5, 0.02, 100), dp_event.SelfComposedDpEvent(GAUSSIAN, 3)], "replace_one", DELTA0
+    )
     assert sorted(map(repr, steps_of(events, "replace_one"))) == sorted(
         map(repr, [Steps(8.0, 1.0, 3), Steps(1.5, 0.02, 100)])
     )

@@ -1,7 +1,7 @@
 """What every golden case is made of: its mechanisms, a public key, and noise that lies on no grid.
 
-On the grid the last bit of a sum could move a release by a whole cell, so what is trained is recorded without the grid; the
-grid has cases of its own.
+On the grid the last bit of a sum could move a release by a whole cell, so what is trained is
+recorded without the grid; the grid has cases of its own.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ Found = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A recorded computation. `owners`: the mechanisms whose versions it decides about, all of which must rise where it
-    changes. `through`: others that it runs through; a change is explained where one of them rose. `long`: takes seconds."""
+    """A recorded computation. `owners`: the mechanisms whose versions it decides about, all of
+    which must rise where it changes. `through`: others that it runs through; a change is explained
+    where one of them rose. `long`: takes seconds."""
 
     name: str
     owners: tuple[str, ...]

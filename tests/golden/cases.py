@@ -1,4 +1,5 @@
-"""All that the golden test records; here, of learners and of what mechanisms share: noise, its grid, prices."""
+"""All that the golden test records; here, of learners and of what mechanisms share: noise, its
+grid, prices."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def section(name: str) -> Any:
 
 
 def training(learner: Any, relation: str, hyper: Hyper = HYPER) -> Found:
-    """A whole training. Where it samples, its noise multiplier is given, because solving for it takes long."""
+    """A whole training. Where it samples, its noise multiplier is given, because solving for it
+    takes long."""
     known = method(learner.name)
     with (
         patch.object(interface, "sampled_sigma", lambda *_: 1.25),
@@ -76,7 +78,9 @@ def training(learner: Any, relation: str, hyper: Hyper = HYPER) -> Found:
     ):
         declared = known.declare(learner, hyper, constants(relation))
         meter = PlainMeter(declared.draws, noise.DerivedNoise(KEY))
-        weights = known.train(records(), hyper, learner, constants(relation), meter, Resources(threads=1))
+        weights = known.train(
+            records(), hyper, learner, constants(relation), meter, Resources(threads=1)
+        )
     meter.close()
     return {
         "events": repr(declared.events),
@@ -88,12 +92,15 @@ def training(learner: Any, relation: str, hyper: Hyper = HYPER) -> Found:
 
 def kappa(learner: Any, mu: float) -> Found:
     hyper = replace(HYPER, mu=mu)
-    found = method(learner.name).logit_noise(learner, hyper, replace(constants("replace_one"), length=2.0))
+    found = method(learner.name).logit_noise(
+        learner, hyper, replace(constants("replace_one"), length=2.0)
+    )
     return {"kappa": [found]}
 
 
 def loss_bound() -> Found:
-    """HyFreeDP's rate and bound after losses that say something, in the middle of the bound's range."""
+    """HyFreeDP's rate and bound after losses that say something, in the middle of the bound's
+    range."""
     import torch
 
     from dpladder.learn.hyfree_dp.train import Rate, learned
@@ -118,7 +125,8 @@ def streams() -> Found:
 def grids() -> Found:
     scales = (0.3, 1.0, 7.0)
     onto = [
-        publish.on_grid(np.array([1.3, -2.7]), np.array([0.41, -1.2]), scale).tolist() for scale in scales
+        publish.on_grid(np.array([1.3, -2.7]), np.array([0.41, -1.2]), scale).tolist()
+        for scale in scales
     ]
     return {"steps": [publish.grid(scale) for scale in scales], "published": onto}
 
@@ -172,7 +180,9 @@ def of_learners() -> list[Case]:
                 found.append(Case(title, (name,), partial(training, own, relation)))
         if hasattr(method(name).room("cost"), "logit_noise"):
             for mu in (2.0, 0.01):
-                found.append(Case(f"{name} kappa at mu {mu:g}", (name,), partial(kappa, learner, mu)))
+                found.append(
+                    Case(f"{name} kappa at mu {mu:g}", (name,), partial(kappa, learner, mu))
+                )
     options = {"schedule": "cosine", "average": "ema", "free_step": True, "weight_decay": 0.1}
     rich = section("dp_gd").model_copy(update=options)
     found.append(Case("dp_gd with options", ("dp_gd",), partial(training, rich, "add_remove")))
@@ -183,6 +193,10 @@ def of_learners() -> list[Case]:
     for name, event in EVENTS.items():
         for relation in ("add_remove", "replace_one"):
             found.append(
-                Case(f"price {name} {relation}", CHARGED.get(name, EVERY), partial(priced, event, relation))
+                Case(
+                    f"price {name} {relation}",
+                    CHARGED.get(name, EVERY),
+                    partial(priced, event, relation),
+                )
             )
     return found

@@ -1,4 +1,5 @@
-"""What the golden test records of parts by themselves: draws of a sweep, the fit, the prior, updates, noise solved for."""
+"""What the golden test records of parts by themselves: draws of a sweep, the fit, the prior,
+updates, noise solved for."""
 
 from __future__ import annotations
 
@@ -127,12 +128,19 @@ def fitted(how: Mapping[str, Any], where: Space, given: list[Trial]) -> Found:
     told = dataclasses.asdict(found) | {"uncertainty": list(found.uncertainty)}
     words = {name: told.pop(name) for name in ("method", "fallback", "clamped")}
     numbers = {name: [value] if isinstance(value, float) else value for name, value in told.items()}
-    return {"how": json.dumps(words)} | {name: value for name, value in numbers.items() if value is not None}
+    return {"how": json.dumps(words)} | {
+        name: value for name, value in numbers.items() if value is not None
+    }
 
 
 # Of rules that ask no private data.
 SWEPT: dict[str, Any] = {
-    "dataset": {"lineage": "golden", "nominal_size": CONSTANTS.n0, "classes": 3, "source": "npz:none.npz"},
+    "dataset": {
+        "lineage": "golden",
+        "nominal_size": CONSTANTS.n0,
+        "classes": 3,
+        "source": "npz:none.npz",
+    },
     "features": {"model": "none", "dtype": "float32"},
     "privacy": {"epsilon": 1.0, "delta": 1e-5},
     "sweep": {
@@ -152,7 +160,9 @@ def ladder() -> Found:
         rungs = [_selected(project, folder, rung) for rung in range(len(EPSILONS))]
         target = {"target": f"{project.main.privacy.epsilon:g}"}
         total = {"mu": gdp.mu(1.0, CONSTANTS.delta)}  # by the plan
-        fit_radius(_task(project, "fit_radius", target, {"rungs": rungs}, folder / "fit.json", total))
+        fit_radius(
+            _task(project, "fit_radius", target, {"rungs": rungs}, folder / "fit.json", total)
+        )
         chosen = [read_json(Path(rung))["best"] for rung in rungs]
         found = read_json(folder / "fit.json")
     numbers = [found[key] for key in ("r_star", "kappa_star", "epsilon", "mu", "spread")]
@@ -186,7 +196,9 @@ def _task(
     named = {"experiment": "main", **wildcards}
     outputs = {"best": output, "fit": output, "privacy": output.with_suffix(".privacy")}
     cfg = dag.params(project, rule, named) | dict(further or {})
-    return Task(rule, named, cfg, dag.code(project, rule, named), dict(inputs), outputs, Resources())
+    return Task(
+        rule, named, cfg, dag.code(project, rule, named), dict(inputs), outputs, Resources()
+    )
 
 
 def leaning() -> Found:
@@ -201,7 +213,8 @@ def leaning() -> Found:
 
 
 def update(learner: Adam | AdamNoSecondMoment) -> Found:
-    """Where the gradient and the noise are of about the size of what keeps a division from zero, and far above it."""
+    """Where the gradient and the noise are of about the size of what keeps a division from zero,
+    and far above it."""
     sizes = torch.tensor([[1e-9, 1e-8, -1e-7, 1e-3, -1.0]], dtype=torch.float64)
     begin = first_moment(learner) if isinstance(learner, AdamNoSecondMoment) else adam(learner)
     step = begin(torch.zeros(1, 5, dtype=torch.float64), sizes.abs())
@@ -213,7 +226,9 @@ def paces(schedule: str) -> Found:
     hyper = Hyper(0.5, 5, 0.5)
     return {
         "paces": list(interface.paces(learner, 5)),
-        "kappa": [interface.logit_noise(learner, hyper, CONSTANTS, momentum) for momentum in (0.0, 0.9)],
+        "kappa": [
+            interface.logit_noise(learner, hyper, CONSTANTS, momentum) for momentum in (0.0, 0.9)
+        ],
     }
 
 
@@ -229,7 +244,8 @@ def sampled_scale() -> Found:
 
 def of_parts() -> list[Case]:
     draws = [
-        Case(f"draws {name}", ("run_trial",), partial(drawn_places, **how)) for name, how in OPTIONS.items()
+        Case(f"draws {name}", ("run_trial",), partial(drawn_places, **how))
+        for name, how in OPTIONS.items()
     ]
     fits = [
         Case(f"fit {name}", ("fit_radius",), partial(_fitted, how, changes))

@@ -34,11 +34,20 @@ def differences(kept: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[s
 def _same(kept: Any, found: Any) -> bool:
     if isinstance(kept, str) and isinstance(found, str):
         mine, theirs = (list(map(float, NUMBER.findall(text))) for text in (kept, found))
-        return NUMBER.sub("", kept) == NUMBER.sub("", found) and np.allclose(mine, theirs, EXACT, 0.0)
-    if isinstance(kept, list) and isinstance(found, list) and kept and isinstance(kept[0], list | str):
+        return NUMBER.sub("", kept) == NUMBER.sub("", found) and np.allclose(
+            mine, theirs, EXACT, 0.0
+        )
+    if (
+        isinstance(kept, list)
+        and isinstance(found, list)
+        and kept
+        and isinstance(kept[0], list | str)
+    ):
         return len(kept) == len(found) and all(map(_same, kept, found))
     a, b = np.asarray(kept), np.asarray(found)
-    return a.shape == b.shape and bool(np.all(np.abs(a - b) <= CLOSE * max(np.abs(a).max(initial=0), 1e-300)))
+    return a.shape == b.shape and bool(
+        np.all(np.abs(a - b) <= CLOSE * max(np.abs(a).max(initial=0), 1e-300))
+    )
 
 
 def load() -> dict[str, Any]:
@@ -49,7 +58,9 @@ def load() -> dict[str, Any]:
 
 def store(known: Mapping[str, Any]) -> None:
     lines = [f'"{name}": {json.dumps(case)}' for name, case in sorted(known["cases"].items())]
-    versions, recorded = (json.dumps(known[key], sort_keys=True) for key in ("versions", "recorded"))
+    versions, recorded = (
+        json.dumps(known[key], sort_keys=True) for key in ("versions", "recorded")
+    )
     cases = ",\n".join(lines)
     PATH.write_text(
         f'{{"versions": {versions},\n"recorded": {recorded},\n"cases": {{\n{cases}\n}}}}\n', "utf-8"
@@ -65,6 +76,7 @@ def version(mechanism: str) -> int:
 
 
 def rose(case: Case, versions: Mapping[str, int]) -> bool:
-    """Whether versions explain that a case differs: all of its owners', or one that it runs through."""
+    """Whether versions explain that a case differs: all of its owners', or one that it runs
+    through."""
     up = {name for name in (*case.owners, *case.through) if version(name) > versions.get(name, 1)}
     return up.issuperset(case.owners) or not up.isdisjoint(case.through)

@@ -18,7 +18,10 @@ from golden.cases import cases
 
 def main() -> int:
     if not record.PATH.is_file():
-        print(f"{record.PATH} is gone. Restore it from version control: nothing is recorded anew without it.")
+        print(
+            f"{record.PATH} is gone. Restore it from version control: nothing is recorded anew "
+            "without it."
+        )
         return 1
     with tempfile.TemporaryDirectory() as empty:  # no price is remembered from other code
         os.environ["XDG_CACHE_HOME"] = empty
@@ -26,14 +29,16 @@ def main() -> int:
     record.store(known)
     if refused:
         print(
-            "Refused, as their versions in plan/mechanisms.py did not rise (or, for what is new to the record, as it was "
+            "Refused, as their versions in plan/mechanisms.py did not rise (or, for what is new to "
+            "the record, as it was "
             "recorded before; restore tests/golden/golden.json): " + "; ".join(refused)
         )
     return 1 if refused else 0
 
 
 def renewed(known: Mapping[str, Any], among: Iterable[Case]) -> tuple[dict[str, Any], list[str]]:
-    """The record with every case that may differ as it is now, and the names of those that may not, as they were."""
+    """The record with every case that may differ as it is now, and the names of those that may not,
+    as they were."""
     chosen = list(among)
     kept, versions = dict(known["cases"]), dict(known["versions"])
     refused: list[Case] = []
@@ -48,7 +53,8 @@ def renewed(known: Mapping[str, Any], among: Iterable[Case]) -> tuple[dict[str, 
             kept[case.name] = found
         else:
             refused.append(case)
-    # A version counts as seen when nothing of its mechanism is refused: until then it still explains what differs.
+    # A version counts as seen when nothing of its mechanism is refused: until then it still
+    # explains what differs.
     waiting = {name for case in refused for name in (*case.owners, *case.through)}
     for case in chosen:
         seen = (owner for owner in (*case.owners, *case.through) if owner not in waiting)
@@ -56,7 +62,9 @@ def renewed(known: Mapping[str, Any], among: Iterable[Case]) -> tuple[dict[str, 
     names = {case.name for case in chosen}
     cases_ = {name: found for name, found in kept.items() if name in names}
     recorded = sorted(cases_.keys() | (names & set(known["recorded"])))
-    return {"versions": versions, "recorded": recorded, "cases": cases_}, [case.name for case in refused]
+    return {"versions": versions, "recorded": recorded, "cases": cases_}, [
+        case.name for case in refused
+    ]
 
 
 if __name__ == "__main__":

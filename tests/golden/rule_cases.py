@@ -1,4 +1,5 @@
-"""What the golden test records of whole rules: in the audits' scene, on public units, charged as the ledger charges them."""
+"""What the golden test records of whole rules: in the audits' scene, on public units, charged as
+the ledger charges them."""
 
 from __future__ import annotations
 
@@ -33,8 +34,11 @@ KIND: rules.Kind = "replace_one"
 UNITS = 60
 SLOW = ("dp_hypo", "koskela_kulkarni", "propose_test")  # they import much, or solve for their noise
 WIDE = {"eta": [0.1, 1.0], "steps": [1, 4]}  # the audits' own search has one place alone
-SOLVED = {"learner": {"name": "dp_ls", "radius": 2.0, "statistics": {"epsilon": 9.0, "alpha": [0.1, 1.0]}}}
-# What says where and by which build something was made, in a document of a release. Later builds may say more.
+SOLVED = {
+    "learner": {"name": "dp_ls", "radius": 2.0, "statistics": {"epsilon": 9.0, "alpha": [0.1, 1.0]}}
+}
+# What says where and by which build something was made, in a document of a release. Later builds
+# may say more.
 ASIDE = ("statement", "config", "inference", "experiment", "learner", "learns", "format")
 
 
@@ -53,7 +57,9 @@ def units(classes: int = CLASSES) -> Units:
     features[0], features[1], features[2] = 1e6, 0.0, [1e-30, 0, 0]
     labels = np.arange(2 * UNITS) % classes
     labels[5:8] = -1
-    rows = [(tuple(map(float, row)), int(label)) for row, label in zip(features, labels, strict=True)]
+    rows = [
+        (tuple(map(float, row)), int(label)) for row, label in zip(features, labels, strict=True)
+    ]
     return tuple((rows[place], rows[place + 1]) for place in range(0, len(rows), 2))
 
 
@@ -96,7 +102,11 @@ def _trial(
     rungs = {"sweep": {"rungs": [{"epsilon": rules.EPSILON, "trials": 2}]}}
     scene = stage.scene(rules.terms(kind, 40.0), rungs, changes)
     rule = Rule(
-        scene, "run_trial", rules.released_weights, {"rung": "0", "trial": "1"}, {**NOTHING, **inputs}
+        scene,
+        "run_trial",
+        rules.released_weights,
+        {"rung": "0", "trial": "1"},
+        {**NOTHING, **inputs},
     )
     return rule.mechanism(f"rule run_trial {kind}", lambda asked: 1.0, rules.pairs(kind))
 
@@ -191,4 +201,6 @@ def of_searches() -> list[Case]:
 
 def _searched(name: str, further: Mapping[str, Any] = MappingProxyType({})) -> Case:
     compute = partial(whole, partial(searches.search, name=name), further=further)
-    return Case(f"search {name}", (name,), compute, through=("private_search", "dp_gd"), long=name in SLOW)
+    return Case(
+        f"search {name}", (name,), compute, through=("private_search", "dp_gd"), long=name in SLOW
+    )

@@ -1,4 +1,5 @@
-"""Whether a mechanism's version must rise: what it computes, draws and charges is as it was recorded."""
+"""Whether a mechanism's version must rise: what it computes, draws and charges is as it was
+recorded."""
 
 from __future__ import annotations
 
@@ -18,7 +19,10 @@ def _no_remembered_prices(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, id=case.name, marks=[pytest.mark.long] if case.long else []) for case in CASES],
+    [
+        pytest.param(case, id=case.name, marks=[pytest.mark.long] if case.long else [])
+        for case in CASES
+    ],
 )
 def test_a_mechanism_does_what_its_version_did(case: Case) -> None:
     kept = record.load()["cases"][case.name]
@@ -26,8 +30,10 @@ def test_a_mechanism_does_what_its_version_did(case: Case) -> None:
     differ = list(record.differences(kept, found))
     owners = ", ".join(f'VERSIONS["{owner}"]' for owner in case.owners)
     assert not differ, (
-        f"{', '.join(case.owners)}: {', '.join(differ)} of case {case.name!r} differ from the record. If this is meant, raise "
-        f"{owners} in plan/mechanisms.py, add a line to CHANGELOG.md, and run make golden; if it was a mistake, undo it."
+        f"{', '.join(case.owners)}: {', '.join(differ)} of case {case.name!r} differ from the "
+        "record. If this is meant, raise "
+        f"{owners} in plan/mechanisms.py, add a line to CHANGELOG.md, and run make golden; if it "
+        "was a mistake, undo it."
     )
 
 
@@ -35,7 +41,9 @@ def test_every_case_and_version_is_recorded() -> None:
     known = record.load()
     assert set(known["cases"]) == set(known["recorded"]) == {case.name for case in CASES}
     owners = {owner for case in CASES for owner in (*case.owners, *case.through)}
-    assert known["versions"] == {owner: record.version(owner) for owner in owners}, "Run make golden."
+    assert known["versions"] == {owner: record.version(owner) for owner in owners}, (
+        "Run make golden."
+    )
 
 
 def _case(name: str, owner: str, value: float) -> Case:
@@ -65,7 +73,9 @@ def test_a_deleted_case_is_not_recorded_anew() -> None:
     assert "a" in found["recorded"]
 
 
-def test_without_a_record_nothing_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_record_nothing_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(record, "PATH", tmp_path / "golden.json")
     assert renew.main() == 1
     assert not (tmp_path / "golden.json").exists()

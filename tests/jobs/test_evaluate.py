@@ -1,4 +1,5 @@
-"""What an evaluation buys, through the ledger: no more than its price, and the measures that the config asks for."""
+"""What an evaluation buys, through the ledger: no more than its price, and the measures that the
+config asks for."""
 
 from __future__ import annotations
 
@@ -52,7 +53,9 @@ def measured(scene: Scene, by: str = "main") -> Found:
         weights = {**NOTHING, "weights": str(trained.output["weights"])}
         rule = "evaluate" if by == "main" else "evaluate_of"
         asked = scene.task(rule, {"experiment": by, "target": total}, UNITS, weights)
-        evaluate(replace(asked, output={name: asked.output[name] for name in ("metrics", "privacy")}))
+        evaluate(
+            replace(asked, output={name: asked.output[name] for name in ("metrics", "privacy")})
+        )
         return restored(Found, read_json(asked.output["metrics"]))
 
 
@@ -60,13 +63,18 @@ def test_perplexity_is_that_of_the_mean_loss_and_its_interval_holds_the_noise():
     found = perplexity(0.75, 0.01, 8.0)
     assert (found.loss, found.loss_sd) == (2.0, 0.08)
     assert found.value == pytest.approx(math.exp(2.0))
-    assert (found.low, found.high) == pytest.approx((math.exp(2 - 1.96 * 0.08), math.exp(2 + 1.96 * 0.08)))
+    assert (found.low, found.high) == pytest.approx(
+        (math.exp(2 - 1.96 * 0.08), math.exp(2 + 1.96 * 0.08))
+    )
     assert perplexity(0.0, 1.0, 8.0).high == math.exp(8.0)
 
 
 def scene_of(made: SceneFolder, measures: str, **changes: Any) -> Scene:
     return made.scene(
-        {"dataset": {"classes": ["ill", "well"]}, "evaluate": {"measures": measures, "epsilon": EPSILON}},
+        {
+            "dataset": {"classes": ["ill", "well"]},
+            "evaluate": {"measures": measures, "epsilon": EPSILON},
+        },
         changes,
     )
 
@@ -137,7 +145,9 @@ def test_records_of_other_groups_than_those_trained_on_are_in_no_count(made: Sce
     assert some.groups is None
 
 
-def test_groups_of_other_people_are_counted_apart_and_none_of_them_was_trained_on(made: SceneFolder) -> None:
+def test_groups_of_other_people_are_counted_apart_and_none_of_them_was_trained_on(
+    made: SceneFolder,
+) -> None:
     """Under terms of their own; the groups of whom the model is of are others."""
     data = {"lineage": "others", "source": f"npz:{made.folder}/public.npz", "nominal_size": 50}
     named = {"column": "country", "names": ["x", "y", "z"]}
@@ -147,7 +157,10 @@ def test_groups_of_other_people_are_counted_apart_and_none_of_them_was_trained_o
         "evaluate": {"of": "main", "measures": "groups"},
     }
     scene = scene_of(
-        made, "accuracy", dataset={"group": GROUPED | {"train": ["b"]}}, experiments={"others": others}
+        made,
+        "accuracy",
+        dataset={"group": GROUPED | {"train": ["b"]}},
+        experiments={"others": others},
     )
     found = measured(scene, "others")
     state = book.load(Ledger(scene.home, "others"))

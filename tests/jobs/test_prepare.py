@@ -35,8 +35,8 @@ def save(path: str, arrays: dict[str, Any], rows: slice = slice(None)) -> None:
 
 
 def prepare(workspace: Workspace, *changes: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rules that prepare data, in order, as a run starts them; what they leave in sight, but for the digest of their
-    config, which names lineage and source."""
+    """The rules that prepare data, in order, as a run starts them; what they leave in sight, but
+    for the digest of their config, which names lineage and source."""
     workspace.configure(*changes)
     project = load(["config.yaml"])
     states = known_states(project)
@@ -48,7 +48,17 @@ def prepare(workspace: Workspace, *changes: dict[str, Any]) -> list[dict[str, An
     for rule, (work, wildcards) in rules.items():
         cfg = dag.params(project, rule, {"experiment": "main", **wildcards})
         output = {"privacy": Path(f"{rule}.json")}
-        work(Task(rule, {"experiment": "main", **wildcards}, cfg, "", {}, output, project.main.resources))
+        work(
+            Task(
+                rule,
+                {"experiment": "main", **wildcards},
+                cfg,
+                "",
+                {},
+                output,
+                project.main.resources,
+            )
+        )
         record = json.loads(output["privacy"].read_text())
         seen.append({key: value for key, value in record.items() if key != "basis"})
     return seen
@@ -68,7 +78,11 @@ def test_a_public_test_that_holds_the_private_data_is_refused_and_no_number_is_t
     project: Workspace,
 ) -> None:
     save("public.npz", mixture(), slice(90))
-    with pytest.raises(Refused, match=r"dataset\.public_test holds the private data itself") as refusal:
+    with pytest.raises(
+        Refused,
+        match=r"dataset\.public_test holds the private data "
+        r"itself",
+    ) as refusal:
         prepare(project, PUBLIC)
     assert not any(digit in str(refusal.value) for digit in "0123456789")
 
@@ -94,7 +108,9 @@ def encoded_anew() -> dict[str, Any]:
     return arrays | {"features": arrays["features"] * np.float32(1.0001)}
 
 
-def test_a_renamed_lineage_over_data_in_another_encoding_needs_the_operators_word(project: Workspace) -> None:
+def test_a_renamed_lineage_over_data_in_another_encoding_needs_the_operators_word(
+    project: Workspace,
+) -> None:
     prepare(project)
     save("renamed.npz", encoded_anew())
     renamed = lineage("renamed", "renamed.npz", nominal_size=200)
@@ -105,7 +121,9 @@ def test_a_renamed_lineage_over_data_in_another_encoding_needs_the_operators_wor
     prepare(project, renamed)
 
 
-def test_the_same_data_under_another_name_is_refused_whatever_the_operator_says(project: Workspace) -> None:
+def test_the_same_data_under_another_name_is_refused_whatever_the_operator_says(
+    project: Workspace,
+) -> None:
     prepare(project)
     with pytest.raises(Refused, match="lineages renamed and tiny share units"):
         prepare(project, lineage("renamed", "data.npz", new_lineage=True))

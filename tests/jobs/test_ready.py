@@ -40,7 +40,9 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
         scene = made.scene(terms("add_remove"), changes)
         task = scene.task(rule, wildcards, UNITS)
         monkeypatch.setattr(Method, "ready", refuse)
-        run = getattr(import_module(f"dpladder.jobs.{stages.module_of(rule)}"), stages.module_of(rule))
+        run = getattr(
+            import_module(f"dpladder.jobs.{stages.module_of(rule)}"), stages.module_of(rule)
+        )
         with within(scene.folder, scene.home), pytest.raises(Refused, match="cannot be trained"):
             run(task)
         state = book.load(Ledger(scene.home, LINEAGE))

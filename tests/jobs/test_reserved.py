@@ -1,4 +1,5 @@
-"""A job looks its reservation up, and runs no other code than that which the reservation was made for."""
+"""A job looks its reservation up, and runs no other code than that which the reservation was made
+for."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
     scene = made.scene()
     ledger = Ledger(scene.home, LINEAGE)
     before = next(iter(book.load(ledger).items.values()))
-    item = book.Item(before.job, before.static, before.declared, before.versions, "of files that were edited")
+    item = book.Item(
+        before.job, before.static, before.declared, before.versions, "of files that were edited"
+    )
     (after,) = book.reserve(ledger, [item])
     assert (after.token == before.token, after.code) == (False, item.code)
     assert ledger.state.items[before.token].status == "REFUNDED"

@@ -42,12 +42,17 @@ run(SimpleNamespace(
 """
 
 
-PRIVATE, PUBLIC = "merge_features", "write_report"  # rules that read private files, and that read none
+# rules that read private files, and that read none
+PRIVATE, PUBLIC = "merge_features", "write_report"
 DIAGNOSTICS = "private/lineage/diagnostics"
 DETAILS = f"{DIAGNOSTICS}/{PRIVATE}-main-test.txt"
 CFG: dict[str, dict[str, object]] = {
     PRIVATE: {
-        "places": {"diagnostics": DIAGNOSTICS, "features": {"test": "private/features"}, "cache": "private"},
+        "places": {
+            "diagnostics": DIAGNOSTICS,
+            "features": {"test": "private/features"},
+            "cache": "private",
+        },
         "static": "s",
         "public_parts": [],
         "few_usable": False,
@@ -72,7 +77,9 @@ def job(
 
 @pytest.mark.parametrize(("resources", "gpus"), [("mem_mb=100, gpu=2", 2), ("mem_mb=100", 0)])
 def test_a_job_is_told_how_many_gpus_it_has(tmp_path, resources, gpus):
-    assert job(f"assert task.resources.gpu == {gpus}", tmp_path, resources=resources).returncode == 0
+    assert (
+        job(f"assert task.resources.gpu == {gpus}", tmp_path, resources=resources).returncode == 0
+    )
 
 
 def everything_public(folder: Path) -> str:
@@ -85,7 +92,9 @@ def everything_public(folder: Path) -> str:
 
 
 @pytest.mark.parametrize(("rule", "place"), [(PUBLIC, "logs/trial.log"), (PRIVATE, DETAILS)])
-def test_what_a_job_and_its_libraries_say_goes_to_one_place(tmp_path: Path, rule: str, place: str) -> None:
+def test_what_a_job_and_its_libraries_say_goes_to_one_place(
+    tmp_path: Path, rule: str, place: str
+) -> None:
     done = job("pass", tmp_path, rule)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     said = (tmp_path / place).read_text()
@@ -109,7 +118,9 @@ def test_the_folder_for_details_is_private_from_its_top(tmp_path: Path) -> None:
     assert modes == {0o700}
 
 
-def test_an_unforeseen_error_of_a_job_that_reads_nothing_private_is_told_in_full(tmp_path: Path) -> None:
+def test_an_unforeseen_error_of_a_job_that_reads_nothing_private_is_told_in_full(
+    tmp_path: Path,
+) -> None:
     assert job("raise ValueError('a public figure')", tmp_path, PUBLIC).returncode == 1
     assert "ValueError: a public figure" in (tmp_path / "logs/trial.log").read_text()
 
@@ -149,8 +160,10 @@ FULL = "No space left on device"
     "body",
     [
         "open('/dev/full', 'wb', 0).write(b'-')",
-        f"raise RuntimeError('{CANARY}: I/O error: {FULL} (os error 28)')",  # as safetensors puts it
-        f"raise RuntimeError('write failed, {CANARY}, errno = 28, error message = {FULL}')",  # as HDF5 does
+        # as safetensors puts it
+        f"raise RuntimeError('{CANARY}: I/O error: {FULL} (os error 28)')",
+        # as HDF5 does
+        f"raise RuntimeError('write failed, {CANARY}, errno = 28, error message = {FULL}')",
     ],
 )
 def test_a_full_disk_is_called_one(tmp_path: Path, body: str) -> None:
@@ -162,7 +175,9 @@ def test_a_full_disk_is_called_one(tmp_path: Path, body: str) -> None:
 
 
 @pytest.mark.parametrize("place", ["logs/trial.log", DIAGNOSTICS], ids=["log", "details"])
-def test_a_reason_is_told_even_where_nothing_can_be_written_any_more(tmp_path: Path, place: str) -> None:
+def test_a_reason_is_told_even_where_nothing_can_be_written_any_more(
+    tmp_path: Path, place: str
+) -> None:
     """To the log; to the terminal where the log itself lies on the full disk."""
     full = tmp_path / (place if place.startswith("logs") else DETAILS)
     full.parent.mkdir(parents=True)
@@ -176,7 +191,8 @@ def test_a_reason_is_told_even_where_nothing_can_be_written_any_more(tmp_path: P
 
 def test_every_failure_has_the_same_exit_code(tmp_path: Path) -> None:
     assert {
-        job(body, tmp_path).returncode for body in ("sys.exit(7)", "raise ValueError", "raise MemoryError")
+        job(body, tmp_path).returncode
+        for body in ("sys.exit(7)", "raise ValueError", "raise MemoryError")
     } == {1}
 
 

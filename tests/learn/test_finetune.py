@@ -1,4 +1,5 @@
-"""Fine-tuning: gradients of whole networks against plain autograd, one record at a time; and what it releases."""
+"""Fine-tuning: gradients of whole networks against plain autograd, one record at a time; and what
+it releases."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ SETS = ("head", "norm_and_bias", "last_block", "all", "lora", "patterns")
 @cache
 def constants_of(name: str, until: str, weights: str = "random") -> Constants:
     drawn = name not in ("texts", "speech")
-    network = network_of(name, until, 32, weights) if drawn else network_of_texts(until, name == "speech")
+    network = (
+        network_of(name, until, 32, weights) if drawn else network_of_texts(until, name == "speech")
+    )
     return Constants(40, CLASSES, math.prod(network.shape), network=network)
 
 
@@ -65,8 +68,12 @@ def network_of_texts(until: str, speaks: bool, kind: str = "bert") -> Network:
     pooling = "none" if speaks else "mean"
     with TemporaryDirectory() as name:
         folder = Path(name)
-        place = f"hf:{tiny_causal_model(folder) if speaks else tiny_language_model(folder, kind=kind)}"
-        features = Features(model=place, weights="pretrained", tokens=12, until=until, pooling=pooling)
+        place = (
+            f"hf:{tiny_causal_model(folder) if speaks else tiny_language_model(folder, kind=kind)}"
+        )
+        features = Features(
+            model=place, weights="pretrained", tokens=12, until=until, pooling=pooling
+        )
         network = text_network_of(features)
         upper_of(network)  # kept for as long as the process lives
     return network
@@ -84,7 +91,9 @@ def records(constants: Constants, count: int = RECORDS, views: int = 1) -> Data:
         drawn = upper_of(constants.network).draw(torch.Generator().manual_seed(1), count * views)
         features = drawn.reshape(features.shape).numpy()
     units = random.integers(0, 256, (count, 16)).astype(np.uint8)
-    return Data(features[:, 0] if views == 1 else features, random.integers(0, CLASSES, count), units)
+    return Data(
+        features[:, 0] if views == 1 else features, random.integers(0, CLASSES, count), units
+    )
 
 
 def moved(learner: FineTune, constants: Constants, size: float = 0.01) -> Tensor:
@@ -99,13 +108,17 @@ def owners_of(learner: FineTune, constants: Constants) -> clipping.Ownership:
     return clipping.owners_of(parts.tuned_of(learner, constants).copied(CPU), constants.dimension)
 
 
-def summed(learner: FineTune, constants: Constants, data: Data, weights: Tensor, bound: float) -> Tensor:
+def summed(
+    learner: FineTune, constants: Constants, data: Data, weights: Tensor, bound: float
+) -> Tensor:
     held = load(data, constants, CPU, chunk=8, memory_mb=1000, views=learner.augment)
     owners, scale = owners_of(learner, constants), scale_of(learner.clipping)
     return clipping.clipped_sum(owners, held, weights[None], bound, held.chunks(), scale)[0]
 
 
-def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Tensor) -> list[Tensor]:
+def one_by_one(
+    learner: FineTune, constants: Constants, data: Data, weights: Tensor
+) -> list[Tensor]:
     """Gradients by plain autograd in float64."""
     tuned = parts.tuned_of(learner, constants).copied(CPU, torch.float64)
     tuned.put(weights.float().double())
@@ -114,7 +127,9 @@ def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Ten
     for x, label in zip(data.features, data.labels, strict=True):
         put_out = tuned.module(torch.from_numpy(np.atleast_2d(x)).double())
         speaks = constants.network is not None and constants.network.speaks
-        loss = put_out.mean() if speaks else cross_entropy(put_out, torch.full((len(put_out),), label))
+        loss = (
+            put_out.mean() if speaks else cross_entropy(put_out, torch.full((len(put_out),), label))
+        )
         found.append(torch.cat([part.flatten() for part in torch.autograd.grad(loss, trained)]))
     return found
 
@@ -123,7 +138,9 @@ def one_by_one(learner: FineTune, constants: Constants, data: Data, weights: Ten
 @pytest.mark.parametrize(
     "where",
     [
-        pytest.param(where, marks=[pytest.mark.long] if where[:2] in LARGER else [], id=" ".join(where[:2]))
+        pytest.param(
+            where, marks=[pytest.mark.long] if where[:2] in LARGER else [], id=" ".join(where[:2])
+        )
         for where in CUTS
     ],
 )
@@ -158,7 +175,8 @@ def test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time(where, 
 @pytest.mark.parametrize("link", ["softmax", "sigmoid"])
 @pytest.mark.parametrize("views", [1, 3])
 def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int, link: str) -> None:
-    """What it sees is computed once, and not at each step: the sums are those of the whole network's own way."""
+    """What it sees is computed once, and not at each step: the sums are those of the whole
+    network's own way."""
     learner = FineTune(trains="head", init="random", bias=True, augment=views, link=link)
     data = records(SMALL, views=views)
     data.features[0], data.features[1], data.labels[2] = np.nan, 0.0, -1  # these count as nothing
@@ -228,9 +246,13 @@ def test_a_record_that_counts_as_nothing_adds_nothing() -> None:
 
 
 def test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms() -> None:
-    """Its norm alone would let float32's rounding of the terms pass for a record of the bound's length."""
+    """Its norm alone would let float32's rounding of the terms pass for a record of the bound's
+    length."""
     layer = clipping.Layer(nn.Linear(2, 2), ("weight",), (slice(0, 4),))
-    big, small = torch.tensor([[[1e4, 0.0], [-1e4, 0.0]]]), torch.tensor([[[1.0, 0.0], [1.0, 1e-6]]])
+    big, small = (
+        torch.tensor([[[1e4, 0.0], [-1e4, 0.0]]]),
+        torch.tensor([[[1.0, 0.0], [1.0, 1e-6]]]),
+    )
     product = clipping.Product(big, small, bias=False)
     assert product.squares().sqrt().item() == pytest.approx(1e-2, rel=1e-3)
     (factor,) = clipping.factors([(layer, product)], 1.0).tolist()
@@ -249,10 +271,15 @@ def trained(learner: FineTune, data: Data, constants: Constants = SMALL, hyper: 
 
 
 def test_a_language_models_loss_is_that_of_plain_transformers_for_each_text_alone() -> None:
-    constants, learner = constants_of("speech", "input", "pretrained"), FineTune(trains="norm_and_bias")
+    constants, learner = (
+        constants_of("speech", "input", "pretrained"),
+        FineTune(trains="norm_and_bias"),
+    )
     assert constants.network is not None
     rows, known = records(constants, 9).features, upper_of(constants.network).network
-    weights = tuple(np.zeros(shape, np.float32) for shape in cost.shapes(learner, constants).values())
+    weights = tuple(
+        np.zeros(shape, np.float32) for shape in cost.shapes(learner, constants).values()
+    )
     found = dp_finetune.losses(learner, constants)
     assert found is not None
     assert found.most == math.log(24)
@@ -260,7 +287,9 @@ def test_a_language_models_loss_is_that_of_plain_transformers_for_each_text_alon
     for row in rows:
         tokens = torch.from_numpy(row[row > 0]).long()[None] - 1
         with torch.no_grad():
-            expected.append(known(input_ids=tokens, labels=tokens).loss.item() if tokens.numel() > 1 else 0.0)
+            expected.append(
+                known(input_ids=tokens, labels=tokens).loss.item() if tokens.numel() > 1 else 0.0
+            )
     assert np.abs(found.of(weights, rows) - expected).max() < 1e-5
     assert "head.weight" not in dp_finetune.tensors(learner, constants)
 
@@ -311,7 +340,9 @@ def test_it_learns_what_the_frozen_features_do_not_tell() -> None:
 
 
 @pytest.mark.parametrize("trains", ["last_block", "lora"])
-def test_a_file_holds_the_difference_by_name_and_predicts_the_same_to_the_last_bit(tmp_path, trains) -> None:
+def test_a_file_holds_the_difference_by_name_and_predicts_the_same_to_the_last_bit(
+    tmp_path, trains
+) -> None:
     learner, data = FineTune(trains=trains, bias=True), records(SMALL)
     found, _ = trained(learner, data)
     own = dp_finetune.logits(learner, SMALL)
@@ -387,7 +418,9 @@ def test_a_network_that_cannot_be_trained_is_found_on_public_records(kind, train
 
 
 @pytest.mark.parametrize("wrong", [-1.0, 1.1])
-def test_a_layer_whose_sum_is_not_autograds_is_named(monkeypatch: pytest.MonkeyPatch, wrong: float) -> None:
+def test_a_layer_whose_sum_is_not_autograds_is_named(
+    monkeypatch: pytest.MonkeyPatch, wrong: float
+) -> None:
     plan = owners_of(FineTune(trains="all", init="random"), SMALL)
     plan.tuned.put(moved(FineTune(trains="all"), SMALL).float())
     clipping.refuse_untrainable(plan, 1, SMALL.dimension, CLASSES)
@@ -407,7 +440,11 @@ def test_a_layer_whose_sum_is_not_autograds_is_named(monkeypatch: pytest.MonkeyP
     ("until", "trains", "says"),
     [
         ("blocks.4", "last_block", "last_block reaches below features.until"),
-        ("blocks.3", ("blocks.0.*",), "'blocks.0.*' fits none of the tensors above features.until; "),
+        (
+            "blocks.3",
+            ("blocks.0.*",),
+            "'blocks.0.*' fits none of the tensors above features.until; ",
+        ),
         ("blocks.3", ("*.bias", "bn2.wieght"), "did you mean bn2.weight? they are blocks.4.0"),
     ],
 )
@@ -436,7 +473,9 @@ def test_a_head_above_the_cut_follows_sigmoids_where_they_are_asked_for() -> Non
     )
     assert torch.allclose(module.losses(logits, labels), expected.sum(1))
     other = parts.tuned_of(FineTune(trains="head"), constants).module
-    assert torch.allclose(other.losses(logits, labels), cross_entropy(logits, labels, reduction="none"))
+    assert torch.allclose(
+        other.losses(logits, labels), cross_entropy(logits, labels, reduction="none")
+    )
 
 
 def apart_from_autograd(learner: FineTune, constants: Constants, count: int = 5) -> float:
@@ -474,7 +513,9 @@ def apart_when_merged(learner: FineTune, constants: Constants) -> float:
 
 @pytest.mark.parametrize("trains", ["all", "lora"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained(kind, trains) -> None:
+def test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained(
+    kind, trains
+) -> None:
     learner = FineTune(trains=trains, init="random", bias=True, lora=Lora(rank=2))
     constants = constants_of(registered(kind), "input")
     assert apart_from_autograd(learner, constants) < 1e-5

@@ -1,4 +1,5 @@
-"""The first-order learners against naive float64 arithmetic, against their optimum, and against what could break them."""
+"""The first-order learners against naive float64 arithmetic, against their optimum, and against
+what could break them."""
 
 from __future__ import annotations
 
@@ -67,19 +68,28 @@ LEARNERS = {
     "dp_adam_wosm": (dp_adam_wosm, AdamNoSecondMoment(bias=True)),
     "dp_adam, automatic clipping": (dp_adam, Adam(clipping="automatic", clip=0.5)),
     "dp_adam, sigmoids": (dp_adam, Adam(link="sigmoid", bias=True)),
-    "dp_prodigy, sigmoids": (dp_prodigy, StepSizeFree(eta=0.05, gradient_bound=0.01, link="sigmoid")),
+    "dp_prodigy, sigmoids": (
+        dp_prodigy,
+        StepSizeFree(eta=0.05, gradient_bound=0.01, link="sigmoid"),
+    ),
     "hyfree_dp, sigmoids": (hyfree_dp, HyperparameterFree(every=3, gamma=1.5, link="sigmoid")),
     "dp_zo, sigmoids": (dp_zo, ZerothOrder(smoothing=0.5, link="sigmoid")),
     "dp_adam, a rate that falls": (dp_adam, Adam(schedule="linear")),
     "dp_adam_wosm, a rate that falls": (dp_adam_wosm, AdamNoSecondMoment(schedule="linear")),
     "dp_prodigy": (dp_prodigy, StepSizeFree(eta=0.05, gradient_bound=0.01)),
-    "d_adaptation": (dp_prodigy, StepSizeFree(eta=0.05, gradient_bound=0.01, step_sizes="d_adaptation")),
+    "d_adaptation": (
+        dp_prodigy,
+        StepSizeFree(eta=0.05, gradient_bound=0.01, step_sizes="d_adaptation"),
+    ),
     "one_step": (one_step, OneStep(clip=2.0)),
     "one_step, automatic clipping": (one_step, OneStep(clipping="automatic")),
     "hyfree_dp": (hyfree_dp, HyperparameterFree(every=3, gamma=1.5)),
     "hyfree_dp, five points": (hyfree_dp, HyperparameterFree(every=2, gamma=1.5, points=5)),
     "hyfree_dp, Laplace": (hyfree_dp, HyperparameterFree(every=3, gamma=2.0, loss_noise="laplace")),
-    "hyfree_dp, momentum": (hyfree_dp, HyperparameterFree(every=3, gamma=1.5, optimizer="momentum")),
+    "hyfree_dp, momentum": (
+        hyfree_dp,
+        HyperparameterFree(every=3, gamma=1.5, optimizer="momentum"),
+    ),
     "hyfree_dp, AdamW": (
         hyfree_dp,
         HyperparameterFree(every=3, gamma=1.5, optimizer="adamw", weight_decay=0.01, eta=0.05),
@@ -120,7 +130,9 @@ def trained(module, learner, data, hyper=HYPER, constants=None, meter=None, reso
 
 def records(count=57, seed=1, scale=2.0):
     random = np.random.default_rng(seed)
-    features = random.normal(size=(count, DIMENSION)) * np.exp(random.uniform(-scale, scale, (count, 1)))
+    features = random.normal(size=(count, DIMENSION)) * np.exp(
+        random.uniform(-scale, scale, (count, 1))
+    )
     return Data(features.astype(np.float32), random.integers(0, CLASSES, count))
 
 
@@ -134,7 +146,9 @@ def with_bias(data, learner):
 
 def log_odds(weights, x, learner):
     """Of sigmoids, as what a bias of -log(m - 1) makes of them; of softmax, the logits."""
-    return x @ weights.T - (np.log(CLASSES - 1) if getattr(learner, "link", "") == "sigmoid" else 0.0)
+    return x @ weights.T - (
+        np.log(CLASSES - 1) if getattr(learner, "link", "") == "sigmoid" else 0.0
+    )
 
 
 def losses(weights, x, labels, learner=None):
@@ -157,7 +171,9 @@ def noised_mean_gradient(weights, x, labels, learner, hyper, constants, meter):
     each = gradients(weights, x, labels, learner)
     norms = np.sqrt((each**2).sum((1, 2)))
     bound = learner.clip / constants.cap * (1 - SLACK)
-    factors = bound / (norms + 0.01) if learner.clipping == "automatic" else np.minimum(1, bound / norms)
+    factors = (
+        bound / (norms + 0.01) if learner.clipping == "automatic" else np.minimum(1, bound / norms)
+    )
     total = (each * factors[:, None, None]).sum(0)
     return meter.publish("noise", total) / constants.n0
 
@@ -173,17 +189,26 @@ def naive_adam(data, learner, hyper, constants, meter):
         g = noised_mean_gradient(weights, x, data.labels, learner, hyper, constants, meter)
         g = g + learner.weight_decay * weights
         m, v = (
-            b * old + (1 - b) * new for b, old, new in zip(learner.betas, (m, v), (g, g * g), strict=True)
+            b * old + (1 - b) * new
+            for b, old, new in zip(learner.betas, (m, v), (g, g * g), strict=True)
         )
-        m_hat, v_hat = (value / (1 - b**step) for value, b in zip((m, v), learner.betas, strict=True))
-        weights = weights - falling(learner, hyper, step) * m_hat / (np.sqrt(v_hat) + learner.stability)
+        m_hat, v_hat = (
+            value / (1 - b**step) for value, b in zip((m, v), learner.betas, strict=True)
+        )
+        weights = weights - falling(learner, hyper, step) * m_hat / (
+            np.sqrt(v_hat) + learner.stability
+        )
     return weights
 
 
 def naive_wosm(data, learner, hyper, constants, meter):
     x = with_bias(data, learner)
     weights = m = np.zeros((CLASSES, x.shape[1]))
-    level = gdp.sigma(hyper.mu, hyper.steps) * constants.moves(learner.clip / constants.cap) / constants.n0
+    level = (
+        gdp.sigma(hyper.mu, hyper.steps)
+        * constants.moves(learner.clip / constants.cap)
+        / constants.n0
+    )
     for step in range(1, hyper.steps + 1):
         g = noised_mean_gradient(weights, x, data.labels, learner, hyper, constants, meter)
         m = learner.beta * m + (1 - learner.beta) * g
@@ -206,7 +231,12 @@ def naive_step_sizes(data, learner, hyper, constants, meter):
 def naive_d_adaptation(data, learner, hyper, constants, meter):
     """As published, with s the weighted sum of gradients."""
     x = with_bias(data, learner)
-    s, d, squares, moved = np.zeros((CLASSES, x.shape[1])), learner.eta, learner.gradient_bound**2, 0.0
+    s, d, squares, moved = (
+        np.zeros((CLASSES, x.shape[1])),
+        learner.eta,
+        learner.gradient_bound**2,
+        0.0,
+    )
     for _ in range(hyper.steps):
         g = noised_mean_gradient(-s, x, data.labels, learner, hyper, constants, meter)
         squares += (g * g).sum()
@@ -254,10 +284,16 @@ def naive_hyfree(data, learner, hyper, constants, meter):
     unit = losses(weights, x[:1], data.labels[:1], learner)[0]  # everybody's, at zero weights
     limit = FIRST * unit
     found, rates = split(learner, hyper, constants.relation), {eta}
-    size, direct, half = constants.n0 * learner.sampling_rate, naive_direction(learner), learner.points // 2
+    size, direct, half = (
+        constants.n0 * learner.sampling_rate,
+        naive_direction(learner),
+        learner.points // 2,
+    )
     ahead = np.arange(-half, half + 1)
     for step in range(hyper.steps):
-        rows = meter.mask("sample", data.units) if learner.sampling_rate < 1 else np.ones(len(x), bool)
+        rows = (
+            meter.mask("sample", data.units) if learner.sampling_rate < 1 else np.ones(len(x), bool)
+        )
         own, labels = x[rows], data.labels[rows]
         each = gradients(weights, own, labels, learner)
         norms = np.sqrt((each**2).sum((1, 2)))
@@ -265,12 +301,16 @@ def naive_hyfree(data, learner, hyper, constants, meter):
         g = direct(meter.publish("noise", total) / size) + learner.weight_decay * weights
         if step % learner.every == 0:
             sums = [
-                np.minimum(losses(weights - k * eta * g, own, labels, learner) / limit, 1 - SLACK).sum()
+                np.minimum(
+                    losses(weights - k * eta * g, own, labels, learner) / limit, 1 - SLACK
+                ).sum()
                 for k in ahead
             ]
             alone = learner.loss_noise == "laplace"
             noised = (
-                [meter.publish("losses", one) for one in sums] if alone else meter.publish("losses", sums)
+                [meter.publish("losses", one) for one in sums]
+                if alone
+                else meter.publish("losses", sums)
             )
             seen = np.array(noised, float) * limit / size
             curvature, slope, _ = np.polyfit(ahead, seen, 2) * [2, -1, 1]
@@ -291,7 +331,9 @@ def naive_zo(data, learner, hyper, constants, meter):
     bound, phi = learner.clip / constants.cap * (1 - SLACK), learner.smoothing
     for _ in range(hyper.steps):
         z = next(public)
-        ahead, behind = (losses(weights + way * phi * z, x, data.labels, learner) for way in (1, -1))
+        ahead, behind = (
+            losses(weights + way * phi * z, x, data.labels, learner) for way in (1, -1)
+        )
         difference = ahead - behind
         s = meter.publish("noise", np.clip(difference, -bound, bound).sum())
         weights = weights - hyper.eta * s / (2 * phi * constants.n0) * z
@@ -312,7 +354,9 @@ NAIVE = {
 @pytest.mark.parametrize(("module", "learner"), LEARNERS.values(), ids=LEARNERS)
 def test_it_equals_the_naive_reference(module, learner, more):
     data, constants = records(), constants_of(**more)
-    hyper = Hyper(0.3, 7, 300.0) if isinstance(learner, HyperparameterFree | StepSizeFree) else HYPER
+    hyper = (
+        Hyper(0.3, 7, 300.0) if isinstance(learner, HyperparameterFree | StepSizeFree) else HYPER
+    )
     expected = NAIVE[type(learner)](
         data, learner, hyper, constants, metered(module, learner, hyper, constants)
     )
@@ -323,7 +367,8 @@ def test_it_equals_the_naive_reference(module, learner, more):
 @pytest.mark.parametrize(("module", "learner"), LEARNERS.values(), ids=LEARNERS)
 def test_each_draw_is_made_once_and_none_is_made_twice(module, learner):
     meter = metered(module, learner)
-    trained(module, learner, records(), meter=meter)  # closes the meter, which refuses when a draw is missing
+    # closes the meter, which refuses when a draw is missing
+    trained(module, learner, records(), meter=meter)
     assert len({used.sha256 for used in meter.used}) == len(meter.used) > 0
 
 
@@ -382,7 +427,9 @@ def test_the_losses_noise_is_the_published_multiple(every, ratio):
 
 
 def test_losses_are_looked_at_in_the_first_of_every_k_steps():
-    assert [split(HyperparameterFree(every=5), Hyper(1.0, steps, 1.0)).looks for steps in (1, 5, 6, 50)] == [
+    assert [
+        split(HyperparameterFree(every=5), Hyper(1.0, steps, 1.0)).looks for steps in (1, 5, 6, 50)
+    ] == [
         1,
         1,
         2,
@@ -392,7 +439,8 @@ def test_losses_are_looked_at_in_the_first_of_every_k_steps():
 
 @pytest.mark.long
 def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_sample():
-    """Noise split as published for a nominal epsilon of 8 at q = 0.004 and T = 750 steps, losses every 5th."""
+    """Noise split as published for a nominal epsilon of 8 at q = 0.004 and T = 750 steps, losses
+    every 5th."""
 
     def epsilon(parts):
         return loss_distribution(parts, "add_remove").get_epsilon_for_delta(1e-5)
@@ -400,7 +448,9 @@ def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_
     found = Multipliers(gradient=0.4705636, loss=1.3507518, steps=750, looks=150)
     (looking, blind) = events(found, 0.004)
     assert (looking.count, blind.count) == (150, 600)
-    assert mu(looking.event.event) == pytest.approx(math.hypot(1 / found.gradient, math.sqrt(3) / found.loss))
+    assert mu(looking.event.event) == pytest.approx(
+        math.hypot(1 / found.gradient, math.sqrt(3) / found.loss)
+    )
     apart = (
         Counted(type(looking.event)(0.004, Gaussian(found.gradient)), 750),
         Counted(type(looking.event)(0.004, Gaussian(found.loss)), 450),
@@ -422,7 +472,9 @@ def test_a_laplace_step_is_within_the_gaussian_that_it_is_charged_as(mu_of_run):
 
 def test_the_directions_are_public_and_never_from_the_meter():
     meter = metered(dp_zo, ZerothOrder())
-    assert [draw.name for draw in dp_zo.declare(ZerothOrder(), HYPER, constants_of()).draws] == ["noise"]
+    assert [draw.name for draw in dp_zo.declare(ZerothOrder(), HYPER, constants_of()).draws] == [
+        "noise"
+    ]
     one = trained(dp_zo, ZerothOrder(), records(), meter=meter)
     other = trained(dp_zo, ZerothOrder(), records(), constants=constants_of(seed=1))
     assert not np.allclose(one / np.linalg.norm(one), other / np.linalg.norm(other), atol=0.1)
@@ -431,7 +483,8 @@ def test_the_directions_are_public_and_never_from_the_meter():
 @pytest.mark.parametrize("cap", [1, 3])
 @pytest.mark.parametrize("points", [3, 5])
 def test_in_a_sample_a_unit_replaced_moves_losses_by_twice_what_one_added_does(cap, points):
-    """The unit, its replacement, or neither may be sampled: the accountant's neighbours lie around neither."""
+    """The unit, its replacement, or neither may be sampled: the accountant's neighbours lie around
+    neither."""
     learner = HyperparameterFree(sampling_rate=0.1, points=points)
     hyper, constants = Hyper(0.05, 2, 0.2, 1e-7), constants_of(relation="replace_one", cap=cap)
     gradients, losses, _ = hyfree_dp.declare(learner, hyper, constants).draws
@@ -443,13 +496,15 @@ def test_in_a_sample_a_unit_replaced_moves_losses_by_twice_what_one_added_does(c
 
 @pytest.mark.parametrize("rate", [0.3, 0.6])
 def test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced(rate):
-    """One unit at the bound of every loss, its replacement at zero: a mixture of Gaussians against one Gaussian, made of the
-    noise that is declared. At no epsilon does it take more delta than the step is charged."""
+    """One unit at the bound of every loss, its replacement at zero: a mixture of Gaussians against
+    one Gaussian, made of the noise that is declared. At no epsilon does it take more delta than the
+    step is charged."""
     learner = HyperparameterFree(sampling_rate=rate, gamma=2.0, every=1)
     hyper, constants = Hyper(1.0, 1, 0.5, 1e-7), constants_of(relation="replace_one")
     declared = hyfree_dp.declare(learner, hyper, constants)
     gradients, losses, _ = declared.draws
-    # A unit's gradient of length 1 and its three losses, in deviations of their noise; the replacement adds nothing.
+    # A unit's gradient of length 1 and its three losses, in deviations of their noise; the
+    # replacement adds nothing.
     far = math.hypot(1.0 / gradients.scale, math.sqrt(3) / losses.scale)
     x = np.linspace(-30, 60, 200_001)
     nobody = stats.norm.pdf(x)
@@ -457,7 +512,9 @@ def test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced(rate):
     curve = curve_of(declared.events[0].event, "replace_one")
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
         true = np.maximum(unit - math.exp(epsilon) * nobody, 0.0).sum() * (x[1] - x[0])
-        assert true <= np.interp(epsilon, curve.epsilons, curve.deltas) * (1 + 1e-6) + 1e-12, epsilon
+        assert true <= np.interp(epsilon, curve.epsilons, curve.deltas) * (1 + 1e-6) + 1e-12, (
+            epsilon
+        )
 
 
 def test_on_full_batches_a_unit_replaced_moves_losses_no_more_than_one_added():
@@ -467,7 +524,9 @@ def test_on_full_batches_a_unit_replaced_moves_losses_no_more_than_one_added():
     )
     assert two.draws[0].scale == 2 * one.draws[0].scale
     assert (
-        two.draws[1] == one.draws[1] == Draw("losses", "gaussian", one.draws[1].scale, (3,), 2, math.sqrt(3))
+        two.draws[1]
+        == one.draws[1]
+        == Draw("losses", "gaussian", one.draws[1].scale, (3,), 2, math.sqrt(3))
     )
 
 
@@ -478,7 +537,9 @@ def test_the_losses_noise_covers_all_records_of_a_unit():
     data, unit = records(), [Multipliers(1.0, 1.0, 1, 1)]
     sums = []
     for count in (54, 57):  # without a unit of three records, and with it
-        held = load(Data(data.features[:count], data.labels[:count]), constants, CPU, chunk=8, memory_mb=1)
+        held = load(
+            Data(data.features[:count], data.labels[:count]), constants, CPU, chunk=8, memory_mb=1
+        )
         heads = torch.zeros(1, CLASSES, DIMENSION, dtype=torch.float64)
         step = Step(sums_of(held, 1, normalise, SOFTMAX), held.chunks(), constants.n0)
         seen = noised_losses(step, heads, heads, one(0.01), unit, [Silent()])
@@ -513,13 +574,18 @@ def optimum(data, decay=0.0):
         return value, each.ravel() + decay * flat
 
     best = minimize(
-        objective, np.zeros(CLASSES * DIMENSION), jac=True, method="L-BFGS-B", options={"maxiter": 2000}
+        objective,
+        np.zeros(CLASSES * DIMENSION),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 2000},
     )
     return best.x.reshape(CLASSES, DIMENSION), best.fun
 
 
 def separable_not(count=61, seed=3):
-    """Unit-length records with labels that no head gets right: the optimum is finite, and every gradient is below 2."""
+    """Unit-length records with labels that no head gets right: the optimum is finite, and every
+    gradient is below 2."""
     random = np.random.default_rng(seed)
     features = random.normal(size=(count, DIMENSION))
     features /= np.linalg.norm(features, axis=1, keepdims=True)
@@ -531,7 +597,11 @@ def separable_not(count=61, seed=3):
     [
         (dp_adam, Adam(clip=9.0, weight_decay=0.01), Hyper(0.02, 600, 1.0)),
         (dp_adam_wosm, AdamNoSecondMoment(clip=9.0, weight_decay=0.01), Hyper(0.5, 600, 1.0)),
-        (dp_prodigy, StepSizeFree(clip=9.0, weight_decay=0.01, average="none"), Hyper(1.0, 1500, 1.0)),
+        (
+            dp_prodigy,
+            StepSizeFree(clip=9.0, weight_decay=0.01, average="none"),
+            Hyper(1.0, 1500, 1.0),
+        ),
         (
             dp_prodigy,
             StepSizeFree(clip=9.0, weight_decay=0.01, step_sizes="d_adaptation"),
@@ -543,20 +613,24 @@ def separable_not(count=61, seed=3):
 def test_without_noise_it_reaches_the_optimum(module, learner, hyper):
     data = separable_not()
     if module is dp_adam_wosm:  # its rate is in units of the noise level
-        hyper = Hyper(hyper.eta * gdp.sigma(1.0, hyper.steps) * learner.clip / 61 * 2, hyper.steps, 1.0)
+        hyper = Hyper(
+            hyper.eta * gdp.sigma(1.0, hyper.steps) * learner.clip / 61 * 2, hyper.steps, 1.0
+        )
     best, _ = optimum(data, learner.weight_decay)
     weights = trained(module, learner, data, hyper, meter=Silent())
     assert np.linalg.norm(weights - best) <= 0.02 * np.linalg.norm(best)
 
 
 def test_without_noise_learned_rates_reach_the_least_loss_from_a_rate_far_too_small():
-    """Where a head gets every record right, the least loss is zero. (Elsewhere gradients of one length have another
-    optimum than the loss.)"""
+    """Where a head gets every record right, the least loss is zero. (Elsewhere gradients of one
+    length have another optimum than the loss.)"""
     data = separable_not()
     truth = np.random.default_rng(4).normal(size=(DIMENSION, CLASSES))
     data = Data(data.features, (data.features @ truth).argmax(1))
     weights = trained(hyfree_dp, HyperparameterFree(), data, Hyper(1e-3, 200, 1e6), meter=Silent())
-    reached = losses(weights.astype(np.float64), data.features.astype(np.float64), data.labels).mean()
+    reached = losses(
+        weights.astype(np.float64), data.features.astype(np.float64), data.labels
+    ).mean()
     fixed = HyperparameterFree(every=1000)
     weights = trained(hyfree_dp, fixed, data, Hyper(1e-3, 200, 1e6), meter=Silent())
     stuck = losses(weights.astype(np.float64), data.features.astype(np.float64), data.labels).mean()
@@ -568,14 +642,18 @@ def test_without_noise_differences_alone_descend_to_the_least_loss():
     _, least = optimum(data)
     learner = ZerothOrder(clip=9.0, smoothing=0.1)
     weights = trained(dp_zo, learner, data, Hyper(20.0, 1500, 1.0), meter=Silent())
-    reached = losses(weights.astype(np.float64), data.features.astype(np.float64), data.labels).mean()
+    reached = losses(
+        weights.astype(np.float64), data.features.astype(np.float64), data.labels
+    ).mean()
     assert reached <= least + 0.1 * (math.log(CLASSES) - least)
 
 
 def test_one_step_without_noise_goes_against_the_gradients_sign():
     data = separable_not()
     weights = trained(one_step, OneStep(clip=9.0), data, meter=Silent())
-    first = gradients(np.zeros((CLASSES, DIMENSION)), data.features.astype(np.float64), data.labels).sum(0)
+    first = gradients(
+        np.zeros((CLASSES, DIMENSION)), data.features.astype(np.float64), data.labels
+    ).sum(0)
     assert np.allclose(weights, -0.01 * np.sign(first), atol=1e-5)
 
 
@@ -594,7 +672,8 @@ LOSS = st.floats(-1e30, 1e30)  # of a bounded sum and its noise
     st.sampled_from([1, 4]),
 )
 def test_no_record_weighs_more_than_its_bound(values, label, weights, bound, cap):
-    """In the normalised gradient, in a clipped loss and in a clipped difference, as they really leave the code."""
+    """In the normalised gradient, in a clipped loss and in a clipped difference, as they really
+    leave the code."""
     data = Data(np.array([values], np.float32), np.array([label]))
     held = load(data, Constants(1, 3, 3), CPU, chunk=8, memory_mb=1)
     heads = torch.tensor(weights, dtype=torch.float64).view(1, 3, 3)
@@ -610,16 +689,27 @@ def test_no_record_weighs_more_than_its_bound(values, label, weights, bound, cap
     )
     assert ((seen >= 0) & (seen <= bound)).all()
     learner = ZerothOrder(clip=bound)
-    (moved,) = dp_zo.train_many(data, [Hyper(2 * bound, 1, 1.0)], learner, constants, [Silent()], ONE)
+    (moved,) = dp_zo.train_many(
+        data, [Hyper(2 * bound, 1, 1.0)], learner, constants, [Silent()], ONE
+    )
     # eta s / (2 phi n0) times a direction of length 1
     assert np.linalg.norm(moved.astype(np.float64)) <= bound * bound / cap
 
 
 @settings(max_examples=500)
-@given(st.lists(LOSS, min_size=3, max_size=3), st.floats(*RATES), st.floats(0.01, 10), st.floats(1e-6, 1e6))
-def test_no_losses_take_the_rate_or_the_next_bound_out_of_their_limits(values, eta, bound, deviation):
+@given(
+    st.lists(LOSS, min_size=3, max_size=3),
+    st.floats(*RATES),
+    st.floats(0.01, 10),
+    st.floats(1e-6, 1e6),
+)
+def test_no_losses_take_the_rate_or_the_next_bound_out_of_their_limits(
+    values, eta, bound, deviation
+):
     """A bound of zero or less would mean losses without noise."""
-    after = learned(Rate(one(eta), one(bound)), one(*values)[None], one(deviation), one(math.log(CLASSES)))
+    after = learned(
+        Rate(one(eta), one(bound)), one(*values)[None], one(deviation), one(math.log(CLASSES))
+    )
     assert RATES[0] <= after.eta.item() <= RATES[1]
     assert eta / FACTOR * (1 - 1e-12) <= after.eta.item() <= eta * FACTOR * (1 + 1e-12)
     assert 0 < LEAST * math.log(CLASSES) <= after.bound.item() <= MOST * math.log(CLASSES)

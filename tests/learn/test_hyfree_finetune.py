@@ -1,4 +1,5 @@
-"""Fine-tuning with step sizes from noised losses: its sums against plain torch, one record at a time, and what it releases."""
+"""Fine-tuning with step sizes from noised losses: its sums against plain torch, one record at a
+time, and what it releases."""
 
 from __future__ import annotations
 
@@ -52,26 +53,34 @@ def losses_by_torch(
     speaks, found = constants.network is not None and constants.network.speaks, []
     for x, label in zip(data.features, data.labels, strict=True):
         put_out = tuned.module(torch.from_numpy(np.atleast_2d(x)).double())
-        loss = put_out.mean() if speaks else cross_entropy(put_out, torch.full((len(put_out),), label))
+        loss = (
+            put_out.mean() if speaks else cross_entropy(put_out, torch.full((len(put_out),), label))
+        )
         found.append(loss.item())
     return found
 
 
 @pytest.mark.parametrize("trains", SETS)
 @pytest.mark.parametrize("constants", [SMALL, VIT], ids=["efficientnet", "vit"])
-def test_the_noised_sum_is_that_of_gradients_scaled_to_length_one(trains: str, constants: Constants) -> None:
+def test_the_noised_sum_is_that_of_gradients_scaled_to_length_one(
+    trains: str, constants: Constants
+) -> None:
     """Bu et al. 2023, Eq. 5."""
     learner = Learner(trains=trains, init="random", bias=True, lora=Lora(rank=2))
     data, weights = records(constants), moved(learner, constants)
     gradients = one_by_one(learner, constants, data, weights)
     expected = sum((1 - SLACK) * gradient / (gradient.norm() + STABILITY) for gradient in gradients)
-    found = noised_gradient(step_of(sums_of(learner, data, constants)), weights[None], SMALL, [Silent()])[0]
+    found = noised_gradient(
+        step_of(sums_of(learner, data, constants)), weights[None], SMALL, [Silent()]
+    )[0]
     assert (found - expected).norm() <= 1e-5 * expected.norm()
 
 
 @pytest.mark.parametrize("views", [1, 3])
 @pytest.mark.parametrize("trains", SETS)
-def test_a_records_losses_are_torchs_own_under_each_of_several_weights(trains: str, views: int) -> None:
+def test_a_records_losses_are_torchs_own_under_each_of_several_weights(
+    trains: str, views: int
+) -> None:
     learner = Learner(trains=trains, init="random", bias=True, augment=views)
     tell_alike(learner, SMALL, records(SMALL, views=views))
 
@@ -101,7 +110,9 @@ def tell_alike(learner: HyperparameterFreeTuning, constants: Constants, data: Da
 
     total = sums.losses(several, each, sums.records.chunks())
     found = torch.cat(seen, dim=1)[:, : len(data.labels)]
-    expected = torch.tensor([losses_by_torch(learner, constants, data, weights) for weights in several])
+    expected = torch.tensor(
+        [losses_by_torch(learner, constants, data, weights) for weights in several]
+    )
     assert expected.std(dim=1).min() > 1e-3  # records differ
     assert torch.allclose(found, expected.double(), rtol=1e-5, atol=1e-6)
     assert torch.allclose(total, expected.double().sum(1), rtol=1e-5)
@@ -134,7 +145,10 @@ def test_a_record_that_counts_as_nothing_adds_nothing() -> None:
     step = step_of(sums_of(learner, Data(data.features, np.full_like(data.labels, -1))))
     weights = moved(learner, SMALL)[None]
     assert noised_gradient(step, weights, SMALL, [Silent()]).norm() == 0.0
-    assert noised_losses(step, weights, weights, torch.ones(1).double(), LOOK, [Silent()]).norm() == 0.0
+    assert (
+        noised_losses(step, weights, weights, torch.ones(1).double(), LOOK, [Silent()]).norm()
+        == 0.0
+    )
 
 
 class Seeded:
@@ -165,7 +179,9 @@ def trained(learner, data: Data, constants: Constants = SMALL, hyper: Hyper = HY
 def test_a_head_on_features_alone_is_trained_as_hyfree_dp_trains_it(switches, bias: bool) -> None:
     random = np.random.default_rng(0)
     units = random.integers(0, 256, (50, 16)).astype(np.uint8)
-    data = Data(random.normal(size=(50, 12)).astype(np.float32), random.integers(0, CLASSES, 50), units)
+    data = Data(
+        random.normal(size=(50, 12)).astype(np.float32), random.integers(0, CLASSES, 50), units
+    )
     sampled = "sampling_rate" in switches
     constants, hyper = Constants(50, CLASSES, 12), HYPER if sampled else Hyper(0.5, 12, 30.0)
     shared = {"every": 1, "bias": bias, **({} if sampled else {"gamma": 1.5}), **switches}
@@ -196,7 +212,10 @@ def test_a_sample_with_nobody_in_it_is_a_step_of_noise() -> None:
     sums, weights = sums_of(learner, records(SMALL, 3)), moved(learner, SMALL)[None]
     step = Step(sums, sums.records.chosen(np.zeros(3, np.bool_)), 1)
     assert noised_gradient(step, weights, SMALL, [Silent()]).norm() == 0.0
-    assert noised_losses(step, weights, weights, torch.ones(1).double(), LOOK, [Silent()]).norm() == 0.0
+    assert (
+        noised_losses(step, weights, weights, torch.ones(1).double(), LOOK, [Silent()]).norm()
+        == 0.0
+    )
 
 
 def test_rates_are_learned_from_one_that_is_far_too_small() -> None:
@@ -217,6 +236,8 @@ def test_a_network_starts_with_the_public_head_above_it() -> None:
     learner, data = Learner(trains="last_block", init="public"), records(SMALL)
     seen = hyfree_finetune.seen_by_head(learner, SMALL)(data.features)
     head = np.random.default_rng(0).normal(size=(CLASSES, seen.shape[1])).astype(np.float32)
-    begun = partial(hyfree_finetune.room("train").begun, learner=learner, constants=SMALL, resources=ONE)
+    begun = partial(
+        hyfree_finetune.room("train").begun, learner=learner, constants=SMALL, resources=ONE
+    )
     _, first = begun(replace(data, start=head))
     assert np.array_equal(first[-head.size :].numpy(), head.ravel())

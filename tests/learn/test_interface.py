@@ -46,7 +46,9 @@ def test_a_bias_is_noised_like_any_other_column():
 
 def test_replacing_a_unit_takes_twice_the_noise_for_the_same_event():
     doubled = Constants(n0=1000, classes=10, dimension=64, relation="replace_one")
-    one, two = (method("dp_gd").declare(Descent(), HYPER, constants) for constants in (CONSTANTS, doubled))
+    one, two = (
+        method("dp_gd").declare(Descent(), HYPER, constants) for constants in (CONSTANTS, doubled)
+    )
     assert one.events == two.events
     assert two.draws[0].scale == 2 * one.draws[0].scale
 
@@ -54,7 +56,9 @@ def test_replacing_a_unit_takes_twice_the_noise_for_the_same_event():
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize(("mu_of_run", "steps"), [(0.004102, 100), (0.268, 1), (1.67, 7)])
 def test_a_run_costs_what_it_may_spend_and_never_more(name, mu_of_run, steps):
-    declared = method(name).declare(learner_of({"name": name}), Hyper(1.0, steps, mu_of_run), CONSTANTS)
+    declared = method(name).declare(
+        learner_of({"name": name}), Hyper(1.0, steps, mu_of_run), CONSTANTS
+    )
     spent = mu(Composed(declared.events))
     assert spent <= mu_of_run
     assert spent == pytest.approx(mu_of_run, rel=1e-9)
@@ -77,11 +81,15 @@ SHAPES = [
 @pytest.mark.parametrize("values", SHAPES, ids=str)
 def test_the_draws_of_a_training_cost_what_its_events_charge(values, cap, relation):
     constants = Constants(n0=1000, classes=10, dimension=8, relation=relation, cap=cap)
-    declared = method(values["name"]).declare(learner_of(values), Hyper(1.0, 7, 0.3, 1e-7), constants)
+    declared = method(values["name"]).declare(
+        learner_of(values), Hyper(1.0, 7, 0.3, 1e-7), constants
+    )
     tie(declared.events, declared.draws, relation)
     for changed in ({"sensitivity": 0.5}, {"count": 8 * 7}, {"scale": 0.9}):
         (name, value) = next(iter(changed.items()))
-        noise, *others = (draw for draw in declared.draws if draw.distribution in ("gaussian", "laplace"))
+        noise, *others = (
+            draw for draw in declared.draws if draw.distribution in ("gaussian", "laplace")
+        )
         masks = [draw for draw in declared.draws if draw.distribution == "mask"]
         broken = replace(
             noise, **{name: value * getattr(noise, name) if name != "count" else noise.count * 2}
@@ -143,20 +151,28 @@ def test_declaring_and_measuring_need_no_torch():
         "    learner, constants = learner_of({'name': name}), Constants(9, 2, 3)\n"
         "    method(name).declare(learner, Hyper(1.0, 5, 1.0), constants)\n"
         "    if not isinstance(learner, Tuning):\n"
-        "        assert method(name).logits(learner, constants) is method(name).losses(learner, constants) is None\n"
+        "        assert method(name).logits(learner, constants) is method(name).losses(learner, "
+        "constants) is None\n"
         "print(*sorted({'torch', 'opacus', 'scipy', 'dp_accounting'} & set(sys.modules)))"
     )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert loaded.stdout.split() == []
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_learner_has_a_whole_room(name: str) -> None:
-    """What a new learner lacks is found here: its costs, its training, how it is attacked, and a line in the docs."""
+    """What a new learner lacks is found here: its costs, its training, how it is attacked, and a
+    line in the docs."""
     learner = method(name)
     assert callable(learner.room("cost").declare)
     assert callable(learner.room("train").train)
-    told = {of for of in ("logits", "losses", "seen_by_head", "ready") if hasattr(learner.room("train"), of)}
+    told = {
+        of
+        for of in ("logits", "losses", "seen_by_head", "ready")
+        if hasattr(learner.room("train"), of)
+    }
     assert told == {*getattr(learner.room("cost"), "OWN", ())}
     assert learners.mechanisms(name)
     assert f"`{name}`" in LEARNERS_PAGE.read_text("utf-8")

@@ -1,4 +1,5 @@
-"""The engine against naive float64 arithmetic, record by record, and against records that try to break it."""
+"""The engine against naive float64 arithmetic, record by record, and against records that try to
+break it."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ def constants_of(data, **more):
 
 
 def metered(learner, constants, hyper=HYPER, seed=0):
-    return SmoothMeter(method("dp_gd").declare(learner, hyper, constants).draws, Seeded(seed), audit=True)
+    return SmoothMeter(
+        method("dp_gd").declare(learner, hyper, constants).draws, Seeded(seed), audit=True
+    )
 
 
 def trained(data, learner=PAPER, hyper=HYPER, constants=None, meter=None, resources=ONE):
@@ -92,7 +95,8 @@ def naive_sum(weights, features, labels, bound, clipping="flat"):
 def naive_rate(learner, hyper, step):
     left = 1 - step / hyper.steps
     return (
-        hyper.eta * {"constant": 1, "linear": left, "cosine": np.sin(np.pi / 2 * left) ** 2}[learner.schedule]
+        hyper.eta
+        * {"constant": 1, "linear": left, "cosine": np.sin(np.pi / 2 * left) ** 2}[learner.schedule]
     )
 
 
@@ -241,13 +245,16 @@ print(hashlib.sha256(weights.tobytes()).hexdigest())
 
 @pytest.mark.long
 def test_a_rerun_in_another_process_gives_the_same_bits():
-    jobs = [subprocess.Popen([sys.executable, "-c", RERUN], stdout=subprocess.PIPE) for _ in range(2)]
+    jobs = [
+        subprocess.Popen([sys.executable, "-c", RERUN], stdout=subprocess.PIPE) for _ in range(2)
+    ]
     first, second = (job.communicate()[0] for job in jobs)
     assert len(first) == 65
     assert first == second
 
 
-# What noise alone becomes: with no record that counts, the weights are a fixed linear map of the meter's draws.
+# What noise alone becomes: with no record that counts, the weights are a fixed linear map of the
+# meter's draws.
 
 
 def nobody():
@@ -255,7 +262,9 @@ def nobody():
     return Data(data.features, np.full(len(data.labels), -1), data.units)
 
 
-@pytest.mark.parametrize("switches", [{}, {"momentum": 0.0, "free_step": False}, {"clip": 3.0}], ids=str)
+@pytest.mark.parametrize(
+    "switches", [{}, {"momentum": 0.0, "free_step": False}, {"clip": 3.0}], ids=str
+)
 def test_the_noise_that_enters_is_the_meters_and_nothing_else(switches):
     learner, data = Descent(**switches), nobody()
     constants, steps, momentum = constants_of(data), HYPER.steps, learner.momentum
@@ -263,7 +272,8 @@ def test_the_noise_that_enters_is_the_meters_and_nothing_else(switches):
     assert scale == pytest.approx(learner.clip * np.sqrt(steps) / HYPER.mu, rel=1e-9)
     expected = np.zeros((CLASSES, DIMENSION))
     for step in range(steps):
-        # The buffer remembers a step's noise with weight m^age; the free step moves along the last buffer once more.
+        # The buffer remembers a step's noise with weight m^age; the free step moves along the last
+        # buffer once more.
         ages = [age - step for age in range(step, steps)] + [steps - 1 - step] * learner.free_step
         reach = sum(momentum**age for age in ages)
         noise = scale * meter.noise("noise", expected.shape).values
@@ -283,7 +293,9 @@ def test_a_meter_that_declares_another_noise_refuses():
     with pytest.raises(Refused):
         trained(data, meter=metered(Descent(bias=True), constants_of(data)))
     with pytest.raises(Refused):
-        trained(data, meter=metered(Descent(), constants_of(data), Hyper(0.7, HYPER.steps - 1, 2.0)))
+        trained(
+            data, meter=metered(Descent(), constants_of(data), Hyper(0.7, HYPER.steps - 1, 2.0))
+        )
 
 
 def test_without_noise_it_is_plain_clipped_descent():
@@ -322,7 +334,9 @@ WEIGHTS = st.floats(-1e6, 1e6)
 # And long ones, which random values need not find.
 @example([1e3, 0.0, 0.0, 0.0, 0.0, 0.0], 0, [0.0] * 9, False, 1, 1.0, "automatic")
 @example([1e3, 0.0, 0.0, 0.0, 0.0, 0.0], 0, [0.0] * 9, False, 1, 1.0, "flat")
-def test_no_record_contributes_more_than_the_bound(values, label, weights, bias, views, clip, clipping):
+def test_no_record_contributes_more_than_the_bound(
+    values, label, weights, bias, views, clip, clipping
+):
     """The contribution as it really leaves the engine, float32 rounding included."""
     width = 6 // views
     bound = clip * (1 - SLACK)
@@ -343,13 +357,16 @@ def test_kappa_is_the_noise_that_a_training_puts_into_a_logit(schedule, more):
     weights = trained(nobody, learner, constants=constants)
     records = random.normal(size=(400, 4000))
     logits = weights @ (8.0 * records / np.linalg.norm(records, axis=1, keepdims=True)).T
-    assert logits.std() == pytest.approx(method("dp_gd").logit_noise(learner, HYPER, constants), rel=0.05)
+    assert logits.std() == pytest.approx(
+        method("dp_gd").logit_noise(learner, HYPER, constants), rel=0.05
+    )
 
 
 @pytest.mark.parametrize("plain", [False, True], ids=["oneDNN", "plain product"])
 @pytest.mark.parametrize("count", [2, 4, 12, 1000, 1024, 1025, 1036])
 def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
-    """Classes that tie at a large scale: the last bit of a logit decides on a record's whole gradient."""
+    """Classes that tie at a large scale: the last bit of a logit decides on a record's whole
+    gradient."""
     if plain:
         monkeypatch.setattr("dpladder.learn.linear.product", lambda left, right: left @ right.T)
     random = np.random.default_rng(count)
@@ -360,7 +377,9 @@ def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
 
     def total(count):
         data = Data(features[:count], labels[:count])
-        held = load(data, Constants(100, CLASSES, width), torch.device("cpu"), chunk=1024, memory_mb=1000)
+        held = load(
+            data, Constants(100, CLASSES, width), torch.device("cpu"), chunk=1024, memory_mb=1000
+        )
         return clipped_sum(held, weights, 1.0 - SLACK, held.chunks())
 
     assert torch.linalg.vector_norm(total(count) - total(count - 1)) <= 1.0
@@ -383,7 +402,9 @@ def test_what_a_record_adds_to_a_crowd_stays_within_the_bound(views):
             sums = []
             for first in (0, 1):
                 data = Data(crowd[first:].astype(np.float32), np.arange(4000)[first:] % CLASSES)
-                held = load(data, Constants(1, CLASSES, 96), CPU, chunk=1024, memory_mb=100, views=views)
+                held = load(
+                    data, Constants(1, CLASSES, 96), CPU, chunk=1024, memory_mb=100, views=views
+                )
                 sums.append(clipped_sum(held, heads, 1 - SLACK, held.chunks()))
             assert (sums[0] - sums[1]).norm() <= 1, name
 
@@ -402,7 +423,10 @@ BAD_ROWS = {
 def test_a_bad_record_contributes_exactly_zero(value, label, bias):
     data = records()
     others = clipped_sum_of(data, bias)
-    features, labels = np.vstack([data.features, np.zeros(DIMENSION)]), np.append(data.labels, label)
+    features, labels = (
+        np.vstack([data.features, np.zeros(DIMENSION)]),
+        np.append(data.labels, label),
+    )
     features[-1] = value if value == 0 or np.isfinite(value) else [value, *[1.0] * (DIMENSION - 1)]
     assert torch.equal(clipped_sum_of(Data(features, labels), bias), others)
 
@@ -410,7 +434,9 @@ def test_a_bad_record_contributes_exactly_zero(value, label, bias):
 def clipped_sum_of(data, bias=False, weights=None):
     held = load(data, constants_of(data), CPU, chunk=1024, memory_mb=10, bias=bias)
     width = DIMENSION + bias
-    heads = np.random.default_rng(3).normal(size=(1, CLASSES, width)) if weights is None else weights
+    heads = (
+        np.random.default_rng(3).normal(size=(1, CLASSES, width)) if weights is None else weights
+    )
     return clipped_sum(held, torch.as_tensor(heads), 1.0, held.chunks())
 
 
@@ -441,7 +467,11 @@ def test_a_sample_of_streamed_records_reads_their_pages_and_not_the_file(tmp_pat
         os.fsync(file.fileno())
         mapped = np.memmap(tmp_path / "features", np.float16, "r", shape=stored.shape)
         held = load(
-            Data(mapped, np.zeros(count, np.int64)), Constants(1, 3, width), CPU, chunk=256, memory_mb=1
+            Data(mapped, np.zeros(count, np.int64)),
+            Constants(1, 3, width),
+            CPU,
+            chunk=256,
+            memory_mb=1,
         )
         mapped.base.madvise(mmap.MADV_DONTNEED)
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -449,7 +479,8 @@ def test_a_sample_of_streamed_records_reads_their_pages_and_not_the_file(tmp_pat
     mask = np.random.default_rng(0).random(count) < 0.02
     seen = sum(float(held.block(rows).sum()) for rows in held.chosen(mask))
     assert seen == mask.sum() * width
-    assert read_from_disk() - before <= 4 * mmap.PAGESIZE * mask.sum()  # the file has 30 pages for each
+    # the file has 30 pages for each
+    assert read_from_disk() - before <= 4 * mmap.PAGESIZE * mask.sum()
 
 
 def read_from_disk():
@@ -525,7 +556,9 @@ def test_a_neighbour_shifts_chunks_of_a_million_records_of_one_class_within_the_
 
     def summed(x):
         records, _ = resident(Data(x, np.zeros(len(x), np.int64)), constants, ONE)
-        return clipped_sum(records, heads, 1 - records.slack, records.chunks())[0].numpy(), records.slack
+        return clipped_sum(records, heads, 1 - records.slack, records.chunks())[
+            0
+        ].numpy(), records.slack
 
     (whole, slack), (without, _) = summed(rows), summed(rows[1:])
     own = np.outer([-1.0, 1.0], rows[0])

@@ -34,7 +34,9 @@ def test_losses_are_those_of_the_closed_form_and_probabilities_their_slope(name)
     }[name]
     assert losses.detach().numpy() == pytest.approx(expected, rel=1e-12)
     (slope,) = torch.autograd.grad(losses.sum(), logits)
-    residual = link.probabilities(logits.detach(), dim=1) - torch.nn.functional.one_hot(labels, CLASSES)
+    residual = link.probabilities(logits.detach(), dim=1) - torch.nn.functional.one_hot(
+        labels, CLASSES
+    )
     assert slope.numpy() == pytest.approx(residual.numpy(), abs=1e-12)
 
 
@@ -43,7 +45,9 @@ def test_a_sigmoids_bias_starts_where_every_class_has_its_share():
         link = Link("sigmoid", classes)
         zero = torch.zeros(1, classes, dtype=torch.float64)
         assert link.probabilities(zero, dim=1).numpy() == pytest.approx(1 / classes, rel=1e-12)
-        assert link.losses(zero, torch.tensor([[0]]), dim=1).item() == pytest.approx(link.first, rel=1e-12)
+        assert link.losses(zero, torch.tensor([[0]]), dim=1).item() == pytest.approx(
+            link.first, rel=1e-12
+        )
         assert Link("softmax", classes).first == math.log(classes)
     assert expit(Link("sigmoid", 2).bias) == 0.5
 
@@ -71,7 +75,9 @@ def test_sigmoids_start_with_the_gradient_that_softmax_has():
 @pytest.mark.parametrize("values", [(1e38, 1e38), (np.inf, 0.0), (np.nan, 1.0), (1e3, -1e3)])
 def test_no_record_weighs_more_than_its_bound_by_sigmoids(values):
     constants = Constants(n0=1, classes=CLASSES, dimension=2)
-    held, _ = resident(Data(np.array([values], np.float32), np.array([1])), constants, Resources(threads=1))
+    held, _ = resident(
+        Data(np.array([values], np.float32), np.array([1])), constants, Resources(threads=1)
+    )
     for size in (0.0, 1.0, 1e30):
         heads = torch.from_numpy(RANDOM.normal(size=(1, CLASSES, 2))) * size
         total = clipped_sum(held, heads, 1.0, held.chunks(), link=Link("sigmoid", CLASSES))

@@ -1,4 +1,5 @@
-"""Measures from counts: by class, over classes, and of ranking; with the sd that their noise really has."""
+"""Measures from counts: by class, over classes, and of ranking; with the sd that their noise really
+has."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def test_bins_are_public_and_split_at_the_decision() -> None:
     assert np.all(np.diff(edges) > 0)
     assert np.array_equal(edges, measures.edges(weights, Constants(100, 2, 5), None))
     zero = measures.by_score(np.array([0.0, 1e-300]), np.array([0, 0]), edges)[0]
-    assert zero[measures.BINS // 2 - 1] == 1 == zero[measures.BINS // 2]  # a tie predicts the first class
+    # a tie predicts the first class
+    assert zero[measures.BINS // 2 - 1] == 1 == zero[measures.BINS // 2]
     flat = measures.edges([np.zeros((2, 5), np.float32)], Constants(100, 2, 5), None)
     assert np.all(np.diff(flat) > 0)
 
@@ -46,7 +48,9 @@ def test_auc_is_what_binned_scores_rank() -> None:
     edges = np.linspace(-2, 3, measures.BINS - 1)
     found = measures.auc(measures.by_score(scores, labels, edges), 0.0)
     assert found is not None
-    assert found.value == pytest.approx(roc_auc_score(labels, np.searchsorted(edges, scores, side="right")))
+    assert found.value == pytest.approx(
+        roc_auc_score(labels, np.searchsorted(edges, scores, side="right"))
+    )
     assert found.sd == 0
 
 
@@ -83,7 +87,8 @@ def test_what_noise_hides_is_not_told() -> None:
 def test_groups_are_counted_apart_and_the_lowest_share_is_the_worst():
     labels, groups = np.array([0, 0, 1, 1, 2, -1]), np.array([0, 1, 1, 2, -1, 0])
     found = measures.by_group(np.array([0, 1, 1, 1, 2, 0]), labels, groups, 3, 3)
-    assert found.tolist() == [[1, 0], [1, 1], [1, 0]]  # neither a record of no group nor one of no class
+    # neither a record of no group nor one of no class
+    assert found.tolist() == [[1, 0], [1, 1], [1, 0]]
     shares = {"a": measures.share(9, 1, 0.1), "b": measures.share(3, 3, 0.1)}
     name, worst = measures.worst(shares)
     assert (name, worst.value) == ("b", 0.5)

@@ -43,7 +43,9 @@ class Seeded:
 
 def records(count=60, spread=3.0, seed=0):
     random = np.random.default_rng(seed)
-    features = random.normal(size=(count, DIMENSION)) * np.exp(random.uniform(-spread, spread, (count, 1)))
+    features = random.normal(size=(count, DIMENSION)) * np.exp(
+        random.uniform(-spread, spread, (count, 1))
+    )
     units = random.integers(0, 256, (count, 16)).astype(np.uint8)
     return Data(features.astype(np.float32), random.integers(0, CLASSES, count), units)
 
@@ -93,7 +95,9 @@ def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time(clipping, 
     held = loaded(data, chunk=7, bias=True)
     bound = {"softmax": 0.5, "sigmoid": 2.0}[link]
     own = Link(link, CLASSES)
-    found = perceptron.clipped_sum(model, held, weights, bound, held.chunks(), scale_of(clipping), own)[0]
+    found = perceptron.clipped_sum(
+        model, held, weights, bound, held.chunks(), scale_of(clipping), own
+    )[0]
     plain = perceptron.Perceptron(shapes, bias=True).double()
     torch.nn.utils.vector_to_parameters(weights[0].double(), plain.parameters())
     expected, clipped = torch.zeros_like(found), 0
@@ -169,9 +173,13 @@ def test_with_nobody_in_it_the_mlp_walks_along_the_meters_noise():
     shapes = cost.layers(learner, CONSTANTS)
     expected = perceptron.initial(learner, CONSTANTS, shapes).numpy()
     for _ in range(HYPER.steps):
-        expected = expected - HYPER.eta * meter.publish("noise", np.zeros(expected.shape)) / CONSTANTS.n0
+        expected = (
+            expected - HYPER.eta * meter.publish("noise", np.zeros(expected.shape)) / CONSTANTS.n0
+        )
     weights, _ = trained(learner, nobody)
-    assert np.allclose(np.concatenate([layer.ravel() for layer in weights]), expected, rtol=1e-5, atol=1e-5)
+    assert np.allclose(
+        np.concatenate([layer.ravel() for layer in weights]), expected, rtol=1e-5, atol=1e-5
+    )
 
 
 def test_it_learns_what_no_line_can_tell_apart():

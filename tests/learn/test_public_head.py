@@ -70,7 +70,9 @@ def test_a_first_step_is_that_of_the_loss_at_the_public_head() -> None:
     )
     started = Data(data.features, data.labels, start=head)
     hyper, constants = Hyper(0.5, 1, 1.0), constants_of(data)
-    (found,) = method("dp_gd").train(started, hyper, learner, constants, Silent(), Resources(threads=1))  # type: ignore[arg-type]
+    (found,) = method("dp_gd").train(
+        started, hyper, learner, constants, Silent(), Resources(threads=1)
+    )  # type: ignore[arg-type]
     weights = torch.from_numpy(head).double().requires_grad_()
     logits = torch.from_numpy(data.features).double() @ weights.T
     loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(data.labels), reduction="sum")

@@ -37,9 +37,9 @@ def linear(count=500, dtype=np.float32, seed=0):
 def test_a_loss_counts_as_a_share_of_the_bound_whatever_it_is(losses, most):
     found = score.shares(np.array(losses, np.float64), most)
     assert ((found >= 0) & (found <= score.FULL)).all()
-    assert score.shares(np.array([-1.0, 0.0, most / 2, most, np.inf, np.nan]), most) == pytest.approx(
-        [score.FULL, score.FULL, score.FULL / 2, 0.0, 0.0, 0.0]
-    )
+    assert score.shares(
+        np.array([-1.0, 0.0, most / 2, most, np.inf, np.nan]), most
+    ) == pytest.approx([score.FULL, score.FULL, score.FULL / 2, 0.0, 0.0, 0.0])
 
 
 def test_a_language_models_records_count_by_their_losses_and_those_without_a_label_nothing():
@@ -62,7 +62,9 @@ def test_a_prediction_is_right_that_is_one_of_its_records_classes():
     (head,), features, _ = linear(9000)
     sets = [(0,), (1, 2), (0, 1, 3), (), (0, 1, 2, 3)] * 1800
     labels = np.array([number_of(own, 4) for own in sets])
-    expected = sum(int(one) in own for one, own in zip((features @ head.T).argmax(axis=1), sets, strict=True))
+    expected = sum(
+        int(one) in own for one, own in zip((features @ head.T).argmax(axis=1), sets, strict=True)
+    )
     assert score.right_and_wrong((head,), features, labels).tolist() == [expected, 7200 - expected]
     told = bench.correct([(head,), (-head,)], Data(features, labels)).tolist()
     assert told == [expected, score.correct_count((-head,), features, labels)]
@@ -79,7 +81,11 @@ def test_layers_meet_in_a_relu():
     inner = np.array([[1.0], [-1.0]], np.float32)
     outer = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.5]], np.float32)
     features = np.array([[2.0], [-2.0], [0.3]], np.float32)
-    assert score.logits((inner, outer), features).tolist() == [[2.0, 0.5], [0.0, 2.5], [np.float32(0.3), 0.5]]
+    assert score.logits((inner, outer), features).tolist() == [
+        [2.0, 0.5],
+        [0.0, 2.5],
+        [np.float32(0.3), 0.5],
+    ]
 
 
 def test_of_a_record_with_several_views_the_record_itself_is_scored():
@@ -117,12 +123,15 @@ def test_no_neighbour_moves_a_count_further_than_the_sensitivity():
         units = [
             np.array(right)
             for right in product(range(cap + 1), repeat=2)
-            if sum(right) <= cap  # right predictions per class; the rest of the unit's records are wrong
+            # right predictions per class; the rest of the unit's records are wrong
+            if sum(right) <= cap
         ]
         gone = np.zeros(2)
         for relation in ("add_remove", "replace_one"):
             constants = Constants(n0=1, classes=2, dimension=1, relation=relation, cap=cap)
-            pairs = [(a, b) for a in units for b in (units if relation == "replace_one" else [gone])]
+            pairs = [
+                (a, b) for a in units for b in (units if relation == "replace_one" else [gone])
+            ]
             total = max(abs((a - b).sum()) for a, b in pairs)
             vector = max(np.linalg.norm(a - b) for a, b in pairs)
             assert constants.moves_count() == total
@@ -148,7 +157,9 @@ def test_a_second_score_is_refused():
 
 
 def test_weights_come_back_from_a_file_with_their_metadata(tmp_path):
-    layers = tuple(np.random.default_rng(0).normal(size=(3 + n, 4)).astype(np.float32) for n in range(12))
+    layers = tuple(
+        np.random.default_rng(0).normal(size=(3 + n, 4)).astype(np.float32) for n in range(12)
+    )
     metadata = {"statement": "abc", "config": {"eta": 0.1, "steps": 5}}
     path = tmp_path / "weights.safetensors"
     weights.save(path, layers, metadata)
@@ -182,7 +193,8 @@ def test_a_file_without_weights_is_named(tmp_path, content):
 
 @pytest.mark.parametrize(("mu", "n0", "classes"), [(0.0, 1000, 10), (0.01, 500, 2), (0.02, 300, 3)])
 def test_no_training_beats_the_ceiling_of_its_mu(mu, n0, classes):
-    """The best there is: every unit of a class that nothing else tells votes for its name, and the noised votes decide."""
+    """The best there is: every unit of a class that nothing else tells votes for its name, and the
+    noised votes decide."""
     random, runs = np.random.default_rng(0), 4000
     votes = np.zeros((runs, classes))
     votes[:, 0] = n0 / classes * mu  # in deviations of the noise that hides one unit's vote

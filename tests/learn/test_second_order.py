@@ -1,4 +1,5 @@
-"""The second-order learners against closed forms and scikit-learn, and against noise that makes systems indefinite."""
+"""The second-order learners against closed forms and scikit-learn, and against noise that makes
+systems indefinite."""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ def records(count=COUNT, seed=0):
 
 
 def shared(data, learner):
-    """The data as a job reads it: with the released covariance, where the learner has none of its own."""
+    """The data as a job reads it: with the released covariance, where the learner has none of its
+    own."""
     if getattr(learner, "covariance", None) is None:
         return data
     random = np.random.default_rng(3)
@@ -98,7 +100,9 @@ def shared(data, learner):
 
 def fitted(learner, hyper, data=None, constants=CONSTANTS, release=exact, resources=ONE):
     data = records() if data is None else data
-    (weights,) = MODULES[learner.name].room("train").fit(data, hyper, learner, constants, release, resources)
+    (weights,) = (
+        MODULES[learner.name].room("train").fit(data, hyper, learner, constants, release, resources)
+    )
     return weights
 
 
@@ -115,7 +119,8 @@ def sums_of(learner, data, constants=CONSTANTS, hyper=None):
     """What a training wants to release, in units of the noise that is declared for it."""
     hyper, seen = hyper or Hyper(0.5, 1, MU), []
     scales = {
-        draw.name: draw.scale for draw in MODULES[learner.name].declare(learner, hyper, constants).draws
+        draw.name: draw.scale
+        for draw in MODULES[learner.name].declare(learner, hyper, constants).draws
     }
 
     def watched(name, total):
@@ -139,7 +144,9 @@ def test_prototypes_point_where_class_means_of_records_in_the_ball_do():
 
 def test_a_small_class_keeps_its_prototype_beside_large_ones():
     data = records(2000)
-    few = replace(data, labels=np.where((data.labels == 0) & (np.arange(2000) > 90), -1, data.labels))
+    few = replace(
+        data, labels=np.where((data.labels == 0) & (np.arange(2000) > 90), -1, data.labels)
+    )
     one, other = (fitted(Prototypes(), Hyper(1.0, 1, MU), each)[0] for each in (data, few))
     assert one @ other > 0.9
 
@@ -167,12 +174,17 @@ def test_noise_multiplier_at_epsilon_one(learner, steps, sigma):
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("cap", [1, 3])
 def test_a_neighbour_moves_all_sums_together_by_mu_at_most(learner, relation, cap):
-    """Of `cap` records, added or replaced by the worst ones found: opposite features, another class, far outside."""
+    """Of `cap` records, added or replaced by the worst ones found: opposite features, another
+    class, far outside."""
     constants = replace(CONSTANTS, relation=relation, cap=cap)
     base = records(20)
     ends = np.eye(DIMENSION)[0] * 1e6
     worst = 0.0
-    for before, after in [((ends, 0), (-ends, 0)), ((ends, 0), (-ends, 1)), ((ends, 0), (ends[::-1], 2))]:
+    for before, after in [
+        ((ends, 0), (-ends, 0)),
+        ((ends, 0), (-ends, 1)),
+        ((ends, 0), (ends[::-1], 2)),
+    ]:
         one = with_unit(base, *after, cap)
         other = base if relation == "add_remove" else with_unit(base, *before, cap)
         sums, others = (sums_of(learner, shared(data, learner), constants) for data in (one, other))
@@ -272,7 +284,9 @@ SETS = ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2), ())
 def of_several(count=COUNT):
     """Records of none to all classes, and which ones these are."""
     own = [SETS[place % len(SETS)] for place in range(count)]
-    data = replace(records(count), labels=np.array([number_of(classes, CLASSES) for classes in own]))
+    data = replace(
+        records(count), labels=np.array([number_of(classes, CLASSES) for classes in own])
+    )
     return data, np.array([[label in classes for label in range(CLASSES)] for classes in own])
 
 
@@ -323,7 +337,9 @@ def test_one_released_covariance_serves_any_ridge():
 def test_newton_without_noise_finds_the_softmax_optimum(ridge):
     data = records()
     constants = replace(CONSTANTS, n0=COUNT)
-    reference = LogisticRegression(C=1 / (COUNT * ridge), fit_intercept=False, tol=1e-12, max_iter=10_000)
+    reference = LogisticRegression(
+        C=1 / (COUNT * ridge), fit_intercept=False, tol=1e-12, max_iter=10_000
+    )
     expected = reference.fit(data.features.astype(np.float64), data.labels).coef_
     hyper = Hyper(1 / (60 * ridge), 60, 1.0)
     assert hyper.ridge == pytest.approx(ridge)
@@ -332,7 +348,8 @@ def test_newton_without_noise_finds_the_softmax_optimum(ridge):
 
 
 def test_newton_settles_where_two_classes_are_coupled_the_most():
-    """With two classes, the diagonal blocks alone hold half of the curvature: their own step would overshoot by as much."""
+    """With two classes, the diagonal blocks alone hold half of the curvature: their own step would
+    overshoot by as much."""
     data, ridge = records(), 0.001
     data = replace(data, labels=data.labels % 2)
     constants = replace(CONSTANTS, classes=2, n0=COUNT)
@@ -347,7 +364,9 @@ def test_newton_without_noise_finds_the_optimum_of_every_class_alone():
     """Each of a ridge regression beside a bias that stays where every class has probability 1/m."""
     data, ridge = records(), 0.05
     constants = replace(CONSTANTS, n0=COUNT)
-    found = fitted(Newton(radius=WIDE, link="sigmoid"), Hyper(1 / (9 * ridge), 9, 1.0), data, constants)
+    found = fitted(
+        Newton(radius=WIDE, link="sigmoid"), Hyper(1 / (9 * ridge), 9, 1.0), data, constants
+    )
     x, bias = data.features.astype(np.float64), -math.log(CLASSES - 1)
     for label in range(CLASSES):
         own = np.where(data.labels == label, 1.0, -1.0)
@@ -406,7 +425,8 @@ def released_sums(path, data, learner=SHARING, constants=CONSTANTS, mu=MU, relea
 
 
 def noised(seed, mu, data, learner=SHARING, constants=CONSTANTS):
-    """The sums and their declared noise in plain numpy: G, and A and b of each class, A and G as coordinates."""
+    """The sums and their declared noise in plain numpy: G, and A and b of each class, A and G as
+    coordinates."""
     x = data.features.astype(np.float64)
     x *= np.minimum(1.0, learner.radius * (1 - 2.0**-10) / np.linalg.norm(x, axis=1, keepdims=True))
     own = [x[data.labels == label] for label in range(constants.classes)]
@@ -415,7 +435,10 @@ def noised(seed, mu, data, learner=SHARING, constants=CONSTANTS):
         "moments": [rows.T @ rows for rows in own],
         "targets": [rows.sum(0) for rows in own],
     }
-    draws = {draw.name: draw for draw in dp_ls.room("cost").declare_sums(mu, learner.radius, constants).draws}
+    draws = {
+        draw.name: draw
+        for draw in dp_ls.room("cost").declare_sums(mu, learner.radius, constants).draws
+    }
     meter = SmoothMeter(list(draws.values()), Seeded(seed))
     return {
         name: np.stack([meter.publish(name, np.ravel(flat(total))) for total in totals])
@@ -431,7 +454,9 @@ def solved(sums, learner, ridge):
     """theta_j = (A_j + alpha G + lambda I)^-1 b_j, projected as the learner does."""
     heads = []
     for moments, target in zip(sums["moments"], sums["targets"], strict=True):
-        system = to_matrix(torch.from_numpy(moments + learner.alpha * sums["covariance"][0])).numpy()
+        system = to_matrix(
+            torch.from_numpy(moments + learner.alpha * sums["covariance"][0])
+        ).numpy()
         values, vectors = np.linalg.eigh(system / CONSTANTS.n0)
         projected = vectors @ np.diag(np.maximum(values, 0.0) + ridge) @ vectors.T
         heads.append(np.linalg.solve(projected, target / CONSTANTS.n0))
@@ -469,7 +494,9 @@ def test_any_number_of_trials_solve_one_release_and_draw_nothing(tmp_path):
         declared = dp_ls.declare(learner, hyper, CONSTANTS)
         assert declared.events == declared.draws == ()
         meter = Meter(declared.draws, Seeded())
-        (found,) = dp_ls.train(replace(NOTHING, statistics=path), hyper, learner, CONSTANTS, meter, ONE)
+        (found,) = dp_ls.train(
+            replace(NOTHING, statistics=path), hyper, learner, CONSTANTS, meter, ONE
+        )
         meter.close()
         assert found == pytest.approx(solved(sums, learner, ridge), rel=1e-4, abs=1e-5)
 
@@ -489,7 +516,8 @@ def test_a_refined_training_weighs_both_releases_by_inverse_variance(tmp_path, m
 
 
 def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
-    """Under a huge ridge weights are the targets, and so show their noise: that of one release at the mu of both."""
+    """Under a huge ridge weights are the targets, and so show their noise: that of one release at
+    the mu of both."""
     constants = Constants(n0=200, classes=40, dimension=120)
     random = np.random.default_rng(0)
     data = Data(random.normal(size=(50, 120)).astype(np.float32) / 100, random.integers(0, 40, 50))
@@ -523,7 +551,9 @@ def test_shared_statistics_without_noise_are_ridge_regression(tmp_path):
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-@pytest.mark.parametrize("hyper", [Hyper(1e-9, 3, 1e-3), Hyper(1e15, 3, 1e-3), Hyper(1e300, 1, 4.0)], ids=str)
+@pytest.mark.parametrize(
+    "hyper", [Hyper(1e-9, 3, 1e-3), Hyper(1e15, 3, 1e-3), Hyper(1e300, 1, 4.0)], ids=str
+)
 def test_any_noise_and_any_ridge_end_in_finite_weights(learner, hyper):
     hyper = replace(hyper, steps=1) if learner.name == "dp_ls" else hyper
     weights = trained(learner, hyper)
@@ -536,7 +566,8 @@ def test_any_noise_and_any_ridge_end_in_finite_weights(learner, hyper):
 def test_under_noise_that_swallows_every_sum_the_weights_know_nothing_of_the_data(learner):
     hyper = Hyper(0.5, 2 - (learner.name == "dp_ls"), MU)
     one, other = (
-        trained(learner, hyper, data, meter=Swallowing) for data in (records(seed=1), records(77, seed=2))
+        trained(learner, hyper, data, meter=Swallowing)
+        for data in (records(seed=1), records(77, seed=2))
     )
     assert (one == other).all()
     assert one.any()
@@ -544,7 +575,13 @@ def test_under_noise_that_swallows_every_sum_the_weights_know_nothing_of_the_dat
 
 @pytest.mark.parametrize(
     "matrix",
-    [np.zeros((3, 3)), np.diag([1.0, 0.0, 0.0]), -np.eye(3), np.diag([1e-300, 1.0, -1e9]), np.ones((3, 3))],
+    [
+        np.zeros((3, 3)),
+        np.diag([1.0, 0.0, 0.0]),
+        -np.eye(3),
+        np.diag([1e-300, 1.0, -1e9]),
+        np.ones((3, 3)),
+    ],
     ids=["zero", "singular", "negative", "indefinite", "rank one"],
 )
 @pytest.mark.parametrize("ridge", [1e-300, 1e-9, 1.0])
@@ -554,7 +591,9 @@ def test_a_system_is_solved_after_projection(matrix, ridge):
     if ridge == 1.0:
         values, vectors = np.linalg.eigh(matrix)
         projected = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
-        assert found.numpy() == pytest.approx(np.linalg.solve(projected + np.eye(3), np.ones(3)), rel=1e-6)
+        assert found.numpy() == pytest.approx(
+            np.linalg.solve(projected + np.eye(3), np.ones(3)), rel=1e-6
+        )
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
@@ -573,7 +612,11 @@ def test_a_training_repeats_bit_for_bit_and_streams_to_the_same_bits(learner, tm
     streamed = replace(shared(data, learner), features=mapped)
     runs = [
         fitted(learner, hyper, given, resources=Resources(threads=2, mem_mb=memory))
-        for given, memory in ((shared(data, learner), 4000), (shared(data, learner), 4000), (streamed, 1))
+        for given, memory in (
+            (shared(data, learner), 4000),
+            (shared(data, learner), 4000),
+            (streamed, 1),
+        )
     ]
     assert (runs[0] == runs[1]).all()
     assert (runs[0] == runs[2]).all()

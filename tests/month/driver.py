@@ -1,4 +1,5 @@
-"""A project that runs in this process: Snakemake's own plan of what is due, and each due job called in turn."""
+"""A project that runs in this process: Snakemake's own plan of what is due, and each due job called
+in turn."""
 
 from __future__ import annotations
 
@@ -59,7 +60,9 @@ def in_process(folder: Path, *force: str) -> Ended:
 
 def by_command(folder: Path, *force: str) -> Ended:
     """The same as people run it."""
-    ended = subprocess.run(_command(*force), cwd=folder, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        _command(*force), cwd=folder, capture_output=True, text=True, check=False
+    )
     if ended.returncode == 0:
         return Ended(told=_in_a_line(ended.stderr))
     return Ended(_in_a_line(ended.stderr.split("dpladder: ")[-1]) or "failed, and says nothing")
@@ -73,7 +76,11 @@ def killed_in_process(folder: Path, step: int, before: bool) -> int:
 def killed_by_time(folder: Path, step: int, before: bool) -> int:
     """The same as people run it, killed with all its jobs after twentieths of a second."""
     run = subprocess.Popen(
-        _command(), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        _command(),
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         run.wait(step / 20)
@@ -165,7 +172,8 @@ def _do(workflow: Any, job: Any) -> None:
         path.unlink(missing_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
     as_given = {
-        name: getattr(job, name) for name in ("wildcards", "output", "params", "threads", "resources")
+        name: getattr(job, name)
+        for name in ("wildcards", "output", "params", "threads", "resources")
     }
     told = SimpleNamespace(rule=job.rule.name, input=_plain(job.input), **as_given)
     try:

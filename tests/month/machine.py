@@ -1,4 +1,5 @@
-"""A month of edits: whatever its owner does, no question is paid for twice, and the statement is right throughout."""
+"""A month of edits: whatever its owner does, no question is paid for twice, and the statement is
+right throughout."""
 
 from __future__ import annotations
 
@@ -25,7 +26,14 @@ from month.project import DELTA, LINEAGE, Data, Experiment, Key, Wish, questions
 from dpladder.plan import mechanisms, stages
 from dpladder.plan.digests import digest_of
 
-RUNGS = ((), ((0.1, 1),), ((0.1, 1), (0.2, 2)), ((0.1, 2), (0.2, 2)), ((0.2, 2),), ((0.1, 1), (0.3, 1)))
+RUNGS = (
+    (),
+    ((0.1, 1),),
+    ((0.1, 1), (0.2, 2)),
+    ((0.1, 2), (0.2, 2)),
+    ((0.2, 2),),
+    ((0.1, 1), (0.3, 1)),
+)
 TOTALS = (0.8, 1.0, 1.5, 2.0)
 INERT: tuple[dict[str, Any], ...] = (
     {},
@@ -51,9 +59,11 @@ LOST = (
 CHANGED = re.compile(
     r"unless its folder .snakemake was lost; then: snakemake --forcerun ((?:[a-z]+_[a-z]+ ?)+)"
 )
-PAYING = ("respend", "targets", "raised", "own name")  # these advise to pay, and dpladder plan says how much
+# these advise to pay, and dpladder plan says how much
+PAYING = ("respend", "targets", "raised", "own name")
 NO_ROOM = re.compile(
-    r"has a lifetime limit|above its lifetime limit|experiment \w+ changed|is what experiment|are gone"
+    r"has a lifetime limit|above its lifetime limit|experiment \w+ changed|is what experiment|are "
+    r"gone"
 )
 SAME = 1e-5  # what two ways to compose may differ by
 MOST_STEPS = 650  # of a run that change what is on disk; a kill may come at any of them
@@ -62,7 +72,8 @@ Way = Callable[[], Ended]
 
 
 class Month(RuleBasedStateMachine):
-    """`run_project`, `kill_project`: how a project is run, and killed. `in_process`: whether that sees what is set in here."""
+    """`run_project`, `kill_project`: how a project is run, and killed. `in_process`: whether that
+    sees what is set in here."""
 
     run_project: ClassVar[Callable[..., Ended]] = staticmethod(in_process)
     kill_project: ClassVar[Callable[[Path, int, bool], int]] = staticmethod(killed_in_process)
@@ -111,7 +122,10 @@ class Month(RuleBasedStateMachine):
 
     # --- edits ---
 
-    @rule(data=st.data(), totals=st.lists(st.sampled_from(TOTALS), min_size=1, max_size=3, unique=True))
+    @rule(
+        data=st.data(),
+        totals=st.lists(st.sampled_from(TOTALS), min_size=1, max_size=3, unique=True),
+    )
     def totals(self, data: Any, totals: list[float]) -> None:
         self.edit(data, targets=tuple(totals))
 
@@ -149,7 +163,9 @@ class Month(RuleBasedStateMachine):
     @precondition(lambda self: len(self.wish.experiments) > 1)
     @rule(data=st.data())
     def experiment_renamed(self, data: Any) -> None:
-        self.rename(data.draw(st.sampled_from([*self.wish.experiments][1:]), "renamed"), self.new_name())
+        self.rename(
+            data.draw(st.sampled_from([*self.wish.experiments][1:]), "renamed"), self.new_name()
+        )
         self.go(data)
 
     @precondition(lambda self: len(self.wish.experiments) > 2)
@@ -223,7 +239,10 @@ class Month(RuleBasedStateMachine):
         self.go(data)
 
     @rule(
-        data=st.data(), step=st.integers(1, MOST_STEPS), before=st.booleans(), totals=st.sampled_from(TOTALS)
+        data=st.data(),
+        step=st.integers(1, MOST_STEPS),
+        before=st.booleans(),
+        totals=st.sampled_from(TOTALS),
     )
     def killed(self, data: Any, step: int, before: bool, totals: float) -> None:
         """kill -9 in mid-run, of a run that has something to do."""
@@ -255,7 +274,8 @@ class Month(RuleBasedStateMachine):
         self.wish = replace(self.wish, experiments=renamed)
 
     def go(self, data: Any) -> None:
-        """A run, and what must hold after it. Where it is refused, one of the named ways is followed, and has to work."""
+        """A run, and what must hold after it. Where it is refused, one of the named ways is
+        followed, and has to work."""
         ended = self.run()
         if ended.refused:
             assert self.something_new() or _may_be_refused(ended.refused), (
@@ -267,8 +287,8 @@ class Month(RuleBasedStateMachine):
         self.good = self.wish, self.data.version
 
     def follow(self, data: Any, refused: str, said: tuple[str, ...] = ()) -> Ended:
-        """One of the named ways. It has to end well; but paying may need a larger total, experiment by experiment, or be more
-        than a lifetime allows: then that is said, once."""
+        """One of the named ways. It has to end well; but paying may need a larger total, experiment
+        by experiment, or be more than a lifetime allows: then that is said, once."""
         ways = dict(self.ways(refused))
         note(f"refused: {refused}\nways: {[*ways]}")
         assert ways, f"no way is named: {refused}"
@@ -283,7 +303,10 @@ class Month(RuleBasedStateMachine):
 
     def run(self, *force: str) -> Ended:
         configure(self.active, self.wish.config(self.data.path))
-        note(f"{self.active.name}: {self.wish}, data {self.data.version}, versions {mechanisms.VERSIONS}")
+        note(
+            f"{self.active.name}: {self.wish}, data {self.data.version}, versions "
+            f"{mechanisms.VERSIONS}"
+        )
         ended = type(self).run_project(self.active, *force)
         self.look()
         changed = CHANGED.search(ended.told)
@@ -292,7 +315,8 @@ class Month(RuleBasedStateMachine):
         return ended
 
     def something_new(self) -> bool:
-        """Whether a question has no answer that is read for nothing: of the experiment itself, or of one that asks it too."""
+        """Whether a question has no answer that is read for nothing: of the experiment itself, or
+        of one that asks it too."""
         asked_by: dict[Key, set[str]] = {}
         for name, one in self.wish.experiments.items():
             for _, _, key in questions(one, self.data.version):
@@ -316,15 +340,22 @@ class Month(RuleBasedStateMachine):
         if found := re.search(r"experiment (\w+) .*say final\.targets: (\[.*?\])", refused):
             yield "targets", with_wish(wish.with_one(found[1], targets=tuple(json.loads(found[2]))))
         if found := re.search(
-            r"experiment (\w+) .*raise the total \(final\.targets\) to (\d+\.?\d*)(, which pays| and set)",
+            r"experiment (\w+) .*raise the total \(final\.targets\) to (\d+\.?\d*)(, which pays| "
+            r"and set)",
             refused,
         ):
             if "leaves no room for all of that" not in refused:
                 yield (
                     "raised",
-                    with_wish(replace(wish.with_one(found[1], targets=(float(found[2]),)), respend=True)),
+                    with_wish(
+                        replace(wish.with_one(found[1], targets=(float(found[2]),)), respend=True)
+                    ),
                 )
-        elif "raise the total" not in refused and "respend: true" in refused and "no way out" not in refused:
+        elif (
+            "raise the total" not in refused
+            and "respend: true" in refused
+            and "no way out" not in refused
+        ):
             yield "respend", with_wish(replace(wish, respend=True))
         if re.search(r"[Uu]ndo (the change|what asks for it)|go back to its total", refused):
 
@@ -334,7 +365,11 @@ class Month(RuleBasedStateMachine):
                 return self.run()
 
             yield "undo", undo
-        if found := re.search(r"experiment (\w+) changed .*as an experiment with a name of its own", refused):
+        if found := re.search(
+            r"experiment (\w+) changed .*as an experiment with a name of its "
+            r"own",
+            refused,
+        ):
             own = {
                 **wish.experiments,
                 found[1]: good.experiments[found[1]],
@@ -342,7 +377,9 @@ class Month(RuleBasedStateMachine):
             }
             yield "own name", with_wish(replace(wish, experiments=own, respend=False))
         if found := re.search(
-            r"is what experiment (\w+) released.* Call the experiment (\w+) again, or put (\w+) back", refused
+            r"is what experiment (\w+) released.* Call the experiment (\w+) again, or put (\w+) "
+            r"back",
+            refused,
         ):
             now, before = refused.split("/")[0], found[2]
 
@@ -354,25 +391,38 @@ class Month(RuleBasedStateMachine):
                 yield "called again", again
             yield (
                 "put back",
-                with_wish(replace(wish, experiments={**wish.experiments, before: wish.experiments[now]})),
+                with_wish(
+                    replace(wish, experiments={**wish.experiments, before: wish.experiments[now]})
+                ),
             )
         if found := re.search(r"Give (\w+) its total of ([\d.]+) again", refused):
             known = wish.experiments[found[1]].targets
-            yield "total again", with_wish(wish.with_one(found[1], targets=(*known, float(found[2]))))
+            yield (
+                "total again",
+                with_wish(wish.with_one(found[1], targets=(*known, float(found[2])))),
+            )
         if found := re.search(r"--forcerun ([\w ]+?)`", refused):
             names = found[1].split()
             yield "forced", lambda: self.run(*names)
-        if found := re.search(r"has a lifetime limit .* which leaves epsilon = (\d+\.\d+)", refused):
+        if found := re.search(
+            r"has a lifetime limit .* which leaves epsilon = "
+            r"(\d+\.\d+)",
+            refused,
+        ):
             least = Experiment((float(found[1]),), ())
             if float(found[1]) > 0.1:
-                yield "what is left", with_wish(replace(wish, experiments={"main": least}, respend=True))
+                yield (
+                    "what is left",
+                    with_wish(replace(wish, experiments={"main": least}, respend=True)),
+                )
         if "start again" in refused or "Start the workflow again" in refused:
             yield "again", self.run
 
     # --- what must hold ---
 
     def look(self) -> None:
-        """What was charged since the last look, under the question that the config of now asks: nothing twice."""
+        """What was charged since the last look, under the question that the config of now asks:
+        nothing twice."""
         for token, charge in self.charges().items():
             if charge.status == "RESERVED" or self.seen.get(token) == charge.status:
                 continue
@@ -397,7 +447,8 @@ class Month(RuleBasedStateMachine):
         self.versions[token], self.asked_by[token] = dict(mechanisms.VERSIONS), experiment
 
     def renewed(self, key: Key, last: str, experiment: str) -> bool:
-        """Whether an answer may be bought again: it was said, and something behind it is new since the last one."""
+        """Whether an answer may be bought again: it was said, and something behind it is new since
+        the last one."""
         research = self.wish.mode == "research"
         if not (research or self.wish.respend):
             return False
@@ -419,7 +470,9 @@ class Month(RuleBasedStateMachine):
     def check(self) -> None:
         charged = self.charges()
         asked = {
-            key for one in self.wish.experiments.values() for _, _, key in questions(one, self.data.version)
+            key
+            for one in self.wish.experiments.values()
+            for _, _, key in questions(one, self.data.version)
         }
         assert asked <= self.answered.keys(), f"answered by nothing: {asked - self.answered.keys()}"
         asking = {
@@ -427,13 +480,19 @@ class Month(RuleBasedStateMachine):
             for name, one in self.wish.experiments.items()
             for rule_, wildcards, _ in questions(one, self.data.version)
         }
-        left = [one.job for one in charged.values() if one.status == "RESERVED" and one.job in asking]
+        left = [
+            one.job for one in charged.values() if one.status == "RESERVED" and one.job in asking
+        ]
         assert not left, f"reserved for nothing, and charged: {left}"
         done = [one for one in charged.values() if one.status == "DONE"]
         assert len({one.query for one in done}) == len(done)
         self.check_statement(charged)
         code, told = ask(self.active, "verify", "results")
-        if code and self.active in self.forgetful and (named := re.search(r"--forcerun (\w+)", told)):
+        if (
+            code
+            and self.active in self.forgetful
+            and (named := re.search(r"--forcerun (\w+)", told))
+        ):
             self.run(named[1])
             code, told = ask(self.active, "verify", "results")
         assert code == 0, told
@@ -441,7 +500,9 @@ class Month(RuleBasedStateMachine):
         assert code == 0, told
 
     def check_statement(self, charged: dict[str, Charge]) -> None:
-        stated = json.loads((self.active / "results" / "privacy.json").read_text())["datasets"][LINEAGE]
+        stated = json.loads((self.active / "results" / "privacy.json").read_text())["datasets"][
+            LINEAGE
+        ]
         paid = [one for one in charged.values() if one.status != "RESERVED"]
         agrees(stated["lifetime_spent"], [*charged.values()], "of its life")
         inside = [one for one in charged.values() if one.job[0] in self.wish.experiments]
@@ -463,7 +524,9 @@ class Month(RuleBasedStateMachine):
         one = self.wish.experiments[stated["experiment"]]
         total = float(path.split("/")[3])
         keys = [
-            key for _, _, key in questions(one, self.data.version) if key[0] == "run_trial" or key[1] == total
+            key
+            for _, _, key in questions(one, self.data.version)
+            if key[0] == "run_trial" or key[1] == total
         ]
         own = [charged[self.answered[key][-1]] for key in keys]
         assert plain.epsilon(own, DELTA) <= stated["epsilon"] + SAME, path
@@ -475,9 +538,17 @@ class Month(RuleBasedStateMachine):
             if other.released is not None and other.released < last and other not in own
         ]
         whole = stated["with_earlier"] or stated
-        agrees(whole["epsilon"], [*own, *earlier], f"{path} with what was released before it was planned")
-        (weights,) = [token for key in keys if key[0] == "train_final" for token in self.answered[key][-1:]]
-        (kept,) = self.home.glob(f"releases/{LINEAGE}/{charged[weights].query}/*/weights.safetensors")
+        agrees(
+            whole["epsilon"],
+            [*own, *earlier],
+            f"{path} with what was released before it was planned",
+        )
+        (weights,) = [
+            token for key in keys if key[0] == "train_final" for token in self.answered[key][-1:]
+        ]
+        (kept,) = self.home.glob(
+            f"releases/{LINEAGE}/{charged[weights].query}/*/weights.safetensors"
+        )
         there = [
             self.active / f"results/{name}/final/{total:g}/weights.safetensors"
             for name in self.wish.experiments
@@ -490,12 +561,15 @@ def _behind(rule_: str) -> tuple[str, ...]:
 
 
 def agrees(stated: float, some: list[Charge], what: str) -> None:
-    """The statement says what the plain composition says, to the last digits that the two have in common."""
+    """The statement says what the plain composition says, to the last digits that the two have in
+    common."""
     spent = plain.epsilon(some, DELTA)
-    assert stated == pytest.approx(spent, rel=SAME, abs=SAME), f"{what}: {stated} stated, {spent} by hand"
+    assert stated == pytest.approx(spent, rel=SAME, abs=SAME), (
+        f"{what}: {stated} stated, {spent} by hand"
+    )
 
 
 def _may_be_refused(refused: str) -> bool:
-    """Features that are lost are asked back by name. And an experiment that was tuned by hand bears that also beside a model
-    that it comes to share."""
+    """Features that are lost are asked back by name. And an experiment that was tuned by hand bears
+    that also beside a model that it comes to share."""
     return "are gone" in refused or ", above its total of" in refused

@@ -1,4 +1,5 @@
-"""What a lineage's ledger adds up to, read from its files and composed by dp-accounting: nothing here is dpladder's own."""
+"""What a lineage's ledger adds up to, read from its files and composed by dp-accounting: nothing
+here is dpladder's own."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ Name = tuple[str, str, tuple[tuple[str, str], ...]]
 
 @dataclass
 class Charge:
-    """One job's place in the ledger. `at`: the entry that reserved it, or the last that took it up again."""
+    """One job's place in the ledger. `at`: the entry that reserved it, or the last that took it up
+    again."""
 
     job: Name
     spends: list[dict[str, Any]]
@@ -56,7 +58,8 @@ def charges(home: Path, lineage: str) -> dict[str, Charge]:
 
 
 def epsilon(some: list[Charge], delta: float) -> float:
-    """What these cost one record that is added or removed: it lies in one part of each version of the data."""
+    """What these cost one record that is added or removed: it lies in one part of each version of
+    the data."""
     squares: dict[str, dict[str, float]] = {}
     for spend in (spend for one in some for spend in one.spends):
         where, event = spend["partition"], spend["event"]
@@ -71,4 +74,6 @@ def epsilon(some: list[Charge], delta: float) -> float:
 def _gaussian(mu: float, delta: float) -> float:
     if not mu:
         return 0.0
-    return from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-3).get_epsilon_for_delta(delta)
+    return from_gaussian_mechanism(
+        1 / mu, value_discretization_interval=1e-3
+    ).get_epsilon_for_delta(delta)

@@ -1,4 +1,5 @@
-"""A project of a month: what its owner wants, the data as it is by now, its clones, and what its questions are by hand."""
+"""A project of a month: what its owner wants, the data as it is by now, its clones, and what its
+questions are by hand."""
 
 from __future__ import annotations
 
@@ -75,7 +76,8 @@ class Wish:
 
 
 def questions(one: Experiment, data: int) -> Iterator[tuple[str, dict[str, str], Key]]:
-    """All that an experiment asks of the private data: rule, wildcards, and what decides the answer."""
+    """All that an experiment asks of the private data: rule, wildcards, and what decides the
+    answer."""
     for rung, (epsilon, trials) in enumerate(one.rungs):
         for trial in range(trials):
             yield (
@@ -96,7 +98,9 @@ class Data:
         self.write()
 
     def write(self) -> None:
-        arrays = {name: values[: 140 + 7 * self.version] for name, values in mixture(records=400).items()}
+        arrays = {
+            name: values[: 140 + 7 * self.version] for name, values in mixture(records=400).items()
+        }
         if self.ids:
             arrays["ids"] = np.arange(len(arrays["labels"]))
         np.savez(self.path, **arrays)

@@ -37,7 +37,8 @@ class Story:
         return in_process(self.folder, *force)
 
     def finish(self, wish: Wish | None = None, *force: str) -> int:
-        """A run that must end well, and a statement that must hold. How many charges there are by then."""
+        """A run that must end well, and a statement that must hold. How many charges there are by
+        then."""
         ended = self.run(wish, *force)
         assert not ended.refused
         code, told = ask(self.folder, "verify", "results")
@@ -59,7 +60,8 @@ def story(tmp_path, monkeypatch) -> Story:
 def test_research_is_refused_nothing_for_what_was_spent(story):
     first = Wish({"main": SHORT}, mode="research", lifetime=1.2)
     story.finish(first)
-    edited = first.with_one("main", clip=0.5)  # tuned by hand: above its total, and above its lifetime
+    # tuned by hand: above its total, and above its lifetime
+    edited = first.with_one("main", clip=0.5)
     story.finish(edited)
     more = {**edited.experiments, "e1": replace(SHORT, clip=0.25)}
     story.finish(replace(edited, experiments=more))
@@ -131,7 +133,8 @@ def test_a_lost_record_comes_back(story):
 
 
 def test_a_plan_that_snakemake_forgot_is_named(story):
-    """Without its memory Snakemake sees no change of parameters: the statement would be of experiments that are gone."""
+    """Without its memory Snakemake sees no change of parameters: the statement would be of
+    experiments that are gone."""
     story.finish(replace(story.wish, experiments={"main": SHORT, "e1": replace(SHORT, clip=0.5)}))
     shutil.rmtree(story.folder / ".snakemake")
     left = replace(story.wish, experiments={"main": SHORT})
@@ -162,7 +165,9 @@ def test_a_models_figure_counts_what_was_tuned_by_hand_before_it(story):
     story.finish(replace(story.wish.with_one("main", clip=0.5, targets=(1.0,)), respend=True))
     (model,) = story.stated()["artifacts"].values()  # type: ignore[attr-defined]
     everything = [*plain.charges(story.home, LINEAGE).values()]
-    assert model["with_earlier"]["epsilon"] == pytest.approx(plain.epsilon(everything, DELTA), rel=1e-5)
+    assert model["with_earlier"]["epsilon"] == pytest.approx(
+        plain.epsilon(everything, DELTA), rel=1e-5
+    )
 
 
 def test_an_upgrade_is_free(story):

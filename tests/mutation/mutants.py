@@ -1,7 +1,7 @@
 """Bugs that would break a guarantee, each as an edit of one file, and the tests that must see it.
 
-Some were planted once by hand while every test stayed green. A mutant names a function and an edit of its tree, so that
-formatting, comments and moves within a file leave it alone.
+Some were planted once by hand while every test stayed green. A mutant names a function and an edit
+of its tree, so that formatting, comments and moves within a file leave it alone.
 """
 
 from __future__ import annotations
@@ -250,7 +250,9 @@ MUTANTS = (
         "Product.squares",
         "found + g.sum(1).square().sum(1) if self.bias else found",
         "found",
-        ("learn/test_finetune.py::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",),
+        (
+            "learn/test_finetune.py::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",
+        ),
     ),
     Mutant(
         "a layer that changes its weight on the way is taken for the layer it derives from",
@@ -276,7 +278,9 @@ MUTANTS = (
         "Looked.squares",
         "same * (g @ g.mT)",
         "g.square()",
-        ("learn/test_finetune.py::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",),
+        (
+            "learn/test_finetune.py::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",
+        ),
     ),
     Mutant(
         "views are clipped by the norm of their first",
@@ -320,7 +324,9 @@ MUTANTS = (
         "begun",
         "normalise",
         "lambda norms, bound: normalise(norms.clamp(max=1.0), bound)",
-        ("learn/test_hyfree_finetune.py::test_the_noised_sum_is_that_of_gradients_scaled_to_length_one",),
+        (
+            "learn/test_hyfree_finetune.py::test_the_noised_sum_is_that_of_gradients_scaled_to_length_one",
+        ),
     ),
     Mutant(
         "losses of a network count records that count as nothing",
@@ -354,7 +360,9 @@ MUTANTS = (
         "loss_moves",
         "constants.moves_count() if learner.sampling_rate == 1.0 else constants.moves(1.0)",
         "constants.moves_count()",
-        ("learn/test_first_order.py::test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced",),
+        (
+            "learn/test_first_order.py::test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced",
+        ),
     ),
     Mutant(
         "a draw in a sample may declare too small a move",
@@ -387,7 +395,9 @@ _check_samples(draws, relation)""",
         "tie",
         "_equal(direct, cost(draws)) and len(found) == len(claimed) and _on_subset(events, draws)",
         "_equal(direct, cost(draws)) and len(found) == len(claimed)",
-        ("privacy/accounting/test_draws.py::test_a_subset_is_drawn_at_the_probability_that_is_charged",),
+        (
+            "privacy/accounting/test_draws.py::test_a_subset_is_drawn_at_the_probability_that_is_charged",
+        ),
     ),
     Mutant(
         "a sample of several mechanisms is priced as its first one",
@@ -403,14 +413,17 @@ _check_samples(draws, relation)""",
         "price",
         "[one] * count",
         "[one]",
-        ("privacy/accounting/test_booking.py::test_what_is_booked_several_times_is_charged_each_time",),
+        (
+            "privacy/accounting/test_booking.py::test_what_is_booked_several_times_is_charged_each_time",
+        ),
     ),
     Mutant(
         "bins of scores follow the private scores",
         "jobs/evaluate.py",
         "Test.scores",
         "measures.edges(self.model, self.constants, self.own)",
-        "np.quantile(measures.margin(self.model, plain(data.features), self.own), np.linspace(0.05, 0.95, measures.BINS - 1))",
+        "np.quantile(measures.margin(self.model, plain(data.features), self.own), "
+        "np.linspace(0.05, 0.95, measures.BINS - 1))",
         ("jobs/test_evaluate.py::test_a_record_is_in_one_bin_whatever_the_others_score",),
     ),
     Mutant(
@@ -426,7 +439,8 @@ _check_samples(draws, relation)""",
         "learn/moments.py",
         "in_ball",
         "(radius * (1.0 - records.slack) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)",
-        "(radius * (1.0 - records.slack) / records.gram[rows, 0, 0].sqrt()).clamp_(min=1.0, max=2.0)",
+        "(radius * (1.0 - records.slack) / records.gram[rows, 0, 0].sqrt()).clamp_(min=1.0, "
+        "max=2.0)",
         attack("estimate_covariance"),
     ),
     Mutant(
@@ -508,7 +522,9 @@ _check_samples(draws, relation)""",
         "sentences",
         "tokenizer_digest(tokenizer)",
         "''",
-        ("data/test_sentences.py::test_another_tokenizer_has_another_digest_and_so_has_another_length",),
+        (
+            "data/test_sentences.py::test_another_tokenizer_has_another_digest_and_so_has_another_length",
+        ),
     ),
     Mutant(
         "a text's row depends on padding",
@@ -516,7 +532,9 @@ _check_samples(draws, relation)""",
         "_run.run",
         "model(input_ids=tokens, attention_mask=mask)",
         "model(input_ids=tokens)",
-        ("data/test_sentences.py::test_rows_are_those_of_plain_transformers_for_each_text_alone[mean]",),
+        (
+            "data/test_sentences.py::test_rows_are_those_of_plain_transformers_for_each_text_alone[mean]",
+        ),
     ),
     Mutant(
         "a zeroth-order difference is not clipped to its share",
@@ -579,7 +597,8 @@ _check_samples(draws, relation)""",
         "a record's score is in both classes' bins",
         "learn/measures.py",
         "by_score",
-        "np.add.at(found, (labels[known], np.searchsorted(edges, scores[known], side='right')), 1.0)",
+        "np.add.at(found, (labels[known], np.searchsorted(edges, scores[known], side='right')), "
+        "1.0)",
         "np.add.at(found.T, np.searchsorted(edges, scores[known], side='right'), 1.0)",
         attack("evaluate"),
     ),
@@ -622,7 +641,9 @@ return found""",
         "Test.rows",
         "len(self.groups.counted)",
         "1",
-        ("jobs/test_evaluate.py::test_groups_cost_one_count_and_the_accuracy_is_of_those_trained_on",),
+        (
+            "jobs/test_evaluate.py::test_groups_cost_one_count_and_the_accuracy_is_of_those_trained_on",
+        ),
     ),
     Mutant(
         "another one's model is tested on what would be trained on",
@@ -759,8 +780,10 @@ return found""",
         "half the noise",
         "privacy/release/noise.py",
         "gaussian.block",
-        "np.concatenate([(radius * np.cos(angle)).sum(axis=0), (radius * np.sin(angle)).sum(axis=0)]) / 2.0",
-        "np.concatenate([(radius * np.cos(angle)).sum(axis=0), (radius * np.sin(angle)).sum(axis=0)]) / 4.0",
+        "np.concatenate([(radius * np.cos(angle)).sum(axis=0), (radius * "
+        "np.sin(angle)).sum(axis=0)]) / 2.0",
+        "np.concatenate([(radius * np.cos(angle)).sum(axis=0), (radius * "
+        "np.sin(angle)).sum(axis=0)]) / 4.0",
         attack("estimate_mean"),
     ),
     Mutant(
@@ -922,7 +945,9 @@ _check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "refund.refunded",
         "h.status in ('COMMITTED', 'DONE')",
         "h.status == 'DONE'",
-        ("privacy/ledger/test_book.py::test_only_an_unused_reservation_is_refunded_and_then_it_is_gone",),
+        (
+            "privacy/ledger/test_book.py::test_only_an_unused_reservation_is_refunded_and_then_it_is_gone",
+        ),
     ),
     Mutant(
         "a draw more than declared is made",
@@ -1029,7 +1054,9 @@ _check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "loss",
         "math.log(lean.high / lean.low) + rank_loss(mu, runs, lean)",
         "rank_loss(mu, runs, lean)",
-        ("privacy/accounting/test_selection.py::test_a_lean_enlarges_every_weight_by_its_upper_end",),
+        (
+            "privacy/accounting/test_selection.py::test_a_lean_enlarges_every_weight_by_its_upper_end",
+        ),
     ),
     Mutant(
         "the number of runs is public",
@@ -1136,7 +1163,9 @@ left = left & ~mask""",
         "_one_distribution",
         "2.0 if relation == 'replace_one' else 1.0",
         "1.0",
-        ("privacy/accounting/test_booking.py::test_sampled_replacement_is_the_worst_pair_of_mixtures",),
+        (
+            "privacy/accounting/test_booking.py::test_sampled_replacement_is_the_worst_pair_of_mixtures",
+        ),
     ),
     Mutant(
         "sigma forgets the steps",
@@ -1212,7 +1241,9 @@ left = left & ~mask""",
         "_moved",
         "2.0 if relation == 'replace_one' else 1.0",
         "1.0",
-        ("embed/test_mechanisms.py::test_a_charge_is_never_below_the_peers_figure_and_not_far_above",),
+        (
+            "embed/test_mechanisms.py::test_a_charge_is_never_below_the_peers_figure_and_not_far_above",
+        ),
     ),
     # Models that are measured on another lineage.
     Mutant(
@@ -1220,7 +1251,8 @@ left = left & ~mask""",
         "plan/settle.py",
         "_as_there",
         "{'dataset': dataset, 'features': tested.features, 'sweep': sweep, 'final': final}",
-        "{'dataset': dataset, 'features': tested.features, 'sweep': sweep, 'final': final, 'privacy': tested.privacy}",
+        "{'dataset': dataset, 'features': tested.features, 'sweep': sweep, 'final': final, "
+        "'privacy': tested.privacy}",
         ("plan/test_plan.py::test_a_test_on_another_lineage_is_paid_by_that_lineage_alone",),
     ),
     Mutant(
@@ -1228,7 +1260,8 @@ left = left & ~mask""",
         "jobs/private.py",
         "_check_releases",
         "isinstance(path, str) and (not is_kept(ledger.home, Path(path), lineage))",
-        "isinstance(path, str) and lineage is not None and (not is_kept(ledger.home, Path(path), lineage))",
+        "isinstance(path, str) and lineage is not None and (not is_kept(ledger.home, Path(path), "
+        "lineage))",
         ("workflow/test_shift.py::test_what_nobody_released_is_counted_for_nobody",),
     ),
     # What changes what a mechanism answers: its version must rise.
@@ -1360,7 +1393,9 @@ return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared}
         "_earlier",
         "(held.released or held.reserved) < planned",
         "planned < (held.released or held.reserved)",
-        ("plan/test_plan.py::test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one",),
+        (
+            "plan/test_plan.py::test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one",
+        ),
     ),
     Mutant(
         "a price that was too low stays",
@@ -1528,7 +1563,9 @@ except DpladderError as error:
         "_paid",
         "dag.static(config, rule, wildcards, at=held.versions) == held.static",
         "True",
-        ("workflow/test_day_two.py::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",),
+        (
+            "workflow/test_day_two.py::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",
+        ),
     ),
     Mutant(
         "what an older plan chose stands over what is asked now",
@@ -1536,7 +1573,9 @@ except DpladderError as error:
         "_planned",
         "centre in ('auto', 'noised') and asked.features.mean is None",
         "centre in ('auto', 'noised')",
-        ("workflow/test_day_two.py::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",),
+        (
+            "workflow/test_day_two.py::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",
+        ),
     ),
     Mutant(
         "a choice among models costs no more than one of them",
@@ -1575,7 +1614,8 @@ except DpladderError as error:
         "a draw in a sample need not say how far a unit moves it",
         "privacy/accounting/draws.py",
         "_check_samples",
-        "not draw.entering or draw.sensitivity < in_sample(draw.entering, relation) * (1.0 - EQUAL)",
+        "not draw.entering or draw.sensitivity < in_sample(draw.entering, relation) * (1.0 - "
+        "EQUAL)",
         "draw.sensitivity < in_sample(draw.entering, relation) * (1.0 - EQUAL)",
         (
             "privacy/accounting/test_draws.py::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
@@ -1585,9 +1625,24 @@ except DpladderError as error:
         "an audit compares units in a sample with each other alone",
         "audit/engine/attack.py",
         "_audit",
-        "[Finding(name, 'runs that the meter refused', 0, 0, 0, 0), Finding(name, 'draws made twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, streams(job, 'outside', '0')), _independence(name, scores, chance), _scale(name, scores, chance), _distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), _declared(mechanism, still), *_entering(mechanism, still), _epsilon(mechanism, streams, mechanism.neighbours[worst], shifts[worst], delta, chance) if (rate := _sampled_once(mechanism)) is None else _epsilon_of_sample(mechanism, streams, still, rate, delta, chance)]",
-        "[Finding(name, 'runs that the meter refused', 0, 0, 0, 0), Finding(name, 'draws made twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, streams(job, 'outside', '0')), _independence(name, scores, chance), _scale(name, scores, chance), _distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), _declared(mechanism, still), _epsilon(mechanism, streams, mechanism.neighbours[worst], shifts[worst], delta, chance) if (rate := _sampled_once(mechanism)) is None else _epsilon_of_sample(mechanism, streams, still, rate, delta, chance)]",
-        ("privacy/audit/test_attack.py::test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled",),
+        "[Finding(name, 'runs that the meter refused', 0, 0, 0, 0), Finding(name, 'draws made "
+        "twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, streams(job, 'outside', "
+        "'0')), _independence(name, scores, chance), _scale(name, scores, chance), "
+        "_distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), "
+        "_declared(mechanism, still), *_entering(mechanism, still), _epsilon(mechanism, streams, "
+        "mechanism.neighbours[worst], shifts[worst], delta, chance) if (rate := "
+        "_sampled_once(mechanism)) is None else _epsilon_of_sample(mechanism, streams, still, "
+        "rate, delta, chance)]",
+        "[Finding(name, 'runs that the meter refused', 0, 0, 0, 0), Finding(name, 'draws made "
+        "twice', 0, _repeated(mechanism, used), 0, 0), _outside(mechanism, streams(job, 'outside', "
+        "'0')), _independence(name, scores, chance), _scale(name, scores, chance), "
+        "_distribution(name, scores, chance), _sensitivity(mechanism, norms[worst]), "
+        "_declared(mechanism, still), _epsilon(mechanism, streams, mechanism.neighbours[worst], "
+        "shifts[worst], delta, chance) if (rate := _sampled_once(mechanism)) is None else "
+        "_epsilon_of_sample(mechanism, streams, still, rate, delta, chance)]",
+        (
+            "privacy/audit/test_attack.py::test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled",
+        ),
     ),
     Mutant(
         "an audit of a sample forgets who is outside it",
@@ -1640,8 +1695,14 @@ known = {(held.job, held.static) for held in state.items.values()}""",
         "what private selections need is told too small",
         "privacy/ledger/book.py",
         "_over_lifetime",
-        "f'lineage {terms.lineage} was opened with a lifetime limit that leaves private selections a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and {up(math.exp(need.weight) + 1e-06, 2)}. Search by the ladder; or, for data that nothing was spent on yet, declare privacy.lifetime.loss and privacy.lifetime.weight so'",
-        "f'lineage {terms.lineage} was opened with a lifetime limit that leaves private selections a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs {need.loss:.3g} and {math.exp(need.weight):.3g}. Search by the ladder; or, for data that nothing was spent on yet, declare privacy.lifetime.loss and privacy.lifetime.weight so'",
+        "f'lineage {terms.lineage} was opened with a lifetime limit that leaves private selections "
+        "a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and "
+        "{up(math.exp(need.weight) + 1e-06, 2)}. Search by the ladder; or, for data that nothing "
+        "was spent on yet, declare privacy.lifetime.loss and privacy.lifetime.weight so'",
+        "f'lineage {terms.lineage} was opened with a lifetime limit that leaves private selections "
+        "a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs {need.loss:.3g} and "
+        "{math.exp(need.weight):.3g}. Search by the ladder; or, for data that nothing was spent on "
+        "yet, declare privacy.lifetime.loss and privacy.lifetime.weight so'",
         ("plan/test_advice.py",),
     ),
     Mutant(
@@ -1660,7 +1721,8 @@ known = {(held.job, held.static) for held in state.items.values()}""",
         "return 1.001 * before",
         recorded("rule run_trial trial_from_statistics"),
     ),
-    # A month of edits: what must never be paid for twice, nor stated too low, and advice that leads somewhere.
+    # A month of edits: what must never be paid for twice, nor stated too low, and advice that leads
+    # somewhere.
     Mutant(
         "a reservation that was not needed stays charged",
         "privacy/release/store.py",
@@ -1709,7 +1771,8 @@ _sweep(ledger, finished)""",
         "an upgrade is charged",
         "plan/kept.py",
         "assign",
-        "{held.job: Kept(held.versions, held.static) for held in current if not renews(project, held.job)}",
+        "{held.job: Kept(held.versions, held.static) for held in current if not renews(project, "
+        "held.job)}",
         "{}",
         ("month/test_found.py::test_an_upgrade_is_free",),
     ),

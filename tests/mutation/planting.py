@@ -13,7 +13,8 @@ def planted(source: str, at: str, old: str, new: str) -> str:
     Args:
         source: The module.
         at: The function or class that is edited, by its dotted name; empty for the module itself.
-        old: One expression, or statements that follow each other. They must stand there exactly once.
+        old: One expression, or statements that follow each other. They must stand there exactly
+            once.
         new: What takes their place; nothing removes statements.
     """
     tree = ast.parse(source)
@@ -48,13 +49,19 @@ def _in_expressions(room: ast.AST, before: list[ast.stmt], after: list[ast.stmt]
         if isinstance(value, list):
             for place, item in enumerate(value):
                 if _same(item, wanted):
-                    yield holder, name, [*value[:place], copy.deepcopy(instead), *value[place + 1 :]]
+                    yield (
+                        holder,
+                        name,
+                        [*value[:place], copy.deepcopy(instead), *value[place + 1 :]],
+                    )
         elif _same(value, wanted):
             yield holder, name, copy.deepcopy(instead)
 
 
 def _in_statements(room: ast.AST, before: list[ast.stmt], after: list[ast.stmt]) -> Iterator[Edit]:
-    if len(before) == len(after) == 1 and all(isinstance(one, ast.Expr) for one in (*before, *after)):
+    if len(before) == len(after) == 1 and all(
+        isinstance(one, ast.Expr) for one in (*before, *after)
+    ):
         return
     for holder, name, value in _fields(room):
         if isinstance(value, list):
@@ -71,4 +78,6 @@ def _fields(room: ast.AST) -> Iterator[Edit]:
 
 
 def _same(one: object, other: ast.AST) -> bool:
-    return type(one) is type(other) and isinstance(one, ast.AST) and ast.dump(one) == ast.dump(other)
+    return (
+        type(one) is type(other) and isinstance(one, ast.AST) and ast.dump(one) == ast.dump(other)
+    )

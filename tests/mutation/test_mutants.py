@@ -1,6 +1,7 @@
 """Each planted bug is caught, and the tests that catch it pass without it.
 
-A mutant is a copy of the package with one edit, put before the package itself; its tests run in a process of their own.
+A mutant is a copy of the package with one edit, put before the package itself; its tests run in a
+process of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from mutation.mutants import MUTANTS, Mutant
 from mutation.planting import planted
 
 ROOT = Path(__file__).parents[2]
-# One bug for each thing that a guarantee rests on: the clip, the noise, its grid, its nonce, the charge, the limit, the sum.
+# One bug for each thing that a guarantee rests on: the clip, the noise, its grid, its nonce, the
+# charge, the limit, the sum.
 IN_CI = {
     "gradients are not clipped",
     "a release is not rounded",
@@ -42,7 +44,10 @@ def copy(tmp_path: Path) -> Path:
 
 def run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """On the copy. What the package remembers on disk must not pass from one mutant to the next."""
-    memory = {"DPLADDER_HOME": str(copy.parent / "home"), "XDG_CACHE_HOME": str(copy.parent / "cache")}
+    memory = {
+        "DPLADDER_HOME": str(copy.parent / "home"),
+        "XDG_CACHE_HOME": str(copy.parent / "cache"),
+    }
     own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", **memory}
     command = (sys.executable, *command)
     return subprocess.run(
@@ -63,7 +68,9 @@ def test_what_ci_plants_is_in_the_table() -> None:
 @pytest.mark.parametrize("mutant", PLANTED)
 def test_a_planted_bug_is_caught(mutant: Mutant, copy: Path) -> None:
     edited = copy / "dpladder" / mutant.file
-    edited.write_text(planted(edited.read_text("utf-8"), mutant.at, mutant.old, mutant.new), "utf-8")
+    edited.write_text(
+        planted(edited.read_text("utf-8"), mutant.at, mutant.old, mutant.new), "utf-8"
+    )
     ended = run_tests(copy, *mutant.tests)
     assert ended.returncode == 1, ended.stdout + ended.stderr  # 1: tests ran, and some failed
 
@@ -71,7 +78,9 @@ def test_a_planted_bug_is_caught(mutant: Mutant, copy: Path) -> None:
 def test_without_a_bug_the_same_tests_pass(copy: Path) -> None:
     whole = [test for mutant in MUTANTS for test in mutant.tests]
     files = {test for test in whole if "::" not in test}
-    ended = run_tests(copy, *sorted(files), *(test for test in whole if test.partition("::")[0] not in files))
+    ended = run_tests(
+        copy, *sorted(files), *(test for test in whole if test.partition("::")[0] not in files)
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 

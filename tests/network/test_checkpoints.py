@@ -1,4 +1,5 @@
-"""Checkpoints of others: a network is found whatever stands around it, and another one is never taken for it."""
+"""Checkpoints of others: a network is found whatever stands around it, and another one is never
+taken for it."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def vit() -> dict[str, Any]:
     torch.manual_seed(1)
     return {
         key: torch.randn_like(tensor)
-        for key, tensor in timm.create_model("vit_tiny_patch16_224", num_classes=0).state_dict().items()
+        for key, tensor in timm.create_model("vit_tiny_patch16_224", num_classes=0)
+        .state_dict()
+        .items()
     }
 
 
@@ -49,11 +52,15 @@ def same(one: State, other: State) -> bool:
         pytest.param(lambda own: {"teacher": under("backbone.", own), "epoch": 3}, id="DINO"),
         pytest.param(lambda own: own | {"mask_token": torch.zeros(1, 1, 192)}, id="a mask token"),
         pytest.param(lambda own: own | {"decoder_pos_embed": torch.zeros(1, 197, 512)}, id="MAE"),
-        pytest.param(lambda own: under("visual.trunk.", own) | {"text.weight": torch.ones(2)}, id="OpenCLIP"),
+        pytest.param(
+            lambda own: under("visual.trunk.", own) | {"text.weight": torch.ones(2)}, id="OpenCLIP"
+        ),
         pytest.param(lambda own: own | {"head.weight": torch.ones(10, 192)}, id="a head"),
     ],
 )
-def test_a_network_is_found_whatever_stands_around_it(around: Any, tmp_path: Path, vit: State) -> None:
+def test_a_network_is_found_whatever_stands_around_it(
+    around: Any, tmp_path: Path, vit: State
+) -> None:
     torch.save(around(dict(vit)), tmp_path / "w.bin")
     assert same(found(tmp_path / "w.bin"), vit)
 
@@ -79,7 +86,9 @@ def test_names_that_mean_other_tensors_there_are_translated(tmp_path: Path) -> N
     """Swin's authors number what timm calls stage 1's downsampling by stage 0."""
     own = timm.create_model("swin_tiny_patch4_window7_224", num_classes=0).state_dict()
     theirs = {
-        re.sub(r"layers\.(\d)\.downsample", lambda at: f"layers.{int(at[1]) - 1}.downsample", key): tensor
+        re.sub(
+            r"layers\.(\d)\.downsample", lambda at: f"layers.{int(at[1]) - 1}.downsample", key
+        ): tensor
         for key, tensor in own.items()
     }
     torch.save({"model": theirs}, tmp_path / "w.pth")
@@ -96,15 +105,25 @@ def test_torchvisions_network_is_the_same_function_here(tmp_path: Path) -> None:
     assert torch.allclose(ours(images), theirs(images), atol=1e-5)
 
 
-def test_two_networks_in_a_checkpoint_are_told_and_not_guessed_between(tmp_path: Path, vit: State) -> None:
-    torch.save({"student": under("backbone.", vit), "teacher": under("backbone.", vit)}, tmp_path / "w.pth")
-    with pytest.raises(BadInput, match=r"2 networks that fit .* student\.backbone\., teacher\.backbone\."):
+def test_two_networks_in_a_checkpoint_are_told_and_not_guessed_between(
+    tmp_path: Path, vit: State
+) -> None:
+    torch.save(
+        {"student": under("backbone.", vit), "teacher": under("backbone.", vit)}, tmp_path / "w.pth"
+    )
+    with pytest.raises(
+        BadInput,
+        match=r"2 networks that fit .* student\.backbone\., "
+        r"teacher\.backbone\.",
+    ):
         found(tmp_path / "w.pth")
 
 
 def test_a_deeper_network_is_not_taken_for_its_first_layers(tmp_path: Path, vit: State) -> None:
     deeper = dict(vit) | {
-        key.replace("blocks.11.", "blocks.12."): tensor for key, tensor in vit.items() if "blocks.11." in key
+        key.replace("blocks.11.", "blocks.12."): tensor
+        for key, tensor in vit.items()
+        if "blocks.11." in key
     }
     torch.save(deeper, tmp_path / "w.pth")
     with pytest.raises(BadInput, match="tensor by tensor"):
@@ -112,14 +131,19 @@ def test_a_deeper_network_is_not_taken_for_its_first_layers(tmp_path: Path, vit:
 
 
 def test_a_network_that_lacks_a_tensor_is_refused(tmp_path: Path, vit: State) -> None:
-    torch.save({key: tensor for key, tensor in vit.items() if key != "norm.bias"}, tmp_path / "w.pth")
+    torch.save(
+        {key: tensor for key, tensor in vit.items() if key != "norm.bias"}, tmp_path / "w.pth"
+    )
     with pytest.raises(BadInput, match="does not fit vit_tiny_patch16_224"):
         found(tmp_path / "w.pth")
 
 
 @pytest.mark.parametrize(
     ("name", "heads"),
-    [("legacy_seresnet18", ["last_linear"]), ("deit_tiny_distilled_patch16_224", ["head", "head_dist"])],
+    [
+        ("legacy_seresnet18", ["last_linear"]),
+        ("deit_tiny_distilled_patch16_224", ["head", "head_dist"]),
+    ],
 )
 def test_a_network_is_found_beside_the_heads_that_timm_gives_it(
     name: str, heads: list[str], tmp_path: Path
@@ -138,7 +162,9 @@ def test_a_checkpoint_from_before_batches_were_counted_is_read(tmp_path: Path) -
 
 def test_half_precision_is_read_and_whole_numbers_are_not(tmp_path: Path, vit: State) -> None:
     torch.save({key: tensor.half() for key, tensor in vit.items()}, tmp_path / "w.pth")
-    assert same(found(tmp_path / "w.pth"), {key: tensor.half().float() for key, tensor in vit.items()})
+    assert same(
+        found(tmp_path / "w.pth"), {key: tensor.half().float() for key, tensor in vit.items()}
+    )
     torch.save({key: tensor.char() for key, tensor in vit.items()}, tmp_path / "w.pth")
     with pytest.raises(BadInput, match="does not fit"):
         found(tmp_path / "w.pth")
@@ -148,7 +174,8 @@ def test_half_precision_is_read_and_whole_numbers_are_not(tmp_path: Path, vit: S
 def test_tensors_without_their_values_are_no_network(shrunk: Any, tmp_path: Path) -> None:
     own = timm.create_model("resnet10t", num_classes=0).state_dict()
     torch.save(
-        {key: shrunk(tensor) if tensor.ndim else tensor for key, tensor in own.items()}, tmp_path / "w.pth"
+        {key: shrunk(tensor) if tensor.ndim else tensor for key, tensor in own.items()},
+        tmp_path / "w.pth",
     )
     with pytest.raises(BadInput, match="does not fit"):
         found(tmp_path / "w.pth", "resnet10t")
@@ -162,7 +189,10 @@ def test_weights_that_are_not_finite_are_told(tmp_path: Path, vit: State) -> Non
 
 def test_patches_of_another_size_are_another_network(tmp_path: Path, vit: State) -> None:
     """timm's filter would scale both of them."""
-    wider = {"patch_embed.proj.weight": torch.randn(192, 3, 32, 32), "pos_embed": torch.randn(1, 50, 192)}
+    wider = {
+        "patch_embed.proj.weight": torch.randn(192, 3, 32, 32),
+        "pos_embed": torch.randn(1, 50, 192),
+    }
     torch.save(dict(vit) | wider, tmp_path / "w.pth")
     with pytest.raises(BadInput, match="does not fit"):
         found(tmp_path / "w.pth")

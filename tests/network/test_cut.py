@@ -105,15 +105,21 @@ def test_a_cut_is_checked_by_name_without_the_networks_weights() -> None:
 def test_the_last_block_is_timms_last_group_and_what_follows_it(name: str, parts: set[str]) -> None:
     model = model_of(name)
     names = {
-        one for one, _ in model.named_parameters() if one.startswith(tuple(f"{part}." for part in parts))
+        one
+        for one, _ in model.named_parameters()
+        if one.startswith(tuple(f"{part}." for part in parts))
     }
     assert last_block(model) == names
 
 
 def encoded(**features: object) -> tuple[backbones.Encoder, np.ndarray]:
-    asked = Features(model="test_efficientnet", weights="random", image_size=32, batch_size=4, **features)
+    asked = Features(
+        model="test_efficientnet", weights="random", image_size=32, batch_size=4, **features
+    )
     network = backbones.encoder(asked, SOURCE, 1)
-    return network, next(network.encode(iter([np.stack([network.load(image, 0) for image in IMAGES[:4]])])))
+    return network, next(
+        network.encode(iter([np.stack([network.load(image, 0) for image in IMAGES[:4]])]))
+    )
 
 
 @pytest.mark.parametrize("until", ["blocks.3", "input"])
@@ -131,7 +137,9 @@ def test_what_is_kept_at_a_cut_leads_to_the_same_features(until: str) -> None:
 def test_pixels_are_kept_as_they_are() -> None:
     network, kept = encoded(until="input")
     assert kept.dtype == np.uint8
-    assert np.array_equal(kept.reshape(4, 32, 32, 3), [network.load(image, 0) for image in IMAGES[:4]])
+    assert np.array_equal(
+        kept.reshape(4, 32, 32, 3), [network.load(image, 0) for image in IMAGES[:4]]
+    )
 
 
 def test_other_weights_than_those_that_made_the_features_are_refused() -> None:

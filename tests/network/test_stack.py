@@ -1,4 +1,5 @@
-"""A public language model in two parts: together they are the whole, and what cannot be cut is refused."""
+"""A public language model in two parts: together they are the whole, and what cannot be cut is
+refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every refusal of a plan names a way that works: each is followed here, on a finished project, and what it promised holds."""
+"""Every refusal of a plan names a way that works: each is followed here, on a finished project, and
+what it promised holds."""
 
 from __future__ import annotations
 
@@ -80,8 +81,9 @@ def targets(*totals: float) -> Changes:
     return {"final": {"targets": [*totals]}}
 
 
-# What is refused, in which words, and each way out: what it changes in the config that was refused, and what that charges.
-# A way out may take what it needs from the words; where it takes a change back, it is given the config before.
+# What is refused, in which words, and each way out: what it changes in the config that was refused,
+# and what that charges. A way out may take what it needs from the words; where it takes a change
+# back, it is given the config before.
 Way = tuple[Callable[[str], Changes | None], Mapping[str, int]]
 UNDO: Way = (lambda told: None, FREE)
 
@@ -105,7 +107,9 @@ def declared(told: str) -> Changes:
 def smaller_rungs(told: str) -> Changes:
     found = re.search(r"multiply every rung's epsilon by ([\d.]+)", told)
     assert found is not None, told
-    return {"sweep": {"rungs": [{"epsilon": n * float(found[1]) / 10, "trials": 2} for n in (1, 2, 3)]}}
+    return {
+        "sweep": {"rungs": [{"epsilon": n * float(found[1]) / 10, "trials": 2} for n in (1, 2, 3)]}
+    }
 
 
 def larger_total(told: str) -> Changes:
@@ -132,7 +136,11 @@ REFUSED: dict[str, tuple[Changes, str, tuple[Way, ...]]] = {
     "edited, with room": (
         {"evaluate": {"measures": "classes"}},
         "would pay again for 1 such job",
-        (UNDO, (lambda told: {"respend": ["evaluate"]}, {"evaluate": 1}), (lambda told: AGAIN, ALL)),
+        (
+            UNDO,
+            (lambda told: {"respend": ["evaluate"]}, {"evaluate": 1}),
+            (lambda told: AGAIN, ALL),
+        ),
     ),
     "a total in another's place": (
         targets(2.0),
@@ -148,7 +156,10 @@ REFUSED: dict[str, tuple[Changes, str, tuple[Way, ...]]] = {
     "no share of delta": (
         {"experiments": {"sampled": {"learner": {"sampling_rate": 0.5}}}},
         "Train on full batches",
-        (UNDO, (lambda told: {"experiments": {"sampled": {"learner": {"sampling_rate": 1.0}}}}, FREE)),
+        (
+            UNDO,
+            (lambda told: {"experiments": {"sampled": {"learner": {"sampling_rate": 1.0}}}}, FREE),
+        ),
     ),
     "no room for selections": (
         {"experiments": {"searched": SEARCH}},
@@ -207,24 +218,32 @@ def parsed() -> Parsed:
     return Parsed(project, plan, plan_document(plan, states, project))
 
 
-def test_a_plan_that_another_run_overtook_is_made_anew_by_starting_again(finished: Workspace, capsys) -> None:
+def test_a_plan_that_another_run_overtook_is_made_anew_by_starting_again(
+    finished: Workspace, capsys
+) -> None:
     base = yaml.safe_load(Path("config.yaml").read_text())
     configure(base, targets(1.0, 2.0))
     due = [(rule, {"experiment": "main", "target": "2"}) for rule in PAID]
     planned = parsed()
     ledger = Ledger(open_home(), "tiny")
     job = Job("main", "run_trial", (("rung", "0"), ("trial", "0")))
-    spend = Spend("tiny", "add_remove", planned.plan.items[job].spends[0].partition, job, Gaussian(50.0))
+    spend = Spend(
+        "tiny", "add_remove", planned.plan.items[job].spends[0].partition, job, Gaussian(50.0)
+    )
     (other,) = book.reserve(ledger, [book.Item(job, "another", (spend,))], respend=True)
     commit(ledger, other.token, "0" * 64, [spend])
     with pytest.raises(SystemExit):
         reserve(planned, due, "local")
     assert "Nothing was spent: start again" in capsys.readouterr().err
     reserve(parsed(), due, "local")
-    assert Counter(held.job.rule for held in finished.held() if held.status == "RESERVED") == Counter(PAID)
+    assert Counter(
+        held.job.rule for held in finished.held() if held.status == "RESERVED"
+    ) == Counter(PAID)
 
 
-def test_a_reservation_that_was_taken_back_is_made_again_by_the_next_run(finished: Workspace) -> None:
+def test_a_reservation_that_was_taken_back_is_made_again_by_the_next_run(
+    finished: Workspace,
+) -> None:
     base = yaml.safe_load(Path("config.yaml").read_text())
     configure(base, targets(1.0, 2.0))
     due = [(rule, {"experiment": "main", "target": "2"}) for rule in PAID]

@@ -34,7 +34,9 @@ def trial_in(tree: Path) -> str:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    shutil.copytree(SRC / "dpladder", tmp_path / "dpladder", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        SRC / "dpladder", tmp_path / "dpladder", ignore=shutil.ignore_patterns("__pycache__")
+    )
     return tmp_path
 
 
@@ -99,7 +101,8 @@ def test_a_digest_does_not_depend_on_where_the_clone_lies(copy: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(INERT))
 def test_inert_modules_compute_no_arrays(name: str) -> None:
-    """What is left out of every digest may move bytes, parse, plan and refuse: it never holds the numbers of a release."""
+    """What is left out of every digest may move bytes, parse, plan and refuse: it never holds the
+    numbers of a release."""
     base = PACKAGE.joinpath(*name.split(".")[1:])
     path = base.with_suffix(".py") if base.with_suffix(".py").is_file() else base / "__init__.py"
     imported = {

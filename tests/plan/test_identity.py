@@ -1,4 +1,5 @@
-"""What a job is known by for life: later keys at their neutral values, and later versions, leave it as it was."""
+"""What a job is known by for life: later keys at their neutral values, and later versions, leave it
+as it was."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str, str]:
-    """By experiment and rule, a digest of what its jobs are known by, all mechanisms at their first version."""
+    """By experiment and rule, a digest of what its jobs are known by, all mechanisms at their first
+    version."""
     project = opened([path], overrides)
     found: dict[str, list[str]] = {}
     for job, config in asked_of(project).items():
@@ -48,12 +50,15 @@ def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str,
 @pytest.mark.usefixtures("sources")
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_jobs_of_the_examples_are_known_by_what_they_were_known_by(path: Path) -> None:
-    """An example that changes has new identities; one that is new is added. Whatever else moves one asks all users anew."""
+    """An example that changes has new identities; one that is new is added. Whatever else moves one
+    asks all users anew."""
     assert identities(path) == json.loads(FIXED.read_text())[path.stem]
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_jobs_of_each_learner_at_its_defaults_are_known_by_what_they_were_known_by(learner: str) -> None:
+def test_jobs_of_each_learner_at_its_defaults_are_known_by_what_they_were_known_by(
+    learner: str,
+) -> None:
     assert identities(EXAMPLES[0], of_learner(learner)) == json.loads(FIXED.read_text())[learner]
 
 
@@ -87,7 +92,10 @@ def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
 
 
 def test_what_prepares_data_is_at_its_first_version() -> None:
-    """Caches are claimed by identity alone: a later version of extraction has to enter `data.cache.claims` first."""
+    """Caches are claimed by identity alone: a later version of extraction has to enter
+    `data.cache.claims` first."""
     assert not [
-        name for name in mechanisms.VERSIONS if name in stages.STAGES and stages.STAGES[name].prepares
+        name
+        for name in mechanisms.VERSIONS
+        if name in stages.STAGES and stages.STAGES[name].prepares
     ]

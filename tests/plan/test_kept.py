@@ -1,4 +1,5 @@
-"""Releases by older mechanisms and by other code are told wherever somebody relies on them, and refused nowhere."""
+"""Releases by older mechanisms and by other code are told wherever somebody relies on them, and
+refused nowhere."""
 
 from __future__ import annotations
 
@@ -63,13 +64,17 @@ def checked(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_an_older_version_is_told_in_the_statement_the_card_and_by_check(old, monkeypatch, capsys) -> None:
+def test_an_older_version_is_told_in_the_statement_the_card_and_by_check(
+    old, monkeypatch, capsys
+) -> None:
     assert not any("this dpladder has" in text for text in (*stated(), checked(capsys)))
     monkeypatch.setitem(mechanisms.VERSIONS, "dp_gd", 2)
     page, told = stated()
     assert f"Releases of main: {RISEN} (8 released)." in page
     assert f"Releases of main: {RISEN} (8 released)." in told
-    assert f"kept: main: {RISEN}. Kept, and asked anew by respend: [dp_gd] (8 released)" in checked(capsys)
+    assert f"kept: main: {RISEN}. Kept, and asked anew by respend: [dp_gd] (8 released)" in checked(
+        capsys
+    )
     assert main(["verify", "results"]) == 0
 
 
@@ -86,7 +91,9 @@ def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys
     page, told = stated()
     assert f"Releases of main: {OTHER} (1 released)." in page
     assert f"Releases of main: {OTHER} (1 released)." in told
-    assert "kept: main: by other code of train_final, whose versions are the same" in checked(capsys)
+    assert "kept: main: by other code of train_final, whose versions are the same" in checked(
+        capsys
+    )
     coded["train_final"] = stages.rule_code("train_final", "dp_gd")
     assert not any("other code" in text for text in (*stated(), checked(capsys)))
 

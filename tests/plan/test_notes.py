@@ -32,7 +32,8 @@ def test_scores_that_noise_decides_are_told() -> None:
     """At n0 = 450, where "151 % correct" won a rung."""
     first, second = told()
     assert first.startswith(
-        "main: rung 1 at epsilon = 0.05 tells little: its scores have a noise of 29% of the 450 units"
+        "main: rung 1 at epsilon = 0.05 tells little: its scores have a noise of 29% of the 450 "
+        "units"
     )
     assert "rung 2" in second
 

@@ -76,7 +76,10 @@ def test_a_public_score_leaves_the_whole_trial_to_the_weights(tmp_path: Any) -> 
 @given(
     total=st.floats(0.45, 20.0),
     rungs=st.lists(
-        st.tuples(st.floats(0.01, 0.12), st.integers(1, 4)), min_size=2, max_size=3, unique_by=lambda r: r[0]
+        st.tuples(st.floats(0.01, 0.12), st.integers(1, 4)),
+        min_size=2,
+        max_size=3,
+        unique_by=lambda r: r[0],
     ),
     relation=st.sampled_from(["add_remove", "replace_one"]),
     share=st.floats(0.01, 0.5),
@@ -86,7 +89,10 @@ def test_every_artifact_of_every_plan_stays_within_its_total(
 ) -> None:
     made = plan(
         privacy={"epsilon": total, "relation": relation, "lifetime": {"epsilon": 100.0}},
-        sweep={"rungs": [{"epsilon": e, "trials": n} for e, n in rungs], "select": {"share": share}},
+        sweep={
+            "rungs": [{"epsilon": e, "trials": n} for e, n in rungs],
+            "select": {"share": share},
+        },
     )
     (artifact,) = made.artifacts
     assert artifact_cost(made, artifact).epsilon <= total
@@ -110,7 +116,12 @@ def test_a_shared_covariance_is_charged_once_for_all_that_use_it() -> None:
     for artifact in made.artifacts:
         assert 0.99999 < artifact_cost(made, artifact).epsilon <= 1.0
         own = [job.experiment for job in artifact.jobs if job.rule == "estimate_covariance"]
-        assert own == {"main": ["main"], "ls": ["main"], "wider": ["wider"], "alone": []}[artifact.experiment]
+        assert (
+            own
+            == {"main": ["main"], "ls": ["main"], "wider": ["wider"], "alone": []}[
+                artifact.experiment
+            ]
+        )
 
 
 STATISTICS = {"name": "dp_ls", "statistics": {"epsilon": 0.6}}
@@ -127,7 +138,11 @@ def test_trials_on_shared_statistics_pay_for_their_scores_alone() -> None:
         },
     )
     charged = {job: item.spends for job, item in made.items.items()}
-    shared = {job.experiment: spends for job, spends in charged.items() if job.rule == "estimate_statistics"}
+    shared = {
+        job.experiment: spends
+        for job, spends in charged.items()
+        if job.rule == "estimate_statistics"
+    }
     assert list(shared) == ["main", "wider"]
     (statistics,) = shared["main"]
     assert mu(statistics.event) == pytest.approx(gdp.mu(0.6, 1e-5), rel=1e-9)
@@ -156,16 +171,26 @@ def test_trials_on_shared_statistics_with_public_scores_are_free(tmp_path: Any) 
 
 FURTHER = {
     "also": [
-        {"name": "blurred", "of": "test", "corruption": "blur", "severities": [1, 4], "epsilon": 0.3},
+        {
+            "name": "blurred",
+            "of": "test",
+            "corruption": "blur",
+            "severities": [1, 4],
+            "epsilon": 0.3,
+        },
         {"name": "photos", "source": "digits", "declared_public": True},
         {"name": "noisy", "of": "photos", "corruption": "noise"},
     ]
 }
 
 
-def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_ones_are_free() -> None:
+def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_ones_are_free() -> (
+    None
+):
     made = plan(evaluate=FURTHER)
-    tests = {job: item.spends for job, item in made.items.items() if job.rule.startswith("evaluate")}
+    tests = {
+        job: item.spends for job, item in made.items.items() if job.rule.startswith("evaluate")
+    }
     also = {dict(job.wildcards)["test"] for job in tests if job.rule == "evaluate_also"}
     assert also == {"blurred-1", "blurred-4"}
     assert {spend.partition.parts for spends in tests.values() for spend in spends} == {("test",)}
@@ -178,7 +203,10 @@ def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_
     assert compose(made.of(tests), 1e-5).epsilon <= 1.0
     # The final training gets what it got without them.
     (alone,), (beside,) = (
-        one.items[job].spends for one in (plan(), made) for job in one.items if job.rule == "train_final"
+        one.items[job].spends
+        for one in (plan(), made)
+        for job in one.items
+        if job.rule == "train_final"
     )
     assert alone.event == beside.event
 
@@ -227,13 +255,17 @@ def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
     for job, item in made.items.items():
         config = found.experiments[job.experiment]
         opened = stages.STAGES[job.rule].parts(config, dict(job.wildcards))
-        private = {stages.records_of(config, part) for part in opened if not stages.is_public(config, part)}
+        private = {
+            stages.records_of(config, part) for part in opened if not stages.is_public(config, part)
+        }
         assert private == {part for spend in item.spends for part in spend.partition.parts}
 
 
 def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
     """A replaced record may have been in two parts; and no lineage pays for another one's."""
-    made = plan(experiments={"others": OTHERS, "again": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})})
+    made = plan(
+        experiments={"others": OTHERS, "again": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})}
+    )
     rows = [line.split() for line in plan_table(plan_document(made, NOTHING)).splitlines()]
     shares = {row[0]: row[-1] for row in rows if row[1:2] == ["evaluate_of"]}
     mus = {name: gdp.mu(epsilon, 1e-4) ** 2 for name, epsilon in (("others", 0.4), ("again", 0.1))}
@@ -249,7 +281,10 @@ def test_a_table_keeps_its_columns_apart_whatever_experiments_are_called() -> No
     table = lines[: lines.index("")]
     assert {line.split()[0] for line in table} == {"experiment", "main", name}
     assert {
-        line.find(rule) for line in table for rule in ("rule", "train_final", "evaluate") if rule in line
+        line.find(rule)
+        for line in table
+        for rule in ("rule", "train_final", "evaluate")
+        if rule in line
     } == {len(name) + 2}
 
 
@@ -272,7 +307,11 @@ def test_a_change_that_trains_a_model_anew_counts_it_anew_and_no_other_does() ->
         {"fit": {"using": "best"}},
     ):
         assert counted(**change) != as_it_is
-    for change in ({"evaluate": {"epsilon": 0.1}}, {"resources": {"threads": 1}}, {"respend": True}):
+    for change in (
+        {"evaluate": {"epsilon": 0.1}},
+        {"resources": {"threads": 1}},
+        {"respend": True},
+    ):
         assert counted(**change) == as_it_is
 
 
@@ -305,7 +344,11 @@ def test_counts_that_were_paid_for_in_full_are_not_made_anew_of_crumbs(tmp_path:
     ledger = open_ledger(open_home(tmp_path / "home"), made.terms["others"])
     spend_on(ledger, made.items_of("others"), "DONE")
     states = {"others": load(ledger)}
-    with pytest.raises(Refused, match=r"others changed .*raise the total \(privacy.epsilon\) to 0\.\d+"):
+    with pytest.raises(
+        Refused,
+        match=r"others changed .*raise the total \(privacy.epsilon\) to "
+        r"0\.\d+",
+    ):
         make_plan(project(experiments={"others": edited}, respend=True), states)
     roomy = overlay(edited, {"privacy": {"epsilon": 0.8}})
     again = make_plan(project(experiments={"others": roomy}, respend=True), states)
@@ -313,20 +356,28 @@ def test_counts_that_were_paid_for_in_full_are_not_made_anew_of_crumbs(tmp_path:
 
 
 def test_trainings_on_different_groups_add(tmp_path: Any) -> None:
-    """No ledger knows whether a record, or one of a user's, was in the other group before it was edited."""
+    """No ledger knows whether a record, or one of a user's, was in the other group before it was
+    edited."""
     (tmp_path / "x.npz").touch()
     group = {"column": "region", "names": ["north", "south"]}
-    dataset = {"source": f"npz:{tmp_path / 'x.npz'}", "classes": 3, "group": group | {"train": ["north"]}}
+    dataset = {
+        "source": f"npz:{tmp_path / 'x.npz'}",
+        "classes": 3,
+        "group": group | {"train": ["north"]},
+    }
     features = {"model": "none", "centre": "none", "image_size": None}
     south = {"dataset": {"group": {"train": ["south"]}}}
     base: dict[str, Any] = {"dataset": dataset, "features": features, "sweep": {"rungs": []}}
     both = plan(**base, experiments={"south": south})
     trained = [spend for spend in both.of(both.items) if spend.label == "weights"]
-    assert {spend.job.experiment for spend in trained} == {"main", "south"}  # neither is the other's job
+    # neither is the other's job
+    assert {spend.job.experiment for spend in trained} == {"main", "south"}
     one, other = trained
     assert one.partition == other.partition
     alone = compose([one], 1e-5).epsilon
-    assert compose(trained, 1e-5).epsilon == pytest.approx(gdp.epsilon(2**0.5 * gdp.mu(alone, 1e-5), 1e-5))
+    assert compose(trained, 1e-5).epsilon == pytest.approx(
+        gdp.epsilon(2**0.5 * gdp.mu(alone, 1e-5), 1e-5)
+    )
 
 
 def test_further_tests_that_leave_the_test_part_nothing_are_refused() -> None:
@@ -355,7 +406,9 @@ def test_without_a_ladder_the_final_training_gets_the_whole_total() -> None:
 
 
 def test_targets_share_one_sweep_and_each_keeps_its_total() -> None:
-    made = plan(final={"targets": [0.5, 1.0, 2.0, 4.0, 8.0]}, privacy={"lifetime": {"epsilon": 20.0}})
+    made = plan(
+        final={"targets": [0.5, 1.0, 2.0, 4.0, 8.0]}, privacy={"lifetime": {"epsilon": 20.0}}
+    )
     assert sum(job.rule == "run_trial" for job in made.items) == 6
     for artifact in made.artifacts:
         assert artifact_cost(made, artifact).epsilon == pytest.approx(artifact.target, rel=1e-6)
@@ -366,7 +419,8 @@ def test_targets_share_one_sweep_and_each_keeps_its_total() -> None:
 def test_the_test_part_never_bears_more_than_the_training_part() -> None:
     made = plan(final={"targets": [0.5, 8.0]}, privacy={"lifetime": {"epsilon": 20.0}})
     parts = {
-        part: figure.epsilon for (_, part), figure in compose(made.of_lineage("mnist5k"), 1e-5).parts.items()
+        part: figure.epsilon
+        for (_, part), figure in compose(made.of_lineage("mnist5k"), 1e-5).parts.items()
     }
     assert parts["test"] <= parts["train"]
 
@@ -443,7 +497,11 @@ def test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one
 
 
 def test_research_has_no_budget_that_edits_could_use_up(tmp_path: Any) -> None:
-    public = {"mode": "research", "dataset": {"declared_public": True}, "privacy": {"lifetime": None}}
+    public = {
+        "mode": "research",
+        "dataset": {"declared_public": True},
+        "privacy": {"lifetime": None},
+    }
     state = spent_in_full(plan(**public), tmp_path)
     edited = overlay(public, {"sweep": {"search": {"eta": [0.02, 5.0]}}})
     asked = project(**edited)
@@ -554,7 +612,11 @@ def test_free_work_stays_with_the_experiment_that_came_first(tmp_path: Any) -> N
     spend_on(ledger, before.items.values(), "DONE")
     again = project(
         **ROOM,
-        experiments={"new": SMALLER | RIDGE | MU_AXIS, "old": SMALLER | RIDGE, "bare": SMALLER | RIDGE},
+        experiments={
+            "new": SMALLER | RIDGE | MU_AXIS,
+            "old": SMALLER | RIDGE,
+            "bare": SMALLER | RIDGE,
+        },
     )
     found = owners(assign(again, {"mnist5k": load(ledger)}))
     for name in ("new", "old", "bare"):
@@ -567,7 +629,8 @@ def test_free_work_stays_with_the_experiment_that_came_first(tmp_path: Any) -> N
 @pytest.mark.long
 @pytest.mark.parametrize("steps", [1, -1])
 def test_owners_stay_while_a_run_goes_on(steps: int, tmp_path: Any) -> None:
-    """Each job reads the config and the ledger anew: whatever was done by then, it must find the same owners."""
+    """Each job reads the config and the ledger anew: whatever was done by then, it must find the
+    same owners."""
     given = project(
         **ROOM,
         experiments={
@@ -589,7 +652,10 @@ def test_owners_stay_while_a_run_goes_on(steps: int, tmp_path: Any) -> None:
 
 
 def test_what_stands_on_other_views_is_shared_by_nobody() -> None:
-    viewed = {"features": {"mean": {"epsilon": 0.1}}, "experiments": {"more": {"learner": {"augment": 4}}}}
+    viewed = {
+        "features": {"mean": {"epsilon": 0.1}},
+        "experiments": {"more": {"learner": {"augment": 4}}},
+    }
     found = project(**viewed)
     jobs = (("merge_features", {"part": "train"}), ("estimate_mean", {}))
     assert [dag.owner(found, "more", *job) for job in jobs] == ["more", "more"]
@@ -605,7 +671,12 @@ def test_how_documents_are_cut_tells_manifests_apart_where_they_are() -> None:
         told = {
             "task": "language_model",
             "dataset": {"source": "kjv", "lineage": "x", "nominal_size": 100} | dataset,
-            "features": {"model": "hf:x", "weights": "pretrained", "tokens": tokens, "image_size": None},
+            "features": {
+                "model": "hf:x",
+                "weights": "pretrained",
+                "tokens": tokens,
+                "image_size": None,
+            },
             "learner": {"name": "dp_finetune", "trains": "lora"},
             "privacy": {"epsilon": 1.0, "delta": 1e-5},
             "sweep": {"rungs": []},
@@ -637,14 +708,22 @@ def test_of_two_that_paid_the_one_that_finished_owns(tmp_path: Any) -> None:
     for name, ended in (("begun", "COMMITTED"), ("ready", "DONE")):
         items = plan(**ROOM, experiments={name: RIDGE}).items.values()
         spend_on(ledger, [item for item in items if item.job.experiment == name], ended)
-    both = assign(project(**ROOM, experiments={"begun": RIDGE, "ready": RIDGE}), {"mnist5k": load(ledger)})
+    both = assign(
+        project(**ROOM, experiments={"begun": RIDGE, "ready": RIDGE}), {"mnist5k": load(ledger)}
+    )
     assert dag.owner(both, "begun", "estimate_covariance", {}) == "ready"
 
 
-def test_a_renamed_experiment_is_refused_with_the_name_under_which_it_is_free(tmp_path: Any) -> None:
+def test_a_renamed_experiment_is_refused_with_the_name_under_which_it_is_free(
+    tmp_path: Any,
+) -> None:
     states = {"mnist5k": spent_in_full(plan(**ROOM, experiments={"old": RIDGE}), tmp_path)}
     renamed = {**ROOM, "experiments": {"new": RIDGE}}
-    with pytest.raises(Refused, match=r"new/estimate_covariance .*experiment old .*free.*respend: true"):
+    with pytest.raises(
+        Refused,
+        match=r"new/estimate_covariance .*experiment old .*free.*respend: "
+        r"true",
+    ):
         refuse_renamed(make_plan(project(**renamed), states), project(**renamed), states)
     for allowed in (
         overlay(renamed, {"respend": True}),
@@ -688,7 +767,9 @@ def test_a_plan_half_done_costs_in_the_end_what_it_did_at_first(tmp_path: Any) -
     given = {"privacy": {"lifetime": {"epsilon": 1.0}}}
     made = plan(**given)
     ledger = open_ledger(open_home(tmp_path / "home"), made.terms["mnist5k"])
-    for held in reserve(ledger, [item for item in made.items.values() if item.job.rule != "evaluate"]):
+    for held in reserve(
+        ledger, [item for item in made.items.values() if item.job.rule != "evaluate"]
+    ):
         read = [replace(s, partition=replace(s.partition, version="v")) for s in held.spends]
         commit(ledger, held.token, held.token, read)
     states = {"mnist5k": load(ledger)}

@@ -1,4 +1,5 @@
-"""What a rule is told: all of it, restored as the class that the rule names, and nothing that the class does not have."""
+"""What a rule is told: all of it, restored as the class that the rule names, and nothing that the
+class does not have."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "features": {"mean": {"epsilon": 0.1}},
         "learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}},
     },
-    "statistics": {"learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}}, "fit": {"using": "pooled"}},
+    "statistics": {
+        "learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}},
+        "fit": {"using": "pooled"},
+    },
     "links": {
         "dataset": {"source": "folder:images", "links": "inside"},
         "features": {"model": "efficientnet_lite0"},
@@ -40,7 +44,12 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "features": {"model": "efficientnet_lite0"},
         "evaluate": {
             "also": [
-                {"name": "shifted", "source": "mnist5k", "declared_public": True, "classes": {"3": "5"}},
+                {
+                    "name": "shifted",
+                    "source": "mnist5k",
+                    "declared_public": True,
+                    "classes": {"3": "5"},
+                },
                 {"name": "dim", "of": "test", "corruption": "noise", "epsilon": 0.1},
             ]
         },
@@ -89,7 +98,11 @@ def given(change: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     every = {"rung": "1", "trial": "0", "target": "1"}
     for (experiment, config), part in product(project.experiments.items(), PARTS):
         for rule, stage in stages.STAGES.items():
-            values = every | {"experiment": experiment, "part": part, "test": part.removeprefix("also-")}
+            values = every | {
+                "experiment": experiment,
+                "part": part,
+                "test": part.removeprefix("also-"),
+            }
             wildcards = {name: values[name] for name in ("experiment", *WILDCARDS.get(rule, ()))}
             if issubclass(stage.reads, reads.Reads) and stages.has(config, rule, wildcards):
                 yield rule, dag.params(project, rule, wildcards)

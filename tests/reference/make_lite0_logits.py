@@ -1,4 +1,5 @@
-"""Logits of EfficientNet-Lite0 by the package its weights were made with, for one image made from a formula.
+"""Logits of EfficientNet-Lite0 by the package its weights were made with, for one image made from a
+formula.
 
 pip install --target /some/folder --no-deps efficientnet_lite_pytorch==0.1.0
 PYTHONPATH=/some/folder python tests/reference/make_lite0_logits.py
@@ -15,7 +16,8 @@ SIZE = 224
 
 
 def image() -> np.ndarray:
-    """Waves of several lengths in three colours, normalised as the weights expect: float32 in [-1, 1]."""
+    """Waves of several lengths in three colours, normalised as the weights expect: float32 in [-1,
+    1]."""
     y, x = np.mgrid[0:SIZE, 0:SIZE] / SIZE
     waves = [
         np.sin(2 * np.pi * (3 * x + 5 * y)),
@@ -32,4 +34,6 @@ if __name__ == "__main__":
     weights = EfficientnetLite0ModelFile.get_model_file_path()
     model = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
     with torch.no_grad():
-        np.save(Path(__file__).with_name("lite0_logits.npy"), model(torch.from_numpy(image())).numpy())
+        np.save(
+            Path(__file__).with_name("lite0_logits.npy"), model(torch.from_numpy(image())).numpy()
+        )

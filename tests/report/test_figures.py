@@ -47,11 +47,20 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def accuracy(r, epsilon):
     """About what MNIST features give: better with epsilon, best at r = 18 epsilon."""
-    return 0.1 + (0.8 - 0.25 * epsilon**-0.5 / 3) * math.exp(-(math.log(r / (18 * epsilon)) ** 2) / 8)
+    return 0.1 + (0.8 - 0.25 * epsilon**-0.5 / 3) * math.exp(
+        -(math.log(r / (18 * epsilon)) ** 2) / 8
+    )
 
 
 def summary(
-    ladder=DEMO, totals=(1.0,), fit=LINE, search=SEARCH, experiment="main", seed=0, public=False, **changes
+    ladder=DEMO,
+    totals=(1.0,),
+    fit=LINE,
+    search=SEARCH,
+    experiment="main",
+    seed=0,
+    public=False,
+    **changes,
 ):
     """A summary of a made-up run, fitted by the real fit."""
     rng = np.random.default_rng(seed)
@@ -62,7 +71,17 @@ def summary(
         mu = whole if public else math.sqrt(1 - SHARE) * whole
         places = [draw(space(search), mu, epsilon, place, k) for k in range(count)]
         found = [
-            Trial(place, k, epsilon, mu, kappa, r, N0 * accuracy(r, epsilon) + sd * rng.normal(), sd, N0)
+            Trial(
+                place,
+                k,
+                epsilon,
+                mu,
+                kappa,
+                r,
+                N0 * accuracy(r, epsilon) + sd * rng.normal(),
+                sd,
+                N0,
+            )
             for k, (kappa, r) in enumerate(places)
         ]
         trials += found
@@ -103,13 +122,14 @@ def final(trials, total, spent, search, fit, rng, public):
     budget = gdp.mu(total, DELTA) ** 2
     mu = math.sqrt(budget - spent)
     epsilon = gdp.epsilon(mu, DELTA)
-    found = dataclasses.asdict(fit_radius(trials, Target(epsilon, mu, space(search)), fit)) | fit.model_dump(
-        mode="json"
-    )
+    found = dataclasses.asdict(
+        fit_radius(trials, Target(epsilon, mu, space(search)), fit)
+    ) | fit.model_dump(mode="json")
     eta, steps = decompose(found["r_star"], search)
     sd = 0.0 if public else 1 / mu
     right, wrong = (
-        np.array([accuracy(found["r_star"], epsilon), 1 - accuracy(found["r_star"], epsilon)]) * 1000
+        np.array([accuracy(found["r_star"], epsilon), 1 - accuracy(found["r_star"], epsilon)])
+        * 1000
     )
     right, wrong = right + sd * rng.normal(), wrong + sd * rng.normal()
     share = right / (right + wrong)
@@ -149,7 +169,8 @@ def statement(*summaries, relation="add_remove", lifetime=8.0):
             ]
             lines += own
             jobs = [
-                {key: entry[key] for key in ("rule", "experiment", "wildcards")} for entry in [*sweep, *own]
+                {key: entry[key] for key in ("rule", "experiment", "wildcards")}
+                for entry in [*sweep, *own]
             ]
             artifacts[f"results/{one['experiment']}/final/{name}/weights.safetensors"] = {
                 "experiment": one["experiment"],
@@ -238,11 +259,15 @@ def marks(svg, group):
 
 
 def widths(svg, colour):
-    """Widths of the bars in one colour, from top to bottom. The legend's patches are not clipped, bars are."""
+    """Widths of the bars in one colour, from top to bottom. The legend's patches are not clipped,
+    bars are."""
     paths = [path for path in svg.iter(f"{SVG}path") if path.get("clip-path")]
     filled = [path.get("d") for path in paths if f"fill: {colour.lower()}" in path.get("style", "")]
     corners = [np.array(re.findall(r"[-.\d]+", d), float).reshape(-1, 2) for d in filled]
-    return [float(np.ptp(x)) for x, _ in sorted((c.T for c in corners), key=lambda corner: corner[1].min())]
+    return [
+        float(np.ptp(x))
+        for x, _ in sorted((c.T for c in corners), key=lambda corner: corner[1].min())
+    ]
 
 
 def on_a_log_axis(places, values):
@@ -304,7 +329,9 @@ def plot_several_gaps(one, path):
 
 
 def plot_several_rates(one, path):
-    plot_batches([one | {"sampling_rate": 1.0}, summary(seed=1, sampling_rate=0.1, totals=TOTALS)], path)
+    plot_batches(
+        [one | {"sampling_rate": 1.0}, summary(seed=1, sampling_rate=0.1, totals=TOTALS)], path
+    )
 
 
 def further(one):
@@ -343,7 +370,9 @@ def plot_further(one, path):
 def moved(one, place=1):
     """The same, as research tells how far each model went."""
     return one | {
-        "targets": [target | {"distance": place * target["r_star"] / 3} for target in one["targets"]]
+        "targets": [
+            target | {"distance": place * target["r_star"] / 3} for target in one["targets"]
+        ]
     }
 
 
@@ -352,7 +381,10 @@ def plot_several_distances(one, path):
 
 
 def plot_several_experiments(one, path):
-    plot_pareto([one, summary(totals=TOTALS, experiment="b"), summary(experiment="c", lineage="other")], path)
+    plot_pareto(
+        [one, summary(totals=TOTALS, experiment="b"), summary(experiment="c", lineage="other")],
+        path,
+    )
 
 
 LABELS = {
@@ -369,7 +401,10 @@ LABELS = {
         "accuracy (± 1 sd of its noise)",
         "severity of blur",
     },
-    plot_several_experiments: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},
+    plot_several_experiments: {
+        "total ε, search included (δ = 1e-5)",
+        "test accuracy (± 1 sd of its noise)",
+    },
     plot_several_repeats: {"steps T", "learning rate η"},
     plot_several_distances: {"total ε, search included", "total step size r = η·T"},
     plot_several_gaps: {"ε of one trial", "r over its rung's best", "score less its rung's best"},
@@ -426,7 +461,9 @@ def test_the_ladder_shows_every_trial_where_it_belongs_and_rings_the_best(one, t
 
 def test_the_ladder_says_what_the_fit_did(tmp_path):
     fallen = words(drawn(plot_ladder, DOCUMENTS["one trial"], tmp_path))
-    assert "main: r proportional to epsilon (too few distinct values of epsilon for a line)" in fallen
+    assert (
+        "main: r proportional to epsilon (too few distinct values of epsilon for a line)" in fallen
+    )
     clamped = words(drawn(plot_ladder, DOCUMENTS["several targets"], tmp_path))
     assert "r* = 500, the limit" in clamped
 
@@ -471,7 +508,9 @@ def test_the_final_training_takes_what_the_search_leaves(tmp_path):
     finals = np.array(widths(svg, COLOURS["final training"])) / whole(svg)
     searches = [target["search_share"] for target in several["targets"]]
     assert finals == pytest.approx([1 - share for share in searches], abs=1e-4)
-    assert [f"100.0%, search {share:.1%}" for share in searches] == [w for w in words(svg) if "search" in w]
+    assert [f"100.0%, search {share:.1%}" for share in searches] == [
+        w for w in words(svg) if "search" in w
+    ]
 
 
 def test_the_trials_scores_have_their_share(tmp_path):
@@ -483,7 +522,9 @@ def test_the_trials_scores_have_their_share(tmp_path):
 def test_each_part_has_its_own_bar_and_a_replaced_record_bears_two(tmp_path):
     names = words(budget(tmp_path, DOCUMENTS["demo"]))
     assert {"main, ε = 1: train", "main, ε = 1: test"} <= set(names)
-    assert "main, ε = 1: train + test" in words(budget(tmp_path, DOCUMENTS["demo"], relation="replace_one"))
+    assert "main, ε = 1: train + test" in words(
+        budget(tmp_path, DOCUMENTS["demo"], relation="replace_one")
+    )
 
 
 def test_counts_of_each_model_have_a_bar_that_names_it(tmp_path):
@@ -509,11 +550,17 @@ def test_what_reads_every_part_stands_in_every_bar(tmp_path):
 def test_earlier_versions_are_counted(tmp_path):
     def supersede(line):
         trial = line["rule"] == "run_trial"
-        return line | {"superseded": trial, "reserved": 1 if trial else 9, "released": 2 if trial else 10}
+        return line | {
+            "superseded": trial,
+            "reserved": 1 if trial else 9,
+            "released": 2 if trial else 10,
+        }
 
     svg = budget(tmp_path, DOCUMENTS["demo"], change=supersede)
     share = DOCUMENTS["demo"]["targets"][0]["search_share"]
-    assert widths(svg, COLOURS["earlier versions"])[0] / whole(svg) == pytest.approx(share, abs=1e-4)
+    assert widths(svg, COLOURS["earlier versions"])[0] / whole(svg) == pytest.approx(
+        share, abs=1e-4
+    )
 
 
 def test_another_experiments_charges_stay_in_its_own_bars(tmp_path):
@@ -538,13 +585,20 @@ def test_life_is_shown_only_where_it_has_a_limit(tmp_path):
     svg = budget(tmp_path, DOCUMENTS["demo"])
     share = widths(svg, COLOURS["this workflow"])[0] / whole(svg)
     assert share == pytest.approx((spent / gdp.mu(8.0, DELTA)) ** 2, abs=1e-4)
-    assert not any("life" in word for word in words(budget(tmp_path, DOCUMENTS["demo"], lifetime=None)))
+    assert not any(
+        "life" in word for word in words(budget(tmp_path, DOCUMENTS["demo"], lifetime=None))
+    )
 
 
 def test_only_what_was_spent_is_explained(tmp_path):
     alone = statement(DOCUMENTS["demo"])
     assert "outside this workflow" in words(drawn(plot_stated, alone, tmp_path))
-    alone["datasets"]["mnist5k"]["outside_this_dag"] = {"epsilon": 0.0, "mu": 0.0, "jobs": 0, "spends": []}
+    alone["datasets"]["mnist5k"]["outside_this_dag"] = {
+        "epsilon": 0.0,
+        "mu": 0.0,
+        "jobs": 0,
+        "spends": [],
+    }
     assert "outside this workflow" not in words(drawn(plot_stated, alone, tmp_path))
 
 
@@ -566,8 +620,12 @@ def test_each_tested_model_is_one_point_with_its_accuracy(one, tmp_path):
 
 def test_exact_counts_are_not_called_noised(tmp_path):
     assert "test accuracy" in words(drawn(plot_utility, DOCUMENTS["no noise"], tmp_path))
-    assert "score: correct predictions" in words(drawn(plot_scores, DOCUMENTS["no noise"], tmp_path))
-    assert "score: correct predictions" in words(drawn(plot_ladder, DOCUMENTS["no noise"], tmp_path))
+    assert "score: correct predictions" in words(
+        drawn(plot_scores, DOCUMENTS["no noise"], tmp_path)
+    )
+    assert "score: correct predictions" in words(
+        drawn(plot_ladder, DOCUMENTS["no noise"], tmp_path)
+    )
 
 
 def test_all_experiments_stand_on_the_panel_of_their_data(tmp_path):
@@ -594,7 +652,8 @@ def test_the_worst_group_of_a_test_is_drawn_beside_it(tmp_path):
     worst, mean = (marks(svg, f"shift-epsilon-{name}") for name in ("near, worst group", "near"))
     assert len(worst) == len(TOTALS)
     assert len({height for _, height in worst}) == 1
-    assert min(height for _, height in worst) > max(height for _, height in mean)  # y grows downwards
+    # y grows downwards
+    assert min(height for _, height in worst) > max(height for _, height in mean)
     assert "near, worst group" in words(svg)
     assert "far, worst group" not in words(svg)
 
@@ -604,7 +663,8 @@ def test_a_language_model_off_its_distribution_has_no_accuracy(tmp_path):
     for target in one["targets"]:
         target["test"]["perplexity"] = {"value": 8.5, "low": 8.0, "high": 9.0}
     assert any(
-        text.startswith("1 − loss / log of all words") for text in words(drawn(plot_shift, one, tmp_path))
+        text.startswith("1 − loss / log of all words")
+        for text in words(drawn(plot_shift, one, tmp_path))
     )
 
 
@@ -623,7 +683,10 @@ def test_untested_models_have_no_frontier(tmp_path):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([0.5, 1, 2, 4]), st.sampled_from([0.1, 0.2, 0.3, 0.4])), min_size=1)
+    st.lists(
+        st.tuples(st.sampled_from([0.5, 1, 2, 4]), st.sampled_from([0.1, 0.2, 0.3, 0.4])),
+        min_size=1,
+    )
 )
 def test_the_frontier_is_what_no_other_model_beats(points):
     best = frontier(points)
@@ -654,7 +717,9 @@ def grid(seed, best):
 
 def cells(svg):
     """Colours of the cells that were tried."""
-    meshes = [group for group in svg.iter(f"{SVG}g") if (group.get("id") or "").startswith("QuadMesh")]
+    meshes = [
+        group for group in svg.iter(f"{SVG}g") if (group.get("id") or "").startswith("QuadMesh")
+    ]
     assert meshes
     return [path.get("style") for mesh in meshes for path in mesh.iter(f"{SVG}path")]
 
@@ -663,7 +728,13 @@ def test_batches_show_the_mean_of_all_repeats_at_each_rate(tmp_path):
     rates = (1.0, 1.0, 1.0, 0.1, 0.1, 0.1)
     repeats = [summary(seed=seed, sampling_rate=rate) for seed, rate in enumerate(rates)]
     means = [
-        np.mean([one["targets"][0]["test"]["accuracy"] for one in repeats if one["sampling_rate"] == rate])
+        np.mean(
+            [
+                one["targets"][0]["test"]["accuracy"]
+                for one in repeats
+                if one["sampling_rate"] == rate
+            ]
+        )
         for rate in (0.1, 1.0)
     ]
     [low, high] = marks(drawn(plot_batches, repeats, tmp_path), "total-0")
@@ -671,7 +742,9 @@ def test_batches_show_the_mean_of_all_repeats_at_each_rate(tmp_path):
     assert (low[1] - high[1]) * (means[1] - means[0]) > 0  # pixels count from the top
     table = batches_table(repeats)
     assert table["sampling rate"].tolist() == ["0.1", "1"]
-    assert [float(cell.split(" ")[0]) for cell in table["total ε = 1"]] == pytest.approx(means, abs=5e-4)
+    assert [float(cell.split(" ")[0]) for cell in table["total ε = 1"]] == pytest.approx(
+        means, abs=5e-4
+    )
 
 
 def test_the_heatmap_has_one_cell_for_each_setting_and_stars_the_best(tmp_path):
@@ -684,8 +757,12 @@ def test_the_heatmap_takes_the_mean_of_repeats(tmp_path):
     """(20, 0.2) is best in one repeat, (10, 0.1) in two, and the rest is tried far more often."""
     rest = [grid(seed, best=None) for seed in range(4)]
     for one in rest:
-        one["rungs"][0]["trials"] = [t for t in one["rungs"][0]["trials"] if t["r"] not in (4.0, 1.0)]
-    svg = drawn(plot_heatmap, [grid(0, (20, 0.2)), grid(1, (10, 0.1)), grid(2, (10, 0.1)), *rest], tmp_path)
+        one["rungs"][0]["trials"] = [
+            t for t in one["rungs"][0]["trials"] if t["r"] not in (4.0, 1.0)
+        ]
+    svg = drawn(
+        plot_heatmap, [grid(0, (20, 0.2)), grid(1, (10, 0.1)), grid(2, (10, 0.1)), *rest], tmp_path
+    )
     assert "r = 1" in words(svg)
 
 
@@ -695,7 +772,9 @@ def test_the_heatmap_takes_the_mean_of_repeats(tmp_path):
 def test_the_gap_in_r_has_a_point_for_each_place_and_none_above_the_best(name, tmp_path):
     one = DOCUMENTS[name]
     places = tried([one, one])
-    assert len(places) == len({(rung["epsilon"], t["r"]) for rung in one["rungs"] for t in rung["trials"]})
+    assert len(places) == len(
+        {(rung["epsilon"], t["r"]) for rung in one["rungs"] for t in rung["trials"]}
+    )
     assert places == tried([one])  # a repeat that found the same changes nothing
     best = {rung["epsilon"]: max(map(share, rung["trials"])) for rung in one["rungs"]}
     assert max(place.score - best[place.epsilon] for place in places) <= 1e-12
@@ -707,4 +786,6 @@ def test_the_gap_in_r_has_a_point_for_each_place_and_none_above_the_best(name, t
 )
 def test_the_heatmap_draws_what_a_ladder_tried(name, tmp_path):
     svg = drawn(plot_heatmap, [DOCUMENTS[name]], tmp_path)
-    assert len([word for word in words(svg) if word.startswith("r = ")]) == len(DOCUMENTS[name]["rungs"])
+    assert len([word for word in words(svg) if word.startswith("r = ")]) == len(
+        DOCUMENTS[name]["rungs"]
+    )

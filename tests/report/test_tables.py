@@ -42,7 +42,14 @@ SUMMARY = {
             "best": {"trial": 1, "r": 3.1},
             "trials": [
                 {"trial": 0, "r": 0.7, "eta": 0.1, "steps": 7, "score": -12.25, "score_sd": 137.5},
-                {"trial": 1, "r": 3.1, "eta": 0.31, "steps": 10, "score": 2310.4, "score_sd": 137.5},
+                {
+                    "trial": 1,
+                    "r": 3.1,
+                    "eta": 0.31,
+                    "steps": 10,
+                    "score": 2310.4,
+                    "score_sd": 137.5,
+                },
             ],
         }
     ],
@@ -64,13 +71,31 @@ LINE = {
 
 
 CLASSES = [
-    {"name": "ill", "accuracy": 0.75, "accuracy_sd": 0.05, "correct": 30.0, "wrong": 10.0, "sd": 2.0},
-    {"name": "well", "accuracy": None, "accuracy_sd": None, "correct": -1.0, "wrong": 2.0, "sd": 2.0},
+    {
+        "name": "ill",
+        "accuracy": 0.75,
+        "accuracy_sd": 0.05,
+        "correct": 30.0,
+        "wrong": 10.0,
+        "sd": 2.0,
+    },
+    {
+        "name": "well",
+        "accuracy": None,
+        "accuracy_sd": None,
+        "correct": -1.0,
+        "wrong": 2.0,
+        "sd": 2.0,
+    },
 ]
 
 
 def test_classes_that_were_paid_for_are_told_and_what_noise_hides_is_not():
-    tested = TARGET["test"] | {"classes": CLASSES, "balanced": None, "auc": {"value": 0.81234, "sd": 0.03}}
+    tested = TARGET["test"] | {
+        "classes": CLASSES,
+        "balanced": None,
+        "auc": {"value": 0.81234, "sd": 0.03},
+    }
     summary = SUMMARY | {"targets": [TARGET | {"test": tested}]}
     assert readable(classes_table(summary))["accuracy"].tolist() == ["75.0%", ""]
     shown = readable(summary_table(summary))
@@ -82,7 +107,11 @@ def test_classes_that_were_paid_for_are_told_and_what_noise_hides_is_not():
 def test_groups_of_every_test_are_told_with_the_worst_of_them():
     groups = [one | {"trained": one["name"] == "ill"} for one in CLASSES]
     worst = {"name": "ill", "value": 0.75, "sd": 0.05}
-    tested = TARGET["test"] | {"groups": groups, "worst": worst, "elsewhere": {"value": 0.5, "sd": 0.1}}
+    tested = TARGET["test"] | {
+        "groups": groups,
+        "worst": worst,
+        "elsewhere": {"value": 0.5, "sd": 0.1},
+    }
     also = [{"name": "far", "test": tested | {"worst": None}}]
     summary = SUMMARY | {"targets": [TARGET | {"test": tested, "also": also}]}
     table = readable(groups_table(summary))
@@ -90,13 +119,18 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     assert table["trained"].tolist() == ["yes", "no"] * 2
     assert table["lowest"].tolist() == ["lowest", "", "", ""]
     shown = readable(summary_table(summary))
-    assert (shown["worst group"].tolist(), shown["worst-group accuracy"].tolist()) == (["ill"], ["75.0%"])
+    assert (shown["worst group"].tolist(), shown["worst-group accuracy"].tolist()) == (
+        ["ill"],
+        ["75.0%"],
+    )
     assert shown["accuracy on other groups"].tolist() == ["50.0%"]
     assert groups_table(SUMMARY).empty
     counted = TARGET["test"] | {"total": 100.0}
     others = [{"name": "others", "test": counted | {"worst": worst}}]
     plain = [{"name": "others", "test": counted}]
-    shift = readable(shift_table(SUMMARY | {"targets": [TARGET | {"test": counted, "also": others}]}))
+    shift = readable(
+        shift_table(SUMMARY | {"targets": [TARGET | {"test": counted, "also": others}]})
+    )
     assert (shift["worst group"].tolist(), shift["worst-group accuracy"].tolist()) == (
         ["", "ill"],
         ["", "75.0%"],
@@ -116,7 +150,9 @@ def test_a_language_model_on_other_texts_is_told_by_its_perplexity():
         }
 
     also = [{"name": "others", "test": tested(21.5)}]
-    shown = readable(shift_table(SUMMARY | {"targets": [TARGET | {"test": tested(8.5), "also": also}]}))
+    shown = readable(
+        shift_table(SUMMARY | {"targets": [TARGET | {"test": tested(8.5), "also": also}]})
+    )
     assert shown["perplexity"].tolist() == ["8.5", "21.5"]
     assert not {"test accuracy", "lost"} & {*shown}
 
@@ -143,8 +179,12 @@ def written(table, name, folder):
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_csv_keeps_every_digit(table, tmp_path):
     text = written(table, "t.csv", tmp_path)
-    back = pd.read_csv(StringIO(text), keep_default_na=False, na_values=[""], float_precision="round_trip")
-    pd.testing.assert_frame_equal(back.fillna(""), table.fillna(""), check_dtype=False, check_exact=True)
+    back = pd.read_csv(
+        StringIO(text), keep_default_na=False, na_values=[""], float_precision="round_trip"
+    )
+    pd.testing.assert_frame_equal(
+        back.fillna(""), table.fillna(""), check_dtype=False, check_exact=True
+    )
 
 
 @pytest.mark.parametrize("suffix", [".md", ".html"])

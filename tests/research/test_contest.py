@@ -1,4 +1,5 @@
-"""Comparisons on public data: what an entry is charged, that trainings share nothing but passes, and what tables say."""
+"""Comparisons on public data: what an entry is charged, that trainings share nothing but passes,
+and what tables say."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def arena(mode="research", seed=0, threads=1):
 
     def part(count):
         labels = random.integers(0, CLASSES, count)
-        return Data((centres[labels] + random.normal(size=(count, DIMENSION))).astype(np.float32), labels)
+        return Data(
+            (centres[labels] + random.normal(size=(count, DIMENSION))).astype(np.float32), labels
+        )
 
     terms = Terms("public", "add_remove", "record", 1, 1e-5, "given", mode=mode)
     constants = Constants(400, CLASSES, DIMENSION)
@@ -49,7 +52,9 @@ def arena(mode="research", seed=0, threads=1):
 def learning(name, *epsilons):
     learner = learner_of({"name": name})
     rungs = tuple(Rung(epsilon=epsilon, trials=3) for epsilon in (0.1, 0.2))
-    return entries(name, learner, Sweep(rungs=rungs, search=SEARCH), Fit(), 1.0, arena().constants, epsilons)
+    return entries(
+        name, learner, Sweep(rungs=rungs, search=SEARCH), Fit(), 1.0, arena().constants, epsilons
+    )
 
 
 def searching(name, epsilon=1.0):
@@ -60,7 +65,8 @@ def searching(name, epsilon=1.0):
 def asked(learner="dp_gd", **ask):
     """A training of r = 1 and one of r = 20."""
     return [
-        NamedAsk(f"of {r}", Ask(r, 2.0, **ask), learner_of({"name": learner}), SEARCH) for r in (1.0, 20.0)
+        NamedAsk(f"of {r}", Ask(r, 2.0, **ask), learner_of({"name": learner}), SEARCH)
+        for r in (1.0, 20.0)
     ]
 
 
@@ -98,10 +104,16 @@ def test_everything_a_learner_does_is_within_its_total(monkeypatch, name, epsilo
     [row] = contest(arena(), learning(name, epsilon), repeats=2)
     for repeat in (0, 1):
         mus = [mu for own, mu in spent if own == repeat]
-        scores = [gdp.mu(share * epsilon, 1e-5) * math.sqrt(0.05) for share in (0.1, 0.2) for _ in range(3)]
+        scores = [
+            gdp.mu(share * epsilon, 1e-5) * math.sqrt(0.05)
+            for share in (0.1, 0.2)
+            for _ in range(3)
+        ]
         scores = scores if len(mus) > 1 else []
         assert len(mus) == row.trainings == (1 if name == "hyfree_dp" else 7)
-        assert math.sqrt(sum(mu**2 for mu in mus + scores)) == pytest.approx(gdp.mu(epsilon, 1e-5), rel=1e-9)
+        assert math.sqrt(sum(mu**2 for mu in mus + scores)) == pytest.approx(
+            gdp.mu(epsilon, 1e-5), rel=1e-9
+        )
         assert row.search == pytest.approx(1 - mus[-1] ** 2 / gdp.mu(epsilon, 1e-5) ** 2)
 
 
@@ -110,14 +122,24 @@ def untimed(rows):
 
 
 def test_a_contest_can_be_repeated_and_a_seed_changes_it():
-    entered = [*learning("dp_adam", 0.2), searching("liu_talwar", 0.2), searching("propose_test", 0.2)]
-    one, again, other = (untimed(contest(place, entered, 3)) for place in (arena(), arena(), arena(seed=1)))
+    entered = [
+        *learning("dp_adam", 0.2),
+        searching("liu_talwar", 0.2),
+        searching("propose_test", 0.2),
+    ]
+    one, again, other = (
+        untimed(contest(place, entered, 3)) for place in (arena(), arena(), arena(seed=1))
+    )
     assert one == again
     assert all(mine != yours for mine, yours in zip(one, other, strict=True))
 
 
 def test_no_draw_is_made_twice(drawn):
-    contest(arena(), [searching("ladder"), searching("liu_talwar", 1.0), searching("liu_talwar", 2.0)], 3)
+    contest(
+        arena(),
+        [searching("ladder"), searching("liu_talwar", 1.0), searching("liu_talwar", 2.0)],
+        3,
+    )
     values = [array.round(9).tobytes() for _, array in drawn]
     assert len(values) > 100
     assert len(set(values)) == len(values)
@@ -145,7 +167,8 @@ def test_trainings_that_share_a_pass_are_what_they_are_alone(learner):
 
 
 def test_cores_change_no_training():
-    """One core trains both together, two cores each alone, and the order of the answers is that of the questions."""
+    """One core trains both together, two cores each alone, and the order of the answers is that of
+    the questions."""
     one, two = (trained(arena(threads=threads), asked()) for threads in (1, 2))
     for mine, yours in zip(one, two, strict=True):
         np.testing.assert_allclose(mine.weights[0], yours.weights[0], rtol=1e-4, atol=1e-6)
@@ -154,7 +177,9 @@ def test_cores_change_no_training():
 def test_a_training_sees_the_records_that_its_search_names_and_no_others():
     place = arena()
     half = np.arange(400) < 200
-    part = replace(place.train, features=place.train.features[half], labels=place.train.labels[half])
+    part = replace(
+        place.train, features=place.train.features[half], labels=place.train.labels[half]
+    )
     own = trained(place, asked(trained=half, counted=~half, share=0.5))
     smaller = replace(place, train=part, constants=replace(place.constants, n0=200))
     expected = trained(smaller, asked())
@@ -168,7 +193,9 @@ def test_a_training_sees_the_records_that_its_search_names_and_no_others():
 def test_heads_counted_together_are_counted_right(shapes):
     """Linear ones, with a bias too, and those of two layers."""
     random = np.random.default_rng(2)
-    heads = [tuple(random.normal(size=shape).astype(np.float32) for shape in shapes) for _ in range(40)]
+    heads = [
+        tuple(random.normal(size=shape).astype(np.float32) for shape in shapes) for _ in range(40)
+    ]
     test = arena().test
     alone = [score.correct_count(head, test.features, test.labels) for head in heads]
     assert correct(heads, test).tolist() == alone
@@ -192,9 +219,13 @@ def test_private_data_cannot_enter():
 
 def test_every_way_to_search_has_its_row_and_so_has_every_ablation():
     entry = searching("ladder")
-    rows, varied = compare(arena(), entry.setting, entry.learner, 1, ["ladder", "random_search"], True)
+    rows, varied = compare(
+        arena(), entry.setting, entry.learner, 1, ["ladder", "random_search"], True
+    )
     assert [row["name"] for row in rows] == ["ladder", "random_search"]
-    assert [row["name"] for row in varied] == [one.name for one in ablations(entry.setting, entry.learner)]
+    assert [row["name"] for row in varied] == [
+        one.name for one in ablations(entry.setting, entry.learner)
+    ]
     assert rows[1]["rerr"] in (0.0, pytest.approx(math.nan, nan_ok=True))
 
 
@@ -222,7 +253,9 @@ def test_tables_and_figure_hold_every_row(tmp_path):
     write_markdown(ROWS, "some data", tmp_path / "t.md")
     plot_learners(ROWS, "some data", tmp_path / "t.svg")
     with (tmp_path / "t.csv").open() as file:
-        assert [float(line["mean"]) for line in csv.DictReader(file)] == [own["mean"] for own in ROWS]
+        assert [float(line["mean"]) for line in csv.DictReader(file)] == [
+            own["mean"] for own in ROWS
+        ]
     text = (tmp_path / "t.md").read_text()
     assert "| b | 0.805 ± 0.010 | 0.850 ± 0.010 | 7 | 1.5 |" in text
     assert re.findall(r"\*\*(\S+) ±", text) == ["0.900", "0.900"]
@@ -234,10 +267,14 @@ def test_tables_and_figure_hold_every_row(tmp_path):
 
 
 def test_rerr_is_the_share_of_the_lead_over_random_search():
-    closed = judge(Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), floor=0.7, top=0.9, delta=1e-5)
+    closed = judge(
+        Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), floor=0.7, top=0.9, delta=1e-5
+    )
     assert closed["rerr"] == pytest.approx(0.5)
     assert closed["oracle_epsilon"] == pytest.approx(4.21, abs=0.01)
-    assert math.isnan(judge(Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), 0.9, 0.9, 1e-5)["rerr"])
+    assert math.isnan(
+        judge(Standing("a", 1.0, 0.8, 0.01, 0.7, 4, 7.0, 1.5, 0.2), 0.9, 0.9, 1e-5)["rerr"]
+    )
 
 
 def test_tables_and_figure_of_searches_hold_every_row(tmp_path):

@@ -21,7 +21,8 @@ RECORDS = 400
 
 @pytest.fixture
 def slow() -> Arena:
-    """Two classes, which a large feature tells roughly and a small one without fail: it takes many steps to trust that."""
+    """Two classes, which a large feature tells roughly and a small one without fail: it takes many
+    steps to trust that."""
     random = np.random.default_rng(0)
     labels = random.integers(0, 2, RECORDS)
     large = random.normal(size=RECORDS) + labels
@@ -38,7 +39,9 @@ def test_steps_double_where_the_most_that_the_search_allows_are_best(slow: Arena
 
 
 def test_the_search_stays_as_it_is_where_fewer_steps_are_as_good(slow: Arena) -> None:
-    clear = replace(slow, train=replace(slow.train, features=slow.train.features * np.float32([0, 100])))
+    clear = replace(
+        slow, train=replace(slow.train, features=slow.train.features * np.float32([0, 100]))
+    )
     search = Search(eta=(0.01, 0.5), steps=(1, 500))
     r, reached = best(clear, Space(search, GD, clear.constants))
     assert r < 250.0

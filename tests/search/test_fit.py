@@ -23,7 +23,10 @@ from dpladder.search.trial import Trial
 SEARCH = Search(unit="r", prior="none", eta=(0.01, 5.0), steps=(5, 100), decompose="balanced")
 CONSTANTS = Constants(n0=4000, classes=10, dimension=64, length=32.0)
 LINE = Fit(using="best", against="epsilon")
-PARABOLA, POOLED = Fit(using="best", degree=2, against="epsilon"), Fit(using="pooled", against="epsilon")
+PARABOLA, POOLED = (
+    Fit(using="best", degree=2, against="epsilon"),
+    Fit(using="pooled", against="epsilon"),
+)
 N0, DELTA = 4000, 1e-5
 
 
@@ -40,7 +43,14 @@ def ladder(*rungs):
     return [trial(k, 0, epsilon, r, 2000.0) for k, (epsilon, r) in enumerate(rungs)]
 
 
-def hump(best_at_one, epsilons=(0.1, 0.2), rs=(0.2, 1.0, 5.0, 25.0, 125.0), gain=1600.0, noise=None, sd=40.0):
+def hump(
+    best_at_one,
+    epsilons=(0.1, 0.2),
+    rs=(0.2, 1.0, 5.0, 25.0, 125.0),
+    gain=1600.0,
+    noise=None,
+    sd=40.0,
+):
     """Trials on a smooth hump whose best r is proportional to epsilon."""
     return [
         trial(
@@ -191,7 +201,8 @@ def test_more_noise_widens_the_interval():
 
 
 def test_the_interval_covers_as_often_as_it_says():
-    """80 % intervals, on humps of another shape than the fit's: 145 of 200 at least, 2.6 sd below 160; seeded."""
+    """80 % intervals, on humps of another shape than the fit's: 145 of 200 at least, 2.6 sd below
+    160; seeded."""
     random = np.random.default_rng(0)
     covered = 0
     for _ in range(200):
@@ -224,11 +235,14 @@ def test_pooled_with_one_rung_relies_on_proportion():
 
 
 def test_spread_is_one_when_scores_are_noise_and_large_when_they_are_not():
-    """Mean square over 300 ladders of 2 x 3 trials: 1 within 6 standard errors, which are 0.041 each."""
+    """Mean square over 300 ladders of 2 x 3 trials: 1 within 6 standard errors, which are 0.041
+    each."""
     noise = np.random.default_rng(1).normal(size=(300, 2, 3)) * 100.0
     squares = [
         (
-            fit([trial(k, i, 0.1, 1.0, 2000.0 + float(row[k, i])) for k in (0, 1) for i in range(3)]).spread
+            fit(
+                [trial(k, i, 0.1, 1.0, 2000.0 + float(row[k, i])) for k in (0, 1) for i in range(3)]
+            ).spread
             or 0.0
         )
         ** 2
@@ -334,7 +348,9 @@ def test_the_papers_axes_work_in_kappa_too():
     st.floats(1e-3, 10),
 )
 def test_whatever_the_releases_r_star_can_be_trained(rows, how, search, epsilon):
-    trials = [trial(rung, place, e, r, score, sd) for place, (rung, e, r, score, sd) in enumerate(rows)]
+    trials = [
+        trial(rung, place, e, r, score, sd) for place, (rung, e, r, score, sd) in enumerate(rows)
+    ]
     result = fit(trials, how, epsilon, search)
     low, high = bounds(search)
     assert low * (1 - 1e-12) <= result.r_star <= high * (1 + 1e-12)

@@ -1,4 +1,5 @@
-"""Every way to search: what it declares, that it draws and spends just that, and what its theorem needs to be secret."""
+"""Every way to search: what it declares, that it draws and spends just that, and what its theorem
+needs to be secret."""
 
 from __future__ import annotations
 
@@ -54,7 +55,14 @@ def setting(epsilon=1.0, constants=CONSTANTS, name=None):
 
 def composed(events):
     spends = [
-        Spend("toy", "add_remove", Partition("given"), Job("toy", "private_search"), one.event, one.count)
+        Spend(
+            "toy",
+            "add_remove",
+            Partition("given"),
+            Job("toy", "private_search"),
+            one.event,
+            one.count,
+        )
         for one in events
     ]
     return compose(spends, 1e-5).epsilon
@@ -67,12 +75,17 @@ def search(found_by, where, seed=0, asked=None):
     declared = found_by.declare(where)
     tie(declared.events, declared.draws, where.constants.relation)
     meter = Meter(declared.draws, source)
-    within = {draw.name: meter.within(draw.name) for draw in declared.draws if draw.distribution == "within"}
+    within = {
+        draw.name: meter.within(draw.name)
+        for draw in declared.draws
+        if draw.distribution == "within"
+    }
 
     def train(ask):
         if asked is not None:
             asked.append(ask)
-        within[ask.within].meter("noise", [gaussian("noise", 1.0 / ask.mu, 1.0)])  # refuses another mu
+        # refuses another mu
+        within[ask.within].meter("noise", [gaussian("noise", 1.0 / ask.mu, 1.0)])
         counted = ask.trained if ask.counted is None else ask.counted
         records = 1000 if counted is None else int(counted.sum())
         share = 0.9 * math.exp(-(math.log(ask.r / BEST) ** 2) / 8)
@@ -98,13 +111,17 @@ def test_every_method_draws_what_it_declares_and_puts_out_a_training_it_asked_fo
         low, high = where.space.reach()
         assert low <= found.r <= high
         if found.weights is not None:
-            assert any(ask.r == found.r and ask.mu == found.mu for ask in asked) or "koskela" in name
+            assert (
+                any(ask.r == found.r and ask.mu == found.mu for ask in asked) or "koskela" in name
+            )
             assert found.weights[0][0, 0] == pytest.approx(found.r, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_larger_total_trains_with_less_noise(name):
-    mus = [search(METHODS[name], setting(epsilon, name=name), 3).mu for epsilon in (0.5, 1.0, 2.0, 4.0)]
+    mus = [
+        search(METHODS[name], setting(epsilon, name=name), 3).mu for epsilon in (0.5, 1.0, 2.0, 4.0)
+    ]
     assert all(low < high for low, high in pairwise(mus))
     assert mus[-1] <= gdp.mu(4.0, 1e-5)
 
@@ -113,22 +130,34 @@ def test_a_larger_total_trains_with_less_noise(name):
     "name",
     sorted(
         set(METHODS)
-        - {"random_search", "random_search_uniform", "linear_scaling_line", "propose_test", "prior", "ladder"}
+        - {
+            "random_search",
+            "random_search_uniform",
+            "linear_scaling_line",
+            "propose_test",
+            "prior",
+            "ladder",
+        }
     ),
 )
 def test_a_method_that_looks_comes_near_the_hump(name):
-    """Over four decades of r a guess is a factor 12 away in the median; uniform draws with a line hardly look below 100."""
+    """Over four decades of r a guess is a factor 12 away in the median; uniform draws with a line
+    hardly look below 100."""
     assert distance(METHODS[name], name) < math.log(9)
 
 
 def test_without_looking_r_is_the_priors():
     where = setting(8.0)
     [found] = {search(LadderSearcher(()), where, seed).r for seed in range(3)}
-    assert where.space.kappa(found, where.mu) == pytest.approx(where.space.belief().median, rel=0.01)
+    assert where.space.kappa(found, where.mu) == pytest.approx(
+        where.space.belief().median, rel=0.01
+    )
 
 
 def test_propose_and_test_needs_many_parts_to_come_near_the_hump():
-    few, many = (distance(searcher_of(ProposeTest(parts=parts)), "propose_test") for parts in (10, 400))
+    few, many = (
+        distance(searcher_of(ProposeTest(parts=parts)), "propose_test") for parts in (10, 400)
+    )
     assert many < math.log(4) < few
 
 
@@ -164,13 +193,17 @@ def test_a_ladder_pays_for_every_trial_and_score():
         for _ in range(draw.shape[0])
     ]
     assert len(asked) == 6
-    assert gdp.compose([*scores, *(ask.mu for ask in asked)]) == pytest.approx(gdp.mu(1.0, 1e-5), rel=1e-9)
+    assert gdp.compose([*scores, *(ask.mu for ask in asked)]) == pytest.approx(
+        gdp.mu(1.0, 1e-5), rel=1e-9
+    )
 
 
 def test_a_ladder_whose_draws_look_back_uses_the_rung_below():
     centred = LadderSearcher(PUBLISHED, Fit(using="best", against="epsilon"))
     asked = []
-    search(centred, Setting(8.0, Search(**DECADES | {"prior": "proportional"}), CONSTANTS), asked=asked)
+    search(
+        centred, Setting(8.0, Search(**DECADES | {"prior": "proportional"}), CONSTANTS), asked=asked
+    )
     first = max(asked[:3], key=lambda ask: math.exp(-(math.log(ask.r / BEST) ** 2)))
     assert all(0.1 <= ask.r / (2 * first.r) <= 10 for ask in asked[3:6])
 
@@ -184,7 +217,8 @@ def test_how_many_runs_and_where_is_secret_and_random():
         search(runs, setting(), seed, asked)
         counts.append(len(asked))
         places.add(asked[0].r)
-    assert np.mean(counts) == pytest.approx(4.0, abs=4 * math.sqrt(12 / 300))  # sd of a geometric of mean 4
+    # sd of a geometric of mean 4
+    assert np.mean(counts) == pytest.approx(4.0, abs=4 * math.sqrt(12 / 300))
     assert np.mean(np.array(counts) == 1) == pytest.approx(0.25, abs=0.1)
     assert len(places) == 300
 
@@ -214,7 +248,9 @@ def test_padding_hides_the_number_of_runs_and_changes_nothing_else(section):
     lengths = set()
     for seed in range(12):
         short, long = [], []
-        found = [search(one, setting(), seed, asked) for one, asked in ((plain, short), (padded, long))]
+        found = [
+            search(one, setting(), seed, asked) for one, asked in ((plain, short), (padded, long))
+        ]
         assert found[0].r == found[1].r
         assert np.array_equal(found[0].weights[0], found[1].weights[0])
         assert len(short) < len(long)
@@ -280,13 +316,17 @@ def test_tuning_on_a_subset_keeps_the_final_training_apart():
 
 def test_tuning_on_a_subset_scales_r_with_the_number_of_records():
     asked = []
-    found = search(searcher_of(KoskelaKulkarni(mean=5.0, share=0.2, padded=False)), setting(), 1, asked)
+    found = search(
+        searcher_of(KoskelaKulkarni(mean=5.0, share=0.2, padded=False)), setting(), 1, asked
+    )
     assert any(ask.r == pytest.approx(found.r / 4) for ask in asked[:-1])
 
 
 def test_tuning_on_a_subset_is_refused_where_its_theorem_does_not_hold():
     with pytest.raises(Refused, match="replace_one"):
-        METHODS["koskela_kulkarni"].declare(setting(constants=Constants(1000, 10, 4, relation="replace_one")))
+        METHODS["koskela_kulkarni"].declare(
+            setting(constants=Constants(1000, 10, 4, relation="replace_one"))
+        )
 
 
 def test_parts_are_disjoint_and_tested_on_records_set_aside():
@@ -315,7 +355,8 @@ def test_a_climb_doubles_on_a_hit_and_resets_on_a_miss():
 
     quiet = np.zeros(9)
     assert climb(noised(0.05, 9.0), quiet[:2], 0.0, 0.1) == 0  # a miss of the smallest step ends it
-    assert climb(noised(0.15, 0.25, 9.0), quiet[:3], 0.0, 0.1) == 1  # 0.1, then 0.3 missed, then 0.2
+    # 0.1, then 0.3 missed, then 0.2
+    assert climb(noised(0.15, 0.25, 9.0), quiet[:3], 0.0, 0.1) == 1
     utilities = np.array([[0.15, 0.0], [0.0, 0.31], [0.0, 0.0], [0.0, 0.0]])
     assert climb(utilities, quiet[:4], 0.0, 0.1) == 1  # 0.1, 0.3, then misses of 0.7 and 0.4
 

@@ -95,7 +95,8 @@ def test_the_smallest_of_several_totals_has_to_pay():
         ({"dataset": BASE["dataset"] | {"nominal_size": 800}}, "none"),
         ({"dataset": BASE["dataset"] | {"public_sample": "mnist5k"}}, "public"),
         ({"features": {}}, "network"),
-        ({"features": {}, "privacy": BASE["privacy"] | {"epsilon": 2.0}}, "noised"),  # strong enough
+        # strong enough
+        ({"features": {}, "privacy": BASE["privacy"] | {"epsilon": 2.0}}, "noised"),
         ({"features": {"mean": {"epsilon": 0.1}}}, "noised"),
         ({"features": {"centre": "none"}}, "none"),
     ],
@@ -154,4 +155,8 @@ def test_the_plan_says_what_it_chose(tmp_path, capsys, monkeypatch):
     assert main(["plan", "--configfile", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found["choices"]) == {"main"}
-    assert {spend["rule"] for spend in found["spends"]} == {"estimate_mean", "train_final", "evaluate"}
+    assert {spend["rule"] for spend in found["spends"]} == {
+        "estimate_mean",
+        "train_final",
+        "evaluate",
+    }

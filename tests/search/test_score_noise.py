@@ -1,4 +1,5 @@
-"""Every score that a search looks at has noise of its own: by shared noise, or by none, the best run would always win."""
+"""Every score that a search looks at has noise of its own: by shared noise, or by none, the best
+run would always win."""
 
 from __future__ import annotations
 
@@ -25,15 +26,18 @@ UNITS = np.arange(1000, dtype=np.uint64).repeat(2).view(np.uint8).reshape(1000, 
 
 
 def searched(found_by: Searcher, seed: int) -> tuple[int, int]:
-    """Which run won, of how many: each counts one right prediction more than the one before, far below its noise."""
+    """Which run won, of how many: each counts one right prediction more than the one before, far
+    below its noise."""
     meter = Meter(
-        found_by.declare(SETTING).draws, SecretNoise(bytes(32), Job("toy", "private_search"), "", str(seed))
+        found_by.declare(SETTING).draws,
+        SecretNoise(bytes(32), Job("toy", "private_search"), "", str(seed)),
     )
     numbers = count()
 
     def trained(asks: list) -> list[Answer]:
         return [
-            Answer((np.full((1, 1), number, np.float32),), number) for number in islice(numbers, len(asks))
+            Answer((np.full((1, 1), number, np.float32),), number)
+            for number in islice(numbers, len(asks))
         ]
 
     found = alone(found_by.run(SETTING, meter, UNITS), trained)
@@ -61,7 +65,8 @@ def test_every_trial_of_a_rung_has_noise_of_its_own(monkeypatch):
     for seed in range(5):
         found_by = LadderSearcher(((0.2, 3),))
         meter = Meter(
-            found_by.declare(SETTING).draws, SecretNoise(bytes(32), Job("toy", "ladder"), "", str(seed))
+            found_by.declare(SETTING).draws,
+            SecretNoise(bytes(32), Job("toy", "ladder"), "", str(seed)),
         )
         alone(found_by.run(SETTING, meter, UNITS), lambda asks: [Answer((), 7) for _ in asks])
     scores = np.array([[trial.score for trial in trials] for trials in seen])
@@ -70,8 +75,9 @@ def test_every_trial_of_a_rung_has_noise_of_its_own(monkeypatch):
 
 
 def test_a_test_has_the_noise_of_above_threshold():
-    """Dwork & Roth 2014, Algorithm 1 and Theorem 3.23: a level's noise is 2/epsilon0 of what a utility moves by, and that of
-    the utilities twice as much, for a comparison may change from both sides."""
+    """Dwork & Roth 2014, Algorithm 1 and Theorem 3.23: a level's noise is 2/epsilon0 of what a
+    utility moves by, and that of the utilities twice as much, for a comparison may change from both
+    sides."""
     declared = searcher_of(ProposeTest(parts=10)).declare(SETTING)
     epsilon0 = rounds_in(declared.events[1]).epsilon
     scales = {draw.name: draw.scale for draw in declared.draws}
@@ -80,10 +86,12 @@ def test_a_test_has_the_noise_of_above_threshold():
 
 
 def test_no_record_set_aside_moves_a_utility_beyond_one():
-    """Of the records set aside as many as there are may be right; what they are divided by is public, and may be fewer."""
+    """Of the records set aside as many as there are may be right; what they are divided by is
+    public, and may be fewer."""
     found_by, told = searcher_of(ProposeTest(parts=2, candidates=1)), []
     meter = Meter(
-        found_by.declare(SETTING).draws, SecretNoise(bytes(32), Job("toy", "private_search"), "", "0")
+        found_by.declare(SETTING).draws,
+        SecretNoise(bytes(32), Job("toy", "private_search"), "", "0"),
     )
     publish = meter.publish
 

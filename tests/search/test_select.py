@@ -8,7 +8,8 @@ from dpladder.search.trial import Trial
 
 def trials(*scores):
     return [
-        Trial(0, place, 0.1, 0.03, 1.0, 1.0 + place, score, 10.0, 100) for place, score in enumerate(scores)
+        Trial(0, place, 0.1, 0.03, 1.0, 1.0 + place, score, 10.0, 100)
+        for place, score in enumerate(scores)
     ]
 
 

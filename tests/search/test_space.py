@@ -55,11 +55,15 @@ def given(**keys):
 
 def draw(search, epsilon, rung, trial, before=None):
     """The r of a draw, of gradient descent on 4,000 records."""
-    return spaces.draw(Space(search, Descent(), CONSTANTS), epsilon / 3, epsilon, rung, trial, before)[1]
+    return spaces.draw(
+        Space(search, Descent(), CONSTANTS), epsilon / 3, epsilon, rung, trial, before
+    )[1]
 
 
 def chosen(r, epsilon=0.1):
-    return Trial(rung=0, trial=0, epsilon=epsilon, mu=epsilon / 3, kappa=r, r=r, score=0.0, sd=1.0, counted=1)
+    return Trial(
+        rung=0, trial=0, epsilon=epsilon, mu=epsilon / 3, kappa=r, r=r, score=0.0, sd=1.0, counted=1
+    )
 
 
 def assert_splits(search, place):
@@ -88,7 +92,12 @@ def test_ten_thousand_random_requests_split_within_bounds():
 
 @settings(max_examples=500, deadline=None)
 @hypothesis.given(
-    searches(), st.floats(1e-3, 10), st.floats(1e-3, 10), st.integers(0, 5), st.integers(0, 50), st.data()
+    searches(),
+    st.floats(1e-3, 10),
+    st.floats(1e-3, 10),
+    st.integers(0, 5),
+    st.integers(0, 50),
+    st.data(),
 )
 def test_every_draw_is_in_reach(search, epsilon, earlier, rung, trial, data):
     low, high = bounds(search)
@@ -175,7 +184,9 @@ def test_a_draw_depends_on_its_own_place_and_the_public_seed(kind):
 @pytest.mark.parametrize("kind", ["stratified", "log_uniform", "uniform"])
 def test_rungs_draw_independently(kind):
     search = given(draw=kind)
-    assert [draw(search, 0.1, 0, t) for t in range(3)] != [draw(search, 0.1, 1, t) for t in range(3)]
+    assert [draw(search, 0.1, 0, t) for t in range(3)] != [
+        draw(search, 0.1, 1, t) for t in range(3)
+    ]
 
 
 @pytest.mark.parametrize("trials", range(1, 20))
@@ -183,7 +194,9 @@ def test_stratified_draws_leave_no_wide_gap(trials):
     """Golden steps on a circle leave gaps of three sizes at most, none above twice the even one."""
     for seed in range(20):
         search = given(seed=seed)
-        places = sorted(math.log(draw(search, 0.1, 0, t) / 0.05) / math.log(1e4) for t in range(trials))
+        places = sorted(
+            math.log(draw(search, 0.1, 0, t) / 0.05) / math.log(1e4) for t in range(trials)
+        )
         gaps = [b - a for a, b in zip(places, [*places[1:], places[0] + 1], strict=True)]
         assert max(gaps) <= 2.0 / trials + 1e-9
 
@@ -199,7 +212,8 @@ def test_uniform_is_uniform_in_r_and_log_uniform_in_its_logarithm():
 def test_monotone_starts_where_the_rung_below_ended():
     search = given(prior="monotone")
     assert all(draw(search, 0.2, 1, t, chosen(20.0, 0.1)) >= 20.0 for t in range(50))
-    assert all(draw(search, 0.05, 1, t, chosen(20.0, 0.1)) <= 20.0 for t in range(50))  # descending rungs
+    # descending rungs
+    assert all(draw(search, 0.05, 1, t, chosen(20.0, 0.1)) <= 20.0 for t in range(50))
     # equal epsilon tells nothing
     assert min(draw(search, 0.1, 1, t, chosen(20.0, 0.1)) for t in range(50)) < 1.0
 
@@ -251,7 +265,9 @@ def test_a_place_and_its_r_are_two_names_of_one_thing(name, mu):
 def test_one_kappa_is_an_r_that_grows_with_mu_and_n0():
     own = space()
     assert own.r(2.0, 0.06) == pytest.approx(2 * own.r(2.0, 0.03), rel=1e-6)
-    twice = Space(own.search, own.learner, Constants(n0=8000, classes=10, dimension=64, length=32.0))
+    twice = Space(
+        own.search, own.learner, Constants(n0=8000, classes=10, dimension=64, length=32.0)
+    )
     assert twice.r(2.0, 0.03) == pytest.approx(2 * own.r(2.0, 0.03), rel=1e-6)
     long = Space(own.search, own.learner, Constants(n0=4000, classes=10, dimension=64, length=64.0))
     assert long.r(2.0, 0.03) == pytest.approx(own.r(2.0, 0.03) / 2, rel=1e-6)
@@ -267,7 +283,9 @@ def test_a_replaced_unit_doubles_the_noise_and_halves_r():
 def test_trials_lie_around_the_prior_and_wider_than_it():
     own = space(expected=(2.0, 1.9))
     places = [spaces.draw(own, 0.05, 0.1, 0, trial)[0] for trial in range(3)]
-    assert places == pytest.approx([2.0 * 1.9 ** (-2 * 0.6745), 2.0 * 1.9 ** (2 * 0.6745), 2.0], rel=0.01)
+    assert places == pytest.approx(
+        [2.0 * 1.9 ** (-2 * 0.6745), 2.0 * 1.9 ** (2 * 0.6745), 2.0], rel=0.01
+    )
     fourth = [spaces.draw(own, 0.05, 0.1, 0, trial)[0] for trial in range(4)]
     assert fourth[:3] == places
 

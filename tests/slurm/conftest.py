@@ -1,4 +1,5 @@
-"""A real SLURM cluster of three nodes on one machine, from the distribution's packages, for as long as the tests of this folder run."""
+"""A real SLURM cluster of three nodes on one machine, from the distribution's packages, for as long
+as the tests of this folder run."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 from support import wait_until
 
-CONFIG = Path("/etc/slurm/slurm.conf")  # jobs unset SLURM_CONF, so it must lie where SLURM looks by itself
+# jobs unset SLURM_CONF, so it must lie where SLURM looks by itself
+CONFIG = Path("/etc/slurm/slurm.conf")
 GPUS = Path("/etc/slurm/gres.conf")
 NODES = ("n1", "n2", "n3")
 NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=16000 Gres=gpu:4 State=UNKNOWN"
@@ -85,7 +87,9 @@ class Cluster:
     def start(self, name: str, *arguments: str) -> None:
         with (self.folder / f"{name}.out").open("ab") as out:
             started = ["setpriv", "--pdeathsig", "TERM", *arguments]
-            self.daemons[name] = subprocess.Popen(started, stdout=out, stderr=out, start_new_session=True)
+            self.daemons[name] = subprocess.Popen(
+                started, stdout=out, stderr=out, start_new_session=True
+            )
 
     def stop(self, name: str, how: int = signal.SIGTERM) -> None:
         daemon = self.daemons.pop(name)
@@ -104,7 +108,9 @@ class Cluster:
         log = self.folder / "jobcomp.txt"
         lines = log.read_text("utf-8").splitlines() if log.is_file() else []
         said = [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
-        return [Ended(line["JobId"], line["JobState"], line["Tres"], line["NodeList"]) for line in said]
+        return [
+            Ended(line["JobId"], line["JobState"], line["Tres"], line["NodeList"]) for line in said
+        ]
 
     def numbers(self, about: str) -> list[str]:
         """The jobs that wait or run for something, by the comment that they were submitted with."""
@@ -153,7 +159,9 @@ class Cluster:
 
     def gpus(self, number: str) -> str:
         """What a job asked for beside processors and memory."""
-        listed = self.tell("squeue", "--noheader", "--states=all", f"--job={number}", "--Format=tres-per-job")
+        listed = self.tell(
+            "squeue", "--noheader", "--states=all", f"--job={number}", "--Format=tres-per-job"
+        )
         return listed.strip()
 
 
@@ -198,7 +206,9 @@ def unfit() -> str | None:
         return "SLURM's daemons must be started by root"
     if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
         return f"SLURM is not installed ({', '.join(missing)} missing): apt-get install slurm-wlm munge"
-    if CONFIG.exists() and (not CONFIG.read_text("utf-8").startswith(MARK) or answers("scontrol", "ping")):
+    if CONFIG.exists() and (
+        not CONFIG.read_text("utf-8").startswith(MARK) or answers("scontrol", "ping")
+    ):
         return f"{CONFIG} belongs to another cluster"
     return None
 
@@ -213,11 +223,16 @@ def configure(cluster: Cluster) -> None:
     CONFIG.parent.mkdir(exist_ok=True)
     host = socket.gethostname().partition(".")[0]
     nodes = "\n".join(
-        NODE.format(name=name, host=host, port=FIRST_PORT + place) for place, name in enumerate(NODES)
+        NODE.format(name=name, host=host, port=FIRST_PORT + place)
+        for place, name in enumerate(NODES)
     )
-    CONFIG.write_text(CLUSTER.format(mark=MARK, host=host, folder=cluster.folder, nodes=nodes), "utf-8")
+    CONFIG.write_text(
+        CLUSTER.format(mark=MARK, host=host, folder=cluster.folder, nodes=nodes), "utf-8"
+    )
     # Devices that every machine has: they are counted and handed out, and nobody opens them.
-    GPUS.write_text("".join(f"Name=gpu File=/dev/{name}\n" for name in ("null", "zero", "full", "random")))
+    GPUS.write_text(
+        "".join(f"Name=gpu File=/dev/{name}\n" for name in ("null", "zero", "full", "random"))
+    )
 
 
 def processes(kind: str, mark: str) -> list[int]:

@@ -1,6 +1,8 @@
-"""The DAG on a real cluster, and everything that befalls jobs there: whatever it is, each is charged and released once.
+"""The DAG on a real cluster, and everything that befalls jobs there: whatever it is, each is
+charged and released once.
 
-The tests of disasters share one project, a trial of its own for each. The last test runs it to the end.
+The tests of disasters share one project, a trial of its own for each. The last test runs it to the
+end.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from dpladder.privacy.ledger.home import open_home
 
 pytestmark = pytest.mark.timeout(600)
 
-# The shipped profile, made impatient: jobs take seconds here, and squeue may be asked as often as one likes. While no job
-# ends, the plugin asks ten seconds later each time than Snakemake's own pause between two looks.
+# The shipped profile, made impatient: jobs take seconds here, and squeue may be asked as often as
+# one likes. While no job ends, the plugin asks ten seconds later each time than Snakemake's own
+# pause between two looks.
 ON_SLURM = (
     *("--workflow-profile", str(ROOT / "profiles/slurm")),
     *("--slurm-init-seconds-before-status-checks", "9", "--seconds-between-status-checks", "1"),
@@ -48,20 +51,23 @@ FEATURES = [f"results/main/features/{part}/privacy.json" for part in ("train", "
 
 
 def submitted(project: Workspace) -> dict[str, str]:
-    """Every job that went to SLURM from a project, by number: the folder of its log says what it ran."""
+    """Every job that went to SLURM from a project, by number: the folder of its log says what it
+    ran."""
     logs = project.folder / ".snakemake" / "slurm_logs"
     return {log.stem: str(log.parent.relative_to(logs)) for log in logs.rglob("*.log")}
 
 
 def jobs(project: Workspace, cluster, about: str = "") -> list:
-    """The jobs of a project that are over, oldest first. SLURM may log an end after Snakemake has seen it."""
+    """The jobs of a project that are over, oldest first. SLURM may log an end after Snakemake has
+    seen it."""
     wait_until(cluster.is_idle)
     mine = {number for number, ran in submitted(project).items() if ran.startswith(about)}
     return [job for job in cluster.ended() if job.number in mine]
 
 
 def assert_sound(project: Workspace, capsys) -> None:
-    """The whole ledger is as it was written, and the statement follows from it and from the records."""
+    """The whole ledger is as it was written, and the statement follows from it and from the
+    records."""
     assert main(["ledger", "verify", "results"]) == 0
     assert main(["verify", "results"]) == 0
     assert "epsilon = 1.0000 at delta = 1e-05" in capsys.readouterr().out
@@ -87,7 +93,10 @@ def test_the_tiny_dag_runs_on_the_cluster(cluster, tmp_path, monkeypatch, capsys
         "group_final_evaluate_train_final": 1,
     }
     with_gpu = {about[job.number] for job in ended if cluster.gpus(job.number) == "gres:gpu:1"}
-    assert with_gpu == {*about.values()} - {"group_data_prepare_dataset", "group_merged_merge_features"}
+    assert with_gpu == {*about.values()} - {
+        "group_data_prepare_dataset",
+        "group_merged_merge_features",
+    }
     assert len(project.held()) == 5
     assert_sound(project, capsys)
 
@@ -148,7 +157,8 @@ def fates(project: Workspace, cluster, trial: int) -> list[str]:
 
 
 def assert_once(project: Workspace, trial: int, charge: Held) -> None:
-    """What had begun came to its end under the same charge and nonce; its one release is what was published."""
+    """What had begun came to its end under the same charge and nonce; its one release is what was
+    published."""
     (done,) = held(project, trial)
     assert done.status == "DONE"
     assert (done.token, done.nonce, done.query) == (charge.token, charge.nonce, charge.query)
@@ -172,7 +182,8 @@ STRIKES = {
 
 @pytest.fixture(scope="module")
 def charges(project, cluster) -> dict[int, Held]:
-    """One run in which every job is struck after it began, and which mends them all by itself. Their charges then."""
+    """One run in which every job is struck after it began, and which mends them all by itself.
+    Their charges then."""
     project.configure({"resources": {"runtime": 1}})
     driver = start(project, *STRIKES)
     found = {}
@@ -268,18 +279,24 @@ def test_a_job_on_a_node_without_home_fails_before_it_reads(project, cluster, tm
     assert not (project.folder / score(8)).exists()
 
 
-def test_trials_that_run_on_several_nodes_are_charged_once_each_on_one_ledger(cluster, tmp_path, monkeypatch):
+def test_trials_that_run_on_several_nodes_are_charged_once_each_on_one_ledger(
+    cluster, tmp_path, monkeypatch
+):
     spread = {
         "sweep": {"rungs": [{"epsilon": 0.1, "trials": 3}], "together": False},
         "resources": {"threads": 4},  # a whole node each
     }
-    project = Workspace(tmp_path / "project", tmp_path / "home", STRUCK | spread, ON_SLURM, PATIENCE)
+    project = Workspace(
+        tmp_path / "project", tmp_path / "home", STRUCK | spread, ON_SLURM, PATIENCE
+    )
     project.create()
     enter(project, monkeypatch)
     replace(project, options=LOCALLY).finish(*FEATURES)
     project.finish(*map(score, range(3)))
     ran = jobs(project, cluster)
-    assert {(job.node, job.state) for job in ran} == {(node, "COMPLETED") for node in ("n1", "n2", "n3")}
+    assert {(job.node, job.state) for job in ran} == {
+        (node, "COMPLETED") for node in ("n1", "n2", "n3")
+    }
     scored = [each for each in project.held() if each.job.rule == "run_trial"]
     assert [each.status for each in scored] == ["DONE"] * 3
     assert len({each.nonce for each in scored}) == 3
@@ -288,10 +305,13 @@ def test_trials_that_run_on_several_nodes_are_charged_once_each_on_one_ledger(cl
 
 @pytest.mark.long
 def test_a_job_on_a_node_with_a_home_of_its_own_prepares_no_data(cluster, tmp_path, monkeypatch):
-    project = Workspace(tmp_path / "project", tmp_path / "home", options=ON_SLURM, patience=PATIENCE)
+    project = Workspace(
+        tmp_path / "project", tmp_path / "home", options=ON_SLURM, patience=PATIENCE
+    )
     project.create()
     enter(project, monkeypatch)
-    foreign = open_home(tmp_path / "foreign")  # with a key, as a run on that node would have made it
+    # with a key, as a run on that node would have made it
+    foreign = open_home(tmp_path / "foreign")
     said = run_with_another_home(project, cluster, foreign.path, *FEATURES)
     assert "mounted on this node" in said
     assert not list(project.folder.rglob("manifest.h5"))

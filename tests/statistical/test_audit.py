@@ -1,4 +1,5 @@
-"""The audit passes honest mechanisms at its stated error and fails broken ones, each at the check made for it."""
+"""The audit passes honest mechanisms at its stated error and fails broken ones, each at the check
+made for it."""
 
 from __future__ import annotations
 
@@ -129,11 +130,15 @@ def noise_not_drawn() -> Mechanism:
 
 def noise_drawn_twice() -> Mechanism:
     honest = noised_mean()
-    return replace(honest, run=lambda data, meter: honest.run(data, meter) + noise_only(honest, meter))
+    return replace(
+        honest, run=lambda data, meter: honest.run(data, meter) + noise_only(honest, meter)
+    )
 
 
 def noise_from_a_seed() -> Mechanism:
-    return tampered(noised_mean(), lambda values: np.random.default_rng(0).normal(size=values.shape))
+    return tampered(
+        noised_mean(), lambda values: np.random.default_rng(0).normal(size=values.shape)
+    )
 
 
 def noise_from_the_system() -> Mechanism:
@@ -173,11 +178,15 @@ def replacement_claimed_as_removal() -> Mechanism:
 
 
 def record_that_makes_nan() -> Mechanism:
-    return replace(gaussian_sum(), neighbours=(*gaussian_sum().neighbours, ((), (np.full((4, 12), np.inf),))))
+    return replace(
+        gaussian_sum(), neighbours=(*gaussian_sum().neighbours, ((), (np.full((4, 12), np.inf),)))
+    )
 
 
 def blunt_canary_called_tight() -> Mechanism:
-    return replace(gaussian_sum(), neighbours=neighbours((), extremes((4, 12), 0.1)[:2], "add_remove"))
+    return replace(
+        gaussian_sum(), neighbours=neighbours((), extremes((4, 12), 0.1)[:2], "add_remove")
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,7 +245,9 @@ class ForgetsTheStep(SecretNoise):
         return super().stream(name, 0)
 
 
-@pytest.mark.parametrize("source", [ForgetsTheJob, ForgetsTheQuery, ForgetsTheNonce, ForgetsTheStep])
+@pytest.mark.parametrize(
+    "source", [ForgetsTheJob, ForgetsTheQuery, ForgetsTheNonce, ForgetsTheStep]
+)
 def test_a_source_that_forgets_who_asks_repeats_itself(source):
     report = run_audit([gaussian_sum()], KEY, noise=source)
     assert {TWICE, CORRELATION} <= {finding.check for finding in report.findings if not finding.ok}
@@ -261,7 +272,9 @@ def test_chance_failures_are_no_likelier_than_stated(monkeypatch):
         # more failures than this have chance 1e-6 at the stated error
         assert sum(not report.ok for report in reports) <= stats.binom.isf(1e-6, audits, stated)
         for check in (CORRELATION, SCALE, DISTRIBUTION, BOUND):
-            failures = sum(found.check == check and not found.ok for r in reports for found in r.findings)
+            failures = sum(
+                found.check == check and not found.ok for r in reports for found in r.findings
+            )
             assert failures <= stats.binom.isf(1e-6, audits, stated / attack.CHANCE_CHECKS)
 
 
@@ -282,10 +295,13 @@ def test_tight_laplace_noise_shows_half_its_epsilon(epsilon):
 
 
 def chance_of_less(half: float, bound: Callable[[float, float], float], right: float) -> float:
-    """The chance that the bound of an audit of 20 mechanisms stays below `half`, where a guess is right with
-    probability `right` on either side."""
+    """The chance that the bound of an audit of 20 mechanisms stays below `half`, where a guess is
+    right with probability `right` on either side."""
     runs, chance = attack.RUNS, attack.FAMILY_ERROR / attack.CHANCE_CHECKS / 20 / 2
     for hits in range(runs // 2, runs):
-        if bound(attack.at_least(hits, runs, chance), attack.at_most(runs - hits, runs, chance)) >= half:
+        if (
+            bound(attack.at_least(hits, runs, chance), attack.at_most(runs - hits, runs, chance))
+            >= half
+        ):
             return 2 * float(stats.binom.cdf(hits - 1, runs, right))
     return 1.0

@@ -1,4 +1,5 @@
-"""One real training of the demo's shape with canaries in it: what it claims, and one that claims too little."""
+"""One real training of the demo's shape with canaries in it: what it claims, and one that claims
+too little."""
 
 from __future__ import annotations
 
@@ -24,7 +25,10 @@ class HalfTheNoise(Meter):
 
 def attacked(seed: int, meter: type[Meter]) -> canaries.Bound:
     coins = np.random.default_rng(seed).random(canaries.CANARIES) < 0.5
-    source, training = SecretNoise(bytes(32), Job("audit", "canaries"), "", str(seed)), canaries.demo(8.0)
+    source, training = (
+        SecretNoise(bytes(32), Job("audit", "canaries"), "", str(seed)),
+        canaries.demo(8.0),
+    )
     return canaries.judge(training, canaries.released(training, coins, source, meter), coins)
 
 

@@ -53,7 +53,8 @@ def test_one_noise_for_all_three_losses_is_caught(monkeypatch: pytest.MonkeyPatc
 def test_losses_that_move_in_a_sample_as_on_a_full_batch_are_caught_by_what_is_released(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Charge and draw once shared this mistake: only the likelihood of what is really released tells."""
+    """Charge and draw once shared this mistake: only the likelihood of what is really released
+    tells."""
     monkeypatch.setattr(attack, "ROUNDS", 40)
     assert not failed(run_audit([one_look_far_away()], KEY))
     for room in (cost, train):

@@ -1,4 +1,5 @@
-"""The audit of the learners: it passes what is shipped, and fails each engine that was broken on purpose."""
+"""The audit of the learners: it passes what is shipped, and fails each engine that was broken on
+purpose."""
 
 from __future__ import annotations
 
@@ -52,7 +53,9 @@ def test_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.ci
 def test_one_noise_vector_for_all_classes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise[:, :1].expand_as(noise)))
+    monkeypatch.setattr(
+        descent, "published", patched_noise(lambda noise: noise[:, :1].expand_as(noise))
+    )
     assert "largest correlation of noise" in failed(run_audit([one_step()], KEY))
 
 
@@ -88,5 +91,7 @@ def test_a_forgotten_clip_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.ci
 def test_noise_of_its_own_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(0)
-    monkeypatch.setattr(descent, "published", patched_noise(lambda noise: noise + float(random.normal())))
+    monkeypatch.setattr(
+        descent, "published", patched_noise(lambda noise: noise + float(random.normal()))
+    )
     assert "randomness outside the meter" in failed(run_audit([one_step()], KEY))

@@ -32,7 +32,8 @@ def test_a_shared_covariance_passes() -> None:
 
 
 def stuck(name: str) -> Callable[..., Any]:
-    """A release that adds the first noise under a name again and again, while drawing as much as was declared."""
+    """A release that adds the first noise under a name again and again, while drawing as much as
+    was declared."""
     honest, first = attacks.publish, {}
 
     def repeated(meter: Any, asked: str, total: Any) -> Any:
@@ -70,7 +71,10 @@ def test_a_hessian_bound_off_by_the_root_of_the_classes_is_caught(
     monkeypatch.setattr(
         dp_newton,
         "bounds",
-        lambda learner, classes: (honest(learner, classes)[0], honest(learner, classes)[1] / classes**0.5),
+        lambda learner, classes: (
+            honest(learner, classes)[0],
+            honest(learner, classes)[1] / classes**0.5,
+        ),
     )
     assert "sensitivity over scale of noise" in failed(
         run_audit([sums(Newton(link=link), 1, GridCell("dp_newton", "add_remove"))], KEY)
@@ -80,7 +84,9 @@ def test_a_hessian_bound_off_by_the_root_of_the_classes_is_caught(
 @pytest.mark.usefixtures("few")
 def test_records_outside_the_ball_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = moments.in_ball
-    monkeypatch.setattr(moments, "in_ball", lambda records, rows, radius: honest(records, rows, 2 * radius))
+    monkeypatch.setattr(
+        moments, "in_ball", lambda records, rows, radius: honest(records, rows, 2 * radius)
+    )
     assert "sensitivity over scale of noise" in failed(run_audit([shared_covariance()], KEY))
 
 

@@ -1,7 +1,8 @@
 """The noise that the samplers really make, against the laws they claim.
 
-Keys are fixed and public, so a run always gives the same verdict. Over all keys the chance that any of these tests
-fails without a defect is at most 1e-6: each check gets an equal share of it (Bonferroni).
+Keys are fixed and public, so a run always gives the same verdict. Over all keys the chance that any
+of these tests fails without a defect is at most 1e-6: each check gets an equal share of it
+(Bonferroni).
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def test_values_of_one_draw_do_not_depend_on_their_neighbours(samples: dict[str,
     lags = [1, 2, 4, 8, noise.BLOCK // 2, noise.BLOCK, 2 * noise.BLOCK]
     products = [(values[lag:] * values[:-lag]).mean() * math.sqrt(N - lag) for lag in lags]
     squares = [
-        ((values[lag:] ** 2 - 1) * (values[:-lag] ** 2 - 1)).mean() / 2 * math.sqrt(N - lag) for lag in lags
+        ((values[lag:] ** 2 - 1) * (values[:-lag] ** 2 - 1)).mean() / 2 * math.sqrt(N - lag)
+        for lag in lags
     ]
     assert max(map(abs, products + squares)) < stats.norm.isf(ALPHA / (4 * len(lags)))
 
@@ -88,7 +90,9 @@ def test_steps_classes_and_trials_are_independent() -> None:
     rows = np.concatenate(vectors)
     pairs = len(rows) * (len(rows) - 1) // 2
     correlation = np.corrcoef(rows)[np.triu_indices(len(rows), 1)]
-    assert np.abs(correlation).max() * math.sqrt(rows.shape[1]) < stats.norm.isf(ALPHA / (2 * pairs))
+    assert np.abs(correlation).max() * math.sqrt(rows.shape[1]) < stats.norm.isf(
+        ALPHA / (2 * pairs)
+    )
 
 
 @pytest.mark.parametrize("probability", [0.004, 0.1, 0.5, 0.999])

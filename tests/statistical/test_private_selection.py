@@ -1,10 +1,12 @@
-"""Whole searches on neighbouring toy data, many times over: what comes out respects the claimed (epsilon, delta).
+"""Whole searches on neighbouring toy data, many times over: what comes out respects the claimed
+(epsilon, delta).
 
-The toy's training puts out x + N(0, 1/mu^2), where x = 1 or 0 as a unit takes part or not: exactly mu-GDP. A score is
-that same number in huge counts, so that score noise does not disturb it, or its negative. What an attacker sees is
-compared with thresholds on both sides. A claim is broken when some gap P(S) - e^epsilon P'(S), or the other way round,
-exceeds delta by six standard errors: by chance, for less than one in 10^6 of the events, of which there are some 10^4
-here. Seeds are public and fixed, so a result moves only with the code.
+The toy's training puts out x + N(0, 1/mu^2), where x = 1 or 0 as a unit takes part or not: exactly
+mu-GDP. A score is that same number in huge counts, so that score noise does not disturb it, or its
+negative. What an attacker sees is compared with thresholds on both sides. A claim is broken when
+some gap P(S) - e^epsilon P'(S), or the other way round, exceeds delta by six standard errors: by
+chance, for less than one in 10^6 of the events, of which there are some 10^4 here. Seeds are public
+and fixed, so a result moves only with the code.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ pytestmark = pytest.mark.long
 SEARCHES = 8_000
 EPSILON, DELTA = 2.0, 1e-3
 SETTING = Setting(EPSILON, Search(unit="r"), Constants(n0=50, classes=2, dimension=1, delta=DELTA))
-UNITS = np.arange(10, dtype=np.uint64).repeat(2).view(np.uint8).reshape(10, 16)  # the first may take part
+# the first may take part
+UNITS = np.arange(10, dtype=np.uint64).repeat(2).view(np.uint8).reshape(10, 16)
 HUGE = 10**8
 MIDDLE = math.sqrt(math.prod(bounds(Search())))
 
@@ -101,7 +104,8 @@ def down(y, r):
 
 
 def folded(y, r):
-    """The worst ranking that is known: the middle, above it the lowest values, and above these the highest."""
+    """The worst ranking that is known: the middle, above it the lowest values, and above these the
+    highest."""
     return y + 100 * ((y <= -1.0) + 2 * (y >= 5.0))
 
 
@@ -111,7 +115,8 @@ def across(y, r):
 
 
 def searches(method, present, order=up, number=SEARCHES, score=None):
-    """What many searches show: in which half of the range the winner lies, and its weights in units of their noise."""
+    """What many searches show: in which half of the range the winner lies, and its weights in units
+    of their noise."""
     dice, seen = (
         Dice(method.declare(SETTING).draws, [present, order.__name__.encode()[0]]),
         np.zeros((number, 2)),
@@ -136,7 +141,9 @@ def violation(one, other, epsilon=EPSILON, delta=DELTA):
         for threshold in np.quantile(np.concatenate([a, b]), QUANTILES):
             p, q = (np.searchsorted(s, threshold) / len(s) for s in (a, b))
             for left, right in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)):
-                error = math.sqrt(left * (1 - left) / len(a) + math.exp(2 * epsilon) * right / len(b))
+                error = math.sqrt(
+                    left * (1 - left) / len(a) + math.exp(2 * epsilon) * right / len(b)
+                )
                 worst = max(worst, (left - math.exp(epsilon) * right - delta) / (error + 1e-9))
     return worst
 
@@ -163,7 +170,12 @@ def test_a_bound_without_the_weight_of_ranks_is_caught(monkeypatch):
     forget()
     with monkeypatch.context() as planted:
         planted.setattr(selection, "rank_loss", lambda mu, runs, lean=None: 0.0)
-        assert attack(searcher_of(PapernotSteinke(mean=40.0, law="poisson", padded=False)), number=4_000) > 6
+        assert (
+            attack(
+                searcher_of(PapernotSteinke(mean=40.0, law="poisson", padded=False)), number=4_000
+            )
+            > 6
+        )
 
 
 def eager(cells, answers, chance, scale):
@@ -183,7 +195,9 @@ def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize("order", [up, across, folded])
 def test_tuning_on_a_subset(apart, order):
-    assert attack(searcher_of(KoskelaKulkarni(share=0.5, apart=apart, padded=False)), order=order) < 6
+    assert (
+        attack(searcher_of(KoskelaKulkarni(share=0.5, apart=apart, padded=False)), order=order) < 6
+    )
 
 
 @pytest.mark.ci
@@ -196,7 +210,8 @@ def test_a_final_training_that_is_not_paid_for_is_caught(monkeypatch):
 
 
 def favourite(ask, present):
-    """Half of the records set aside, and all of them for a part with the unit in it and the second candidate."""
+    """Half of the records set aside, and all of them for a part with the unit in it and the second
+    candidate."""
     return 10 if taking_part(ask, present) and ask.r > MIDDLE else 5
 
 
@@ -224,7 +239,8 @@ def test_losers_that_are_not_paid_for_are_caught(monkeypatch):
 
 @pytest.fixture
 def told(monkeypatch):
-    """Everything that a ladder may publish, as the likelihood ratio of all its weights. Where r* lies is no news."""
+    """Everything that a ladder may publish, as the likelihood ratio of all its weights. Where r*
+    lies is no news."""
     monkeypatch.setattr(ladder, "fit_radius", lambda *_: SimpleNamespace(r_star=1.0))
 
     def all_told(climbed, present):
@@ -236,7 +252,10 @@ def told(monkeypatch):
             return Answer(y, int(10 * y))
 
         for row in seen:
-            alone(climbed.run(SETTING, dice, UNITS), lambda asks, row=row: [train(row, ask) for ask in asks])
+            alone(
+                climbed.run(SETTING, dice, UNITS),
+                lambda asks, row=row: [train(row, ask) for ask in asks],
+            )
         return seen
 
     return all_told

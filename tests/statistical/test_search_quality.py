@@ -1,8 +1,9 @@
-"""Whole ladders on a synthetic mixture: the search beats one random draw, and carries r to other budgets.
+"""Whole ladders on a synthetic mixture: the search beats one random draw, and carries r to other
+budgets.
 
-Noise is seeded, so a result moves only with the code or the machine's arithmetic. Over 8 seeds the unlucky ladder won by
-0.061 to 0.073 where 0.02 is asked. Over 4 seeds the final budget's loss was 0.03 to 0.33 where 0.4 is allowed; with ladders
-deaf to their scores, 0.49 to 0.88.
+Noise is seeded, so a result moves only with the code or the machine's arithmetic. Over 8 seeds the
+unlucky ladder won by 0.061 to 0.073 where 0.02 is asked. Over 4 seeds the final budget's loss was
+0.03 to 0.33 where 0.4 is allowed; with ladders deaf to their scores, 0.49 to 0.88.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A model as a folder that needs no dpladder: the same predictions to rounding, and a card that claims what is stated."""
+"""A model as a folder that needs no dpladder: the same predictions to rounding, and a card that
+claims what is stated."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ def model_of(
         "map": {"radius": None, "length": 32.0, "constant": 0.2, "exact": False} | mapped,
     }
     facts = {"inference": inference, "config": CONFIG, "target_epsilon": 1.0, "steps": 30}
-    weights.save(folder / "weights.safetensors", layers, facts, RANDOM.normal(size=network["width"]) / 10)
+    weights.save(
+        folder / "weights.safetensors", layers, facts, RANDOM.normal(size=network["width"]) / 10
+    )
     return folder / "weights.safetensors"
 
 
@@ -80,7 +83,9 @@ def alone(folder: Path, code: str) -> Any:
         ),
     ],
 )
-def test_an_exported_head_predicts_the_same_by_itself(tmp_path: Path, mapped: dict[str, Any]) -> None:
+def test_an_exported_head_predicts_the_same_by_itself(
+    tmp_path: Path, mapped: dict[str, Any]
+) -> None:
     width = 6 + (mapped.get("constant", 0.2) > 0)
     layers = [
         RANDOM.normal(size=(5, width + 1)).astype(np.float32),
@@ -123,7 +128,11 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
 
     random = np.random.default_rng(5)
     features = Features(image_size=32) if network else Features(model="none")
-    source = Source("files", bytes, ()) if network else Source("features", lambda index: None, (), width=6)
+    source = (
+        Source("files", bytes, ())
+        if network
+        else Source("features", lambda index: None, (), width=6)
+    )
     head = random.normal(size=(2, 1281 if network else 7)).astype(np.float32) / 5
     file = model_of(tmp_path, features, source, [head])
     assert main(["export", str(file), str(tmp_path / "out"), "--to", "onnx"]) == 0
@@ -132,7 +141,8 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
     [found] = session.run(["logits"], {"inputs": inputs})
     np.save(tmp_path / "out" / "inputs.npy", inputs)
     wanted = alone(
-        tmp_path / "out", "c(model.torch.from_numpy(__import__('numpy').load('inputs.npy'))).tolist()"
+        tmp_path / "out",
+        "c(model.torch.from_numpy(__import__('numpy').load('inputs.npy'))).tolist()",
     )
     assert found == pytest.approx(np.array(wanted), abs=1e-3 * np.abs(wanted).max())
     assert not list((tmp_path / "out").glob("*.onnx.data"))
@@ -153,10 +163,18 @@ def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
     features = Features(model=name, weights="random", image_size=32, until=until, batch_size=4)
     facts = dict(encoder(features, Source("files", bytes, ()), 1).facts)
     width = math.prod(json.loads(str(facts["shape"])))
-    network = {**features.model_dump(mode="json"), **facts, "dtype": features.stored, "width": width}
+    network = {
+        **features.model_dump(mode="json"),
+        **facts,
+        "dtype": features.stored,
+        "width": width,
+    }
     learner = FineTune(name="dp_finetune", trains=trains, bias=True)
     constants = Constants(1, 2, width, network=network_behind(network, "random"))
-    drawn = [RANDOM.normal(size=shape).astype(np.float32) for shape in shapes(learner, constants).values()]
+    drawn = [
+        RANDOM.normal(size=shape).astype(np.float32)
+        for shape in shapes(learner, constants).values()
+    ]
     moved: Weights = (*(layer / np.float32(10) for layer in drawn[:-1]), np.float32(2) * drawn[-1])
     inference = {"classes": ["cat", "dog"], "network": network} | {
         "map": {"radius": None, "length": None, "constant": 0.0, "exact": False}
@@ -171,7 +189,8 @@ def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
     model = dpladder.load(file)
     wanted = model.predict(paths).probabilities
     public = replace(model, weights=(*map(np.zeros_like, moved[:-1]), moved[-1]))
-    assert np.abs(public.predict(paths).probabilities - wanted).max() > 0.003  # what was trained shows
+    # what was trained shows
+    assert np.abs(public.predict(paths).probabilities - wanted).max() > 0.003
     assert main(["export", str(file), str(tmp_path / "out")]) == 0
     found = alone(tmp_path / "out", f"c.classify({[*map(str, paths)]})")
     assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
@@ -179,7 +198,9 @@ def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
     assert where in (tmp_path / "out" / "README.md").read_text()
 
 
-def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(tmp_path: Path) -> None:
+def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
+    tmp_path: Path,
+) -> None:
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
     stated = {
@@ -236,7 +257,8 @@ def test_the_card_tells_what_is_right_where_a_record_is_of_several_classes(tmp_p
     )
     model = dpladder.load(file)
     one, several = (
-        replace(model, facts={**model.facts, "config": CONFIG | {"dataset.labels": most}}) for most in (1, 2)
+        replace(model, facts={**model.facts, "config": CONFIG | {"dataset.labels": most}})
+        for most in (1, 2)
     )
     told = "A record may be of 2 classes at most, and a prediction is right that names one of them."
     assert told in card(several, with_header=False)
@@ -257,7 +279,9 @@ def test_the_card_tells_of_each_group_and_whether_it_was_trained_on(tmp_path: Pa
     assert "| east | no | 25.0% |" in told
 
 
-def test_a_folder_that_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_there_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = Source("features", bytes, (), width=6)
     file = model_of(tmp_path, Features(model="none"), source, [np.zeros((2, 7), np.float32)])
     assert main(["export", str(file), str(tmp_path)]) == 2

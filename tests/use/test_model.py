@@ -1,4 +1,5 @@
-"""A model in use: records go the way that they went in the workflow, and what does not fit is refused in one sentence."""
+"""A model in use: records go the way that they went in the workflow, and what does not fit is
+refused in one sentence."""
 
 from __future__ import annotations
 
@@ -53,11 +54,18 @@ def extracted(folder: Path, arrays: dict[str, Any], features: Features) -> Any:
     return cache, np.asarray(cache.features)[order]
 
 
-def model_of(folder: Path, cache: Any, classes: tuple[str, ...] = ("a", "b", "c"), **more: Any) -> Path:
+def model_of(
+    folder: Path, cache: Any, classes: tuple[str, ...] = ("a", "b", "c"), **more: Any
+) -> Path:
     """A file such as train_final writes, of random weights."""
     head = RANDOM.normal(size=(len(classes), int(cache.attrs["width"]) + 1)).astype(np.float32)
     network = dict(cache.attrs) | {"layers": json.loads(str(cache.attrs["layers"]))}
-    inference = {"task": "classification", "classes": classes, "network": network, "map": MAP} | more
+    inference = {
+        "task": "classification",
+        "classes": classes,
+        "network": network,
+        "map": MAP,
+    } | more
     mean = np.linspace(0.0, 1.0, int(cache.attrs["width"]))
     weights.save(folder / "weights.safetensors", (head,), {"inference": inference}, mean)
     return folder / "weights.safetensors"
@@ -87,7 +95,9 @@ def test_features_are_predicted_as_evaluate_does_to_the_last_bit(matrix: Any) ->
     assert found.probabilities.sum(axis=1) == pytest.approx(1.0)
 
 
-def test_images_are_predicted_as_evaluate_does_to_the_last_bit_however_they_come(tmp_path: Path) -> None:
+def test_images_are_predicted_as_evaluate_does_to_the_last_bit_however_they_come(
+    tmp_path: Path,
+) -> None:
     features = Features(batch_size=4, image_size=32)
     cache, stored = extracted(tmp_path, {"images": IMAGES}, features)
     file = model_of(tmp_path, cache)
@@ -97,12 +107,20 @@ def test_images_are_predicted_as_evaluate_does_to_the_last_bit_however_they_come
         Image.fromarray(pixels).save(tmp_path / "pictures" / f"{place:02}.png")
     paths = sorted((tmp_path / "pictures").iterdir())
     model = dpladder.load(file)
-    for images in (IMAGES, paths, tmp_path / "pictures", tmp_path / "data.npz", [*map(Image.open, paths)]):
+    for images in (
+        IMAGES,
+        paths,
+        tmp_path / "pictures",
+        tmp_path / "data.npz",
+        [*map(Image.open, paths)],
+    ):
         assert model.predict(images).labels == wanted
     assert np.array_equal(model.preprocess(IMAGES[3:5]), model.preprocess(IMAGES)[3:5])
 
 
-def test_the_command_writes_tables_and_says_what_cannot_be_read(tmp_path: Path, capsys: Any) -> None:
+def test_the_command_writes_tables_and_says_what_cannot_be_read(
+    tmp_path: Path, capsys: Any
+) -> None:
     cache, stored = extracted(tmp_path, {"images": IMAGES}, Features(batch_size=4, image_size=32))
     file = model_of(tmp_path, cache)
     pictures = tmp_path / "pictures"
@@ -111,7 +129,17 @@ def test_the_command_writes_tables_and_says_what_cannot_be_read(tmp_path: Path, 
     (pictures / "b.png").write_text("no image")
     output = tmp_path / "out.parquet"
     assert (
-        main(["predict", str(file), str(pictures), str(tmp_path / "data.npz"), "--output", str(output)]) == 0
+        main(
+            [
+                "predict",
+                str(file),
+                str(pictures),
+                str(tmp_path / "data.npz"),
+                "--output",
+                str(output),
+            ]
+        )
+        == 0
     )
     table = pd.read_parquet(output)
     assert [*table.columns] == ["input", "record", "class", "problem", "p(a)", "p(b)", "p(c)"]
@@ -126,7 +154,10 @@ def test_the_command_writes_tables_and_says_what_cannot_be_read(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (RANDOM.normal(size=(2, 7)), "takes features of 6 numbers for each record; given were features of 7"),
+        (
+            RANDOM.normal(size=(2, 7)),
+            "takes features of 6 numbers for each record; given were features of 7",
+        ),
         ([IMAGES[0]], "takes features of 6 numbers for each record; given were image files"),
         (3, "give paths, a sequence of images"),
     ],
@@ -138,7 +169,9 @@ def test_what_the_model_does_not_take_is_refused(matrix: Any, rows: Any, message
 
 def test_a_model_of_images_takes_no_features_and_no_other_network(tmp_path: Path) -> None:
     cache, _ = extracted(tmp_path, {"images": IMAGES}, Features(batch_size=4, image_size=32))
-    with pytest.raises(BadInput, match="takes images, which efficientnet_lite0 reads; given were features"):
+    with pytest.raises(
+        BadInput, match="takes images, which efficientnet_lite0 reads; given were features"
+    ):
         dpladder.load(model_of(tmp_path, cache)).predict(_features(tmp_path))
     cache.attrs["weights_sha256"] = "0" * 64
     with pytest.raises(BadInput, match="not those that this model was trained with"):
@@ -217,7 +250,8 @@ def test_weights_of_a_trial_are_no_model(tmp_path: Path) -> None:
 def test_a_released_model_is_measured_on_a_lineage_of_other_people(
     matrix: tuple[Path, np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
-    """What a private source in evaluate.also is refused for: books, limit and statement of their own, and one answer."""
+    """What a private source in evaluate.also is refused for: books, limit and statement of their
+    own, and one answer."""
     rows = RANDOM.normal(size=(900, 6))
     found = np.array(dpladder.load(matrix[0]).predict(rows).labels)
     labels = np.where(np.arange(900) % 3 == 0, "none of them", found)
@@ -258,7 +292,9 @@ def _table(path: Path, rows: np.ndarray) -> None:
             file["features"] = rows
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     name=st.sampled_from(["=1+1", "@SUM(1)", "\033[2J", "a\nb", "<script>", "plain"]),
     suffix=st.sampled_from([".parquet", ".npz", ".csv", ".h5"]),
@@ -278,5 +314,10 @@ def test_whatever_is_to_be_predicted_ends_in_one_message_or_a_table_of_text(
         if not told.exists():
             return
         with told.open(newline="") as table:
-            cells = [cell for row in csv.DictReader(table) for key, cell in row.items() if key[:2] != "p("]
+            cells = [
+                cell
+                for row in csv.DictReader(table)
+                for key, cell in row.items()
+                if key[:2] != "p("
+            ]
     assert all(cell.isprintable() and cell[:1] not in ("=", "+", "-", "@") for cell in cells)

@@ -46,7 +46,8 @@ def project(tmp_path, monkeypatch) -> Workspace:
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory) -> Workspace:
-    """One whole run, made once for all workers of a test session. Never touched: tests work on copies."""
+    """One whole run, made once for all workers of a test session. Never touched: tests work on
+    copies."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -76,7 +77,9 @@ def walk(parse) -> Callable[..., Walk]:
     def walked(*targets: str) -> Walk:
         _, found = parse(*targets)
         jobs = [job for one in found for job in as_the_ledger_knows(one)]
-        named = {dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in jobs}
+        named = {
+            dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in jobs
+        }
         return Walk(Counter(rule for rule, _ in jobs), charges(named))
 
     return walked
@@ -84,7 +87,8 @@ def walk(parse) -> Callable[..., Walk]:
 
 @pytest.fixture
 def parse() -> Callable[..., tuple[list[Any], list[Any]]]:
-    """Parse the workflow in this process, as a dry run does: all its rules, and the jobs that are due."""
+    """Parse the workflow in this process, as a dry run does: all its rules, and the jobs that are
+    due."""
     return parsed
 
 
@@ -114,7 +118,8 @@ def parsed(*targets: str, snakefile: Path = ROOT / "Snakefile") -> tuple[list[An
 
 
 def charges(jobs: set[Any]) -> Counter[str]:
-    """What the ledgers would charge for these jobs, as the reservation at the start of a run computes it."""
+    """What the ledgers would charge for these jobs, as the reservation at the start of a run
+    computes it."""
     project = opened(["config.yaml"], recall=recalled)
     states = known_states(project)
     plan = make_plan(assign(project, states), states)

@@ -1,4 +1,5 @@
-"""Bad configs through Snakemake: our loader's one message and exit code 2 wherever Snakemake lets it speak."""
+"""Bad configs through Snakemake: our loader's one message and exit code 2 wherever Snakemake lets
+it speak."""
 
 from __future__ import annotations
 
@@ -22,7 +23,17 @@ privacy: {epsilon: 1.0, delta: 1.0e-5}
 def dry_run(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """`snakemake -n` as a user types it, in an empty folder."""
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", "-n", "-s", ROOT / "Snakefile", "--configfile", file, *options],
+        [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "-n",
+            "-s",
+            ROOT / "Snakefile",
+            "--configfile",
+            file,
+            *options,
+        ],
         cwd=file.parent,
         env=os.environ | {"DPLADDER_HOME": str(file.parent / "home")},
         capture_output=True,
@@ -80,7 +91,10 @@ def test_weights_that_cannot_be_read_stop_a_run_before_it_reserves(project):
     Path("torn.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
     network = {"model": "resnet18", "weights": "torn.safetensors", "image_size": 32}
     project.configure(
-        {"dataset": {"source": "digits", "nominal_size": 1400, "classes": None}, "features": network}
+        {
+            "dataset": {"source": "digits", "nominal_size": 1400, "classes": None},
+            "features": network,
+        }
     )
     ended = project.run()
     assert ended.returncode == 2

@@ -1,4 +1,5 @@
-"""A run over data that cannot be meant stops before anything is spent, and tells nobody but its owner why."""
+"""A run over data that cannot be meant stops before anything is spent, and tells nobody but its
+owner why."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ MEAN = "results/main/mean/mean.safetensors"
 def mistyped_classes(project: Workspace) -> dict[str, Any]:
     arrays = mixture()
     np.savez(
-        "data.npz", features=arrays["features"], labels=np.array(["cat", "dog", "owl"])[arrays["labels"]]
+        "data.npz",
+        features=arrays["features"],
+        labels=np.array(["cat", "dog", "owl"])[arrays["labels"]],
     )
     return {"dataset": {"classes": ["retina", "histology"]}}
 
@@ -24,7 +27,9 @@ def images_that_are_none(project: Workspace) -> dict[str, Any]:
     for name in ("cat", "dog"):
         (project.folder / "photos" / name).mkdir(parents=True)
         for place in range(80):
-            (project.folder / "photos" / name / f"{place}.jpg").write_text(f"<html>{place} not found</html>")
+            (project.folder / "photos" / name / f"{place}.jpg").write_text(
+                f"<html>{place} not found</html>"
+            )
     return {
         "dataset": {"source": "folder:photos", "classes": ["cat", "dog"]},
         "features": {"model": "efficientnet_lite0", "image_size": 32, "batch_size": 8},
@@ -57,6 +62,7 @@ def test_data_that_cannot_be_meant_costs_nothing_and_one_message_says_where_to_l
 @pytest.mark.long
 def test_the_owner_may_say_that_it_is_right(project: Workspace) -> None:
     project.configure(
-        mistyped_classes(project), {"dataset": {"few_usable": True}, "features": {"mean": {"epsilon": 0.1}}}
+        mistyped_classes(project),
+        {"dataset": {"few_usable": True}, "features": {"mean": {"epsilon": 0.1}}},
     )
     project.finish(MEAN)

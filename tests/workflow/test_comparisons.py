@@ -1,4 +1,5 @@
-"""Comparisons on data declared public, asked for by name: what they write, what they leave alone, and what they refuse."""
+"""Comparisons on data declared public, asked for by name: what they write, what they leave alone,
+and what they refuse."""
 
 from __future__ import annotations
 

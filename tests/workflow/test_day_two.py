@@ -1,4 +1,5 @@
-"""The second day of a finished project: edits that ask nothing new are free both ways, the rest costs what the plan said."""
+"""The second day of a finished project: edits that ask nothing new are free both ways, the rest
+costs what the plan said."""
 
 from __future__ import annotations
 
@@ -37,7 +38,11 @@ def test_a_total_in_anothers_place_is_refused_until_it_is_said(finished, walk, c
     assert re.search(
         r"finished model of total 1, .* final\.targets: \[1, 1\.5\]; to replace it, respend", told
     )
-    for change in (targets(1.0, 1.5), targets(1.5) | {"respend": True}, targets(1.5) | {"respend": ["main"]}):
+    for change in (
+        targets(1.0, 1.5),
+        targets(1.5) | {"respend": True},
+        targets(1.5) | {"respend": ["main"]},
+    ):
         finished.configure(change)
         assert walk().charged == Counter(PAID)
     finished.configure()
@@ -51,7 +56,8 @@ KEPT = "kept as it was chosen when it was paid for (mean 0.386, today"
 def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(
     known_by, tmp_path, monkeypatch, walk, capfd
 ):
-    """Ledgers remember choices since format 2; a project that was finished before has them in its plan."""
+    """Ledgers remember choices since format 2; a project that was finished before has them in its
+    plan."""
     old = unpacked("1-auto", tmp_path, monkeypatch)
     if known_by == "ledger":
         book.settle(Ledger(open_home(), "auto"), opened(["config.yaml"]).settled)
@@ -79,7 +85,9 @@ def under_another_plan(old):
     Path("results/plan.json").write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize("edit", [given_a_mean, of_other_size, without_its_plan, under_another_plan])
+@pytest.mark.parametrize(
+    "edit", [given_a_mean, of_other_size, without_its_plan, under_another_plan]
+)
 def test_a_plan_of_before_says_only_what_was_left_open_and_paid_for(edit, tmp_path, monkeypatch):
     old = unpacked("1-auto", tmp_path, monkeypatch)
     reconfigure(old, "final", targets=[2.0, 1.0])
@@ -89,7 +97,8 @@ def test_a_plan_of_before_says_only_what_was_left_open_and_paid_for(edit, tmp_pa
 
 
 def test_a_run_that_goes_on_after_looking_says_so(tmp_path):
-    """A reservation of before is taken up again: what was released meanwhile may have been the reason."""
+    """A reservation of before is taken up again: what was released meanwhile may have been the
+    reason."""
     ledger = book.open_ledger(open_home(tmp_path / "home"), TERMS)
     first, second = book.reserve(ledger, [item("first"), item("second")])
     commit(ledger, first.token, "query", first.spends)
@@ -135,7 +144,11 @@ def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(fin
     np.savez("data.npz", **mixture(records=310, seed=1))  # a new version of the data
     finished.configure({"respend": True})
     assert main(["plan"]) == 0
-    assert re.search(r"paid again\. .*lineage tiny goes from epsilon = 2\.\d+ to", capfd.readouterr().out)
+    assert re.search(
+        r"paid again\. .*lineage tiny goes from epsilon = 2\.\d+ "
+        r"to",
+        capfd.readouterr().out,
+    )
     in_the_way = Path("logs/main/final/1/train.log")
     in_the_way.unlink()
     (in_the_way / "anything").mkdir(parents=True)
@@ -147,7 +160,9 @@ def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(fin
     assert Path(MODEL).read_bytes() != first
     assert charged(finished) - both == Counter({"run_trial": 6, **PAID})
     verify()
-    (model,) = json.loads(Path("results/privacy.json").read_text())["datasets"]["tiny"]["artifacts"].values()
+    (model,) = json.loads(Path("results/privacy.json").read_text())["datasets"]["tiny"][
+        "artifacts"
+    ].values()
     assert model["epsilon"] <= 1.0 < model["with_earlier"]["epsilon"]
 
 

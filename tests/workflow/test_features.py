@@ -1,4 +1,5 @@
-"""What one DAG can do: several targets, parabolas, shared sweeps, users, scoring parts, public sources, research; and refuse."""
+"""What one DAG can do: several targets, parabolas, shared sweeps, users, scoring parts, public
+sources, research; and refuse."""
 
 from __future__ import annotations
 
@@ -37,11 +38,21 @@ def test_one_sweep_serves_several_targets_through_a_parabola(project):
     stated = statement()
     assert {"mode", "target_epsilon", "datasets"} <= stated.keys()
     tiny = stated["datasets"]["tiny"]
-    figures = {"epsilon", "mu", "lifetime_epsilon", "partitions", "artifacts", "outside_this_dag", "spends"}
+    figures = {
+        "epsilon",
+        "mu",
+        "lifetime_epsilon",
+        "partitions",
+        "artifacts",
+        "outside_this_dag",
+        "spends",
+    }
     assert figures <= tiny.keys()
     assert [artifact["target_epsilon"] for artifact in tiny["artifacts"].values()] == targets
     for path, artifact in tiny["artifacts"].items():
-        assert 0.999 * artifact["target_epsilon"] < artifact["epsilon"] <= artifact["target_epsilon"]
+        assert (
+            0.999 * artifact["target_epsilon"] < artifact["epsilon"] <= artifact["target_epsilon"]
+        )
         assert Path(path).is_file()
     assert max(targets) < tiny["epsilon"] <= tiny["lifetime_epsilon"]
     trials = [spend for spend in tiny["spends"] if spend["rule"] == "run_trial"]
@@ -51,7 +62,16 @@ def test_one_sweep_serves_several_targets_through_a_parabola(project):
     assert [len(rung["trials"]) for rung in found["rungs"]] == [2, 2, 2]
     assert all(rung["best"]["r"] > 0 for rung in found["rungs"])
     for target in found["targets"]:
-        assert {"r_star", "eta", "steps", "sigma", "epsilon", "search_share", "fit", "test"} <= target.keys()
+        assert {
+            "r_star",
+            "eta",
+            "steps",
+            "sigma",
+            "epsilon",
+            "search_share",
+            "fit",
+            "test",
+        } <= target.keys()
         assert target["fit"]["degree"] == 2
         assert 0 <= target["test"]["accuracy"] <= 1
     assert [target["target_epsilon"] for target in found["targets"]] == targets
@@ -97,7 +117,9 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
     rng = np.random.default_rng(1)
     for part in ("test", "validation"):
         labels = rng.integers(0, 3, 60)
-        np.savez(f"{part}.npz", features=rng.normal(size=(60, 16)).astype(np.float32), labels=labels)
+        np.savez(
+            f"{part}.npz", features=rng.normal(size=(60, 16)).astype(np.float32), labels=labels
+        )
     project.configure(
         {
             "mode": "research",
@@ -112,7 +134,11 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
         }
     )
     project.finish(
-        *(f"results/{name}/figures/{kind}.svg" for name in ("main", "flat") for kind in ("heatmap", "gap"))
+        *(
+            f"results/{name}/figures/{kind}.svg"
+            for name in ("main", "flat")
+            for kind in ("heatmap", "gap")
+        )
     )
     assert main(["verify", "results"]) == 0
     assert not Path("results/flat/rungs").exists()
@@ -137,7 +163,10 @@ def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
 
 
 REFUSED = {
-    "an infeasible target": ({"final": {"targets": [0.3, 1.0]}}, "total epsilon 0.3 is infeasible.*raise"),
+    "an infeasible target": (
+        {"final": {"targets": [0.3, 1.0]}},
+        "total epsilon 0.3 is infeasible.*raise",
+    ),
     "more than a lifetime": (
         {
             "privacy": {"lifetime": {"epsilon": 1.0}},
@@ -166,5 +195,7 @@ def test_an_exhausted_lifetime_is_refused_with_what_remains(finished, walk, capf
     assert ended.value.code == 1
     message = capfd.readouterr().err
     assert re.search(
-        r"lifetime limit of epsilon = 8 .*Spent or reserved so far: 1\.0000, which leaves epsilon = ", message
+        r"lifetime limit of epsilon = 8 .*Spent or reserved so far: 1\.0000, which leaves epsilon "
+        r"= ",
+        message,
     )

@@ -1,4 +1,5 @@
-"""Training the network itself, through the whole workflow: one cached trunk, rungs, targets, statement, resumption, use."""
+"""Training the network itself, through the whole workflow: one cached trunk, rungs, targets,
+statement, resumption, use."""
 
 from __future__ import annotations
 
@@ -33,12 +34,22 @@ TUNED = {
     "final": {"targets": [1.0, 2.0]},
     "experiments": {
         "adapted": {
-            "learner": {"trains": "lora", "lora": {"rank": 2}, "optimizer": "adam", "sampling_rate": 0.5},
+            "learner": {
+                "trains": "lora",
+                "lora": {"rank": 2},
+                "optimizer": "adam",
+                "sampling_rate": 0.5,
+            },
             "sweep": {"rungs": []},
             "final": {"targets": [1.0]},
         },
         "free": {
-            "learner": {"name": "hyfree_finetune", "trains": "last_block", "bias": True, "steps": 20},
+            "learner": {
+                "name": "hyfree_finetune",
+                "trains": "last_block",
+                "bias": True,
+                "steps": 20,
+            },
             "sweep": {"rungs": []},
             "final": {"targets": [1.0]},
         },
@@ -100,7 +111,8 @@ def test_a_network_is_tuned_from_data_to_statement_and_used_from_its_file_alone(
         odds /= odds.sum(axis=1, keepdims=True)
         told = model.predict("images")
         assert told.classes == CLASSES
-        # Rows lie elsewhere in their batches here, which float64 rounds in another way in its last digits.
+        # Rows lie elsewhere in their batches here, which float64 rounds in another way in its last
+        # digits.
         apart = np.abs(odds[:, None] - told.probabilities[None]).max(axis=2).min(axis=1)
         assert apart.max() < 1e-12
 

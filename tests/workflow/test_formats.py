@@ -1,4 +1,5 @@
-"""Finished projects of every format: each later version opens, verifies, restores and continues them."""
+"""Finished projects of every format: each later version opens, verifies, restores and continues
+them."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from dpladder.cli import main
 from dpladder.plan import stages
 from dpladder.privacy.accounting.composition import compose
 
-NAMES = sorted(path.name.removesuffix(".tar.xz") for path in (ROOT / "tests" / "formats").glob("*.tar.xz"))
+NAMES = sorted(
+    path.name.removesuffix(".tar.xz") for path in (ROOT / "tests" / "formats").glob("*.tar.xz")
+)
 WEIGHTS = {"ladder": "final/1", "auto": "final/2", "hyfree": "final/2"}
 
 
@@ -53,12 +56,17 @@ def test_an_old_project_verifies_but_for_a_price_that_was_too_low(old, capsys):
     assert main(["ledger", "verify"]) == 0, capsys.readouterr()
     assert main(["verify", "results"]) == (0 if sound else 1), capsys.readouterr()
     if not sound:
-        assert "priced under replace_one as if a unit moved them half as far" in capsys.readouterr().err
+        assert (
+            "priced under replace_one as if a unit moved them half as far"
+            in capsys.readouterr().err
+        )
 
 
 def test_what_was_priced_too_low_is_charged_at_what_it_costs(old):
     held = [one for one in old.held() if one.job.rule == "train_final"]
-    booked, charged = (compose(spends, 1e-5).epsilon for spends in (held[0].declared, held[0].spends))
+    booked, charged = (
+        compose(spends, 1e-5).epsilon for spends in (held[0].declared, held[0].spends)
+    )
     if old.folder.parent.name == "hyfree":
         assert held[0].unsound
         assert charged > 1.01 * booked
@@ -83,6 +91,8 @@ def test_what_an_old_project_lost_is_restored_for_nothing(old):
     assert ("were priced under replace_one" in told) == (old.folder.parent.name == "hyfree")
     assert main(["verify", "results"]) == 0
     after = old.public_bytes()
-    released = [path for path in before if Path(path).name in ("weights.safetensors", "metrics.json")]
+    released = [
+        path for path in before if Path(path).name in ("weights.safetensors", "metrics.json")
+    ]
     assert [after[path] for path in released] == [before[path] for path in released]
     assert old.held() == held

@@ -1,4 +1,5 @@
-"""Training on some groups and testing on all, through the whole workflow: what is counted, what it costs, where it is told."""
+"""Training on some groups and testing on all, through the whole workflow: what is counted, what it
+costs, where it is told."""
 
 from __future__ import annotations
 
@@ -20,7 +21,11 @@ GROUPED: dict[str, Any] = {
     "dataset": {
         "source": "csv:data.csv",
         "columns": COLUMNS,
-        "group": {"column": "region", "names": ["north", "south", "east"], "train": ["north", "south"]},
+        "group": {
+            "column": "region",
+            "names": ["north", "south", "east"],
+            "train": ["north", "south"],
+        },
         "split": {"test": 0.4},
     },
     "privacy": {"epsilon": 60.0, "lifetime": {"epsilon": 110.0}},
@@ -44,12 +49,15 @@ GROUPED: dict[str, Any] = {
 
 
 def table(records: int, seed: int, regions: tuple[str, ...]) -> pd.DataFrame:
-    """In the east the classes are counted the other way round: who was not trained on it is wrong about it."""
+    """In the east the classes are counted the other way round: who was not trained on it is wrong
+    about it."""
     found = mixture(records, seed)
     region = np.array([regions[place % len(regions)] for place in range(records)])
     labels = np.where(region == "east", 2 - found["labels"], found["labels"])
     ids = [f"{seed}-{place}" for place in range(records)]
-    return pd.DataFrame(found["features"], columns=COLUMNS).assign(label=labels, region=region, id=ids)
+    return pd.DataFrame(found["features"], columns=COLUMNS).assign(
+        label=labels, region=region, id=ids
+    )
 
 
 def test_each_group_is_measured_and_those_not_trained_on_change_nothing(project: Workspace) -> None:

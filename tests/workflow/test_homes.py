@@ -1,5 +1,5 @@
-"""Results and the home they were made under belong together: a home put back in time, or another one, is refused at parse,
-before it answers anew what was answered before."""
+"""Results and the home they were made under belong together: a home put back in time, or another
+one, is refused at parse, before it answers anew what was answered before."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ def entries(workspace) -> list[Path]:
 
 
 def restore_backup(workspace) -> None:
-    """As a backup made halfway would be: the ledger's first entries, and the releases that these know."""
+    """As a backup made halfway would be: the ledger's first entries, and the releases that these
+    know."""
     for entry in entries(workspace)[-6:]:
         entry.unlink()
     known = {
-        query for entry in entries(workspace) if (query := json.loads(entry.read_text())["body"].get("query"))
+        query
+        for entry in entries(workspace)
+        if (query := json.loads(entry.read_text())["body"].get("query"))
     }
     for kept in (workspace.home / "releases" / "tiny").iterdir():
         if kept.name not in known:
@@ -101,7 +104,9 @@ def test_a_results_folder_is_one_projects(finished, walk, capfd) -> None:
     finished.configure({"dataset": {"lineage": "other"}})
     said = refused(walk, capfd)
     assert re.search(
-        r"holds the results of another project, about lineage tiny; this config is about other", said
+        r"holds the results of another project, about lineage tiny; this config is about "
+        r"other",
+        said,
     )
     shutil.rmtree("results")
     assert walk().charged["train_final"] == 1
@@ -121,7 +126,11 @@ def test_a_failed_statement_leaves_the_anchor(finished) -> None:
     assert finished.run(str(STATEMENT)).returncode == 1
     assert not STATEMENT.exists()
     restore_backup(finished)
-    assert re.search(r"results saw entry \d+, the ledger ends at", finished.run(str(STATEMENT)).stderr)
+    assert re.search(
+        r"results saw entry \d+, the ledger ends "
+        r"at",
+        finished.run(str(STATEMENT)).stderr,
+    )
 
 
 def test_both_anchors_are_verified(finished, capsys) -> None:
@@ -149,7 +158,9 @@ def reserve_all(workspace) -> None:
     )
 
 
-def test_a_run_binds_its_results_to_the_home_before_its_first_job(project, walk, capfd, monkeypatch) -> None:
+def test_a_run_binds_its_results_to_the_home_before_its_first_job(
+    project, walk, capfd, monkeypatch
+) -> None:
     reserve_all(project)
     walk()
     monkeypatch.setenv("DPLADDER_HOME", str(project.home.with_name("other")))
@@ -165,14 +176,16 @@ def test_a_job_on_a_node_with_an_older_copy_of_the_home_is_refused(project) -> N
     assert reserved(job()).mu("test score") > 0
     anchors.keep(Path("results"), [dataclasses.replace(stood, seq=stood.seq + 1)])
     with pytest.raises(
-        Refused, match=f"lineage tiny: results saw entry {stood.seq + 1}, the ledger ends at {stood.seq}"
+        Refused,
+        match=f"lineage tiny: results saw entry {stood.seq + 1}, the ledger ends at {stood.seq}",
     ):
         reserved(job())
 
 
 @pytest.mark.ci
 def test_caches_of_another_home_are_refused_before_anything_is_committed(finished) -> None:
-    """Results gone and made again under another home, while the private folder kept the first one's caches."""
+    """Results gone and made again under another home, while the private folder kept the first one's
+    caches."""
     other = dataclasses.replace(finished, home=finished.home.with_name("other"))
     shutil.rmtree("results/main/rungs")
     STATEMENT.unlink()

@@ -1,6 +1,8 @@
-"""One edit at a time to a finished project: the exact jobs that Snakemake would run, and what the ledger would charge.
+"""One edit at a time to a finished project: the exact jobs that Snakemake would run, and what the
+ledger would charge.
 
-The project has three rungs of two trials and one target. `refused` rows would pay again for something released.
+The project has three rungs of two trials and one target. `refused` rows would pay again for
+something released.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ EVERYTHING = {"prepare_dataset": 1, **FEATURES, **SWEEP, **FINAL, **REPORT}
 DRAWN = {"summarise": 1, "write_report": 1}  # free: pictures that tell how large noise is
 
 RUNGS = [{"epsilon": epsilon, "trials": 2} for epsilon in (0.1, 0.2, 0.3)]
-PAY_AGAIN = {"respend": True, "final": {"targets": [2.0]}}  # a total that has room for what was spent before
+# a total that has room for what was spent before
+PAY_AGAIN = {"respend": True, "final": {"targets": [2.0]}}
 FOUR_TRIALS = [*RUNGS[:2], {"epsilon": 0.3, "trials": 3}]
 DEARER_RUNG = [RUNGS[0], {"epsilon": 0.25, "trials": 2}, RUNGS[2]]
 PAID = {"train_final": 1, "evaluate": 1}
@@ -86,7 +89,11 @@ def public_source(workspace):
 TABLE = {
     # what changes no output
     "nothing": (edit(), NOTHING, NOTHING),
-    "memory, threads, time": (edit({"resources": {"mem_mb": 9000, "runtime": 5}}), NOTHING, NOTHING),
+    "memory, threads, time": (
+        edit({"resources": {"mem_mb": 9000, "runtime": 5}}),
+        NOTHING,
+        NOTHING,
+    ),
     "respend alone": (edit({"respend": True}), NOTHING, NOTHING),
     "a seed of research, in a release": (edit({"research": {"seed": 3}}), NOTHING, NOTHING),
     "what only a network would read": (
@@ -100,14 +107,22 @@ TABLE = {
     "source touched": (touch, EVERYTHING, NOTHING),
     "source moved": (move_source, EVERYTHING, NOTHING),
     "private folder": (edit({"paths": {"private": "secret"}}), EVERYTHING, NOTHING),
-    "cache folder": (edit({"paths": {"cache": "shared"}}), EVERYTHING | {"prepare_dataset": 0}, NOTHING),
+    "cache folder": (
+        edit({"paths": {"cache": "shared"}}),
+        EVERYTHING | {"prepare_dataset": 0},
+        NOTHING,
+    ),
     "shards": (
         edit({"features": {"shards": 2}}),
         EVERYTHING | {"extract_features": 4, "prepare_dataset": 0},
         NOTHING,
     ),
     # a new version of the data: whether a job pays again shows when it runs
-    "a record added": (rewrite(lambda array: np.concatenate([array, array[:1]])), EVERYTHING, NOTHING),
+    "a record added": (
+        rewrite(lambda array: np.concatenate([array, array[:1]])),
+        EVERYTHING,
+        NOTHING,
+    ),
     "a record removed": (rewrite(lambda array: array[1:]), EVERYTHING, NOTHING),
     # what adds to the DAG
     "a target added": (
@@ -121,7 +136,13 @@ TABLE = {
         PAID,
     ),
     "an experiment with another learner": (
-        edit({"experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}}}}}),
+        edit(
+            {
+                "experiments": {
+                    "ridge": {"learner": {"name": "dp_ls", "covariance": {"epsilon": 0.1}}}
+                }
+            }
+        ),
         {"estimate_covariance": 1} | SWEEP | FINAL | PLAN | {"summarise": 2},
         {"estimate_covariance": 1, "run_trial": 6} | PAID,
     ),
@@ -183,7 +204,10 @@ REFUSED = {
         edit({"sweep": {"search": {"steps": [2, 9]}}}),
         rf"{AGAIN}.*Edited .*: sweep.search.steps was \[2, 8\], is \[2, 9\]",
     ),
-    "momentum": (edit({"learner": {"momentum": 0.5}}), f"{AGAIN}.*learner.momentum was 0.9, is 0.5"),
+    "momentum": (
+        edit({"learner": {"momentum": 0.5}}),
+        f"{AGAIN}.*learner.momentum was 0.9, is 0.5",
+    ),
     "scale of the features": (
         edit({"features": {"normalize": True}}),
         f"{AGAIN}.*features.normalize was false",
@@ -193,8 +217,14 @@ REFUSED = {
         edit({"dataset": {"nominal_size": 200}}),
         f"{AGAIN}.*dataset.nominal_size was 240, is 200",
     ),
-    "test epsilon": (edit({"evaluate": {"epsilon": 0.3}}), f"{AGAIN}.*evaluate.epsilon was null, is 0.3"),
-    "a noised mean": (edit({"features": {"mean": {"epsilon": 0.1}}}), f"{AGAIN}.*features.mean was null"),
+    "test epsilon": (
+        edit({"evaluate": {"epsilon": 0.3}}),
+        f"{AGAIN}.*evaluate.epsilon was null, is 0.3",
+    ),
+    "a noised mean": (
+        edit({"features": {"mean": {"epsilon": 0.1}}}),
+        f"{AGAIN}.*features.mean was null",
+    ),
     "no room to pay again": (
         edit({"fit": {"degree": 2}}, {"respend": True}),
         "infeasible.*raise the total.*respend: true",
@@ -202,7 +232,10 @@ REFUSED = {
     "test split": (edit({"dataset": {"split": {"test": 0.3}}}), f"{OTHER_TERMS}.*split_rule"),
     "delta": (edit({"privacy": {"delta": 1e-6}}), f"{OTHER_TERMS}.*delta is 1e-05, not 1e-06"),
     "relation": (edit({"privacy": {"relation": "replace_one"}}), f"{OTHER_TERMS}.*relation"),
-    "lifetime": (edit({"privacy": {"lifetime": {"epsilon": 9.0}}}), f"{OTHER_TERMS}.*lifetime_epsilon"),
+    "lifetime": (
+        edit({"privacy": {"lifetime": {"epsilon": 9.0}}}),
+        f"{OTHER_TERMS}.*lifetime_epsilon",
+    ),
 }
 
 
@@ -268,10 +301,30 @@ def insert(path: Path, old: str, new: str) -> None:
 
 
 CODE_EDITS = {
-    "comment in the engine": ("learn/linear.py", "from __future__", "# why\nfrom __future__", NOTHING),
-    "docstring in the ledger": ("privacy/ledger/book.py", '"""The ledger', '"""This ledger', NOTHING),
-    "how the ledger is written": ("privacy/ledger/journal.py", "import ", "import this\nimport ", NOTHING),
-    "another learner": ("learn/dp_newton/train.py", "MAJORANT = ", "SECOND = 2\nMAJORANT = ", NOTHING),
+    "comment in the engine": (
+        "learn/linear.py",
+        "from __future__",
+        "# why\nfrom __future__",
+        NOTHING,
+    ),
+    "docstring in the ledger": (
+        "privacy/ledger/book.py",
+        '"""The ledger',
+        '"""This ledger',
+        NOTHING,
+    ),
+    "how the ledger is written": (
+        "privacy/ledger/journal.py",
+        "import ",
+        "import this\nimport ",
+        NOTHING,
+    ),
+    "another learner": (
+        "learn/dp_newton/train.py",
+        "MAJORANT = ",
+        "SECOND = 2\nMAJORANT = ",
+        NOTHING,
+    ),
     "colour of a plot": (
         "report/ladder_figure.py",
         "\nfrom __future__",
@@ -296,15 +349,27 @@ CODE_EDITS = {
         "\nAHEAD = 5\nfrom __future__",
         NOTHING,
     ),
-    "formula of the fit": ("search/fit.py", "from __future__", "SLOPE = 2\nfrom __future__", NOTHING),
-    "update of the learner": ("learn/descent.py", "from __future__", "PACE = 2\nfrom __future__", NOTHING),
+    "formula of the fit": (
+        "search/fit.py",
+        "from __future__",
+        "SLOPE = 2\nfrom __future__",
+        NOTHING,
+    ),
+    "update of the learner": (
+        "learn/descent.py",
+        "from __future__",
+        "PACE = 2\nfrom __future__",
+        NOTHING,
+    ),
     "noise": ("privacy/release/noise.py", "from __future__", "TAIL = 2\nfrom __future__", DRAWN),
 }
 
 
 @pytest.mark.ci
 @pytest.mark.parametrize(("file", "old", "new", "due"), CODE_EDITS.values(), ids=CODE_EDITS.keys())
-def test_an_edit_to_the_code_runs_the_rules_that_depend_on_it(file, old, new, due, finished, package, walk):
+def test_an_edit_to_the_code_runs_the_rules_that_depend_on_it(
+    file, old, new, due, finished, package, walk
+):
     insert(package / file, old, new)
     found = walk()
     assert grouped(found.due) == +Counter(due)
@@ -351,7 +416,9 @@ def test_a_version_that_rises_keeps_what_was_released_until_it_is_asked_anew(
     found = walk()
     assert grouped(found.due) == +Counter(due)
     assert found.charged == Counter(charged)
-    told = f"main: by {name} 1; this dpladder has {name} 2. Kept, and asked anew by respend: [{name}]"
+    told = (
+        f"main: by {name} 1; this dpladder has {name} 2. Kept, and asked anew by respend: [{name}]"
+    )
     asked = change.get("respend", [])
     assert (told in capfd.readouterr().err) == (asked is not True and name not in asked)
 
@@ -359,7 +426,10 @@ def test_a_version_that_rises_keeps_what_was_released_until_it_is_asked_anew(
 def test_other_code_of_the_same_version_is_told_and_refused_nowhere(finished, package, walk, capfd):
     insert(package / "learn/descent.py", "from __future__", "PACE = 2\nfrom __future__")
     assert walk().charged == Counter()
-    assert "kept: main: by other code of train_final, whose versions are the same" in capfd.readouterr().err
+    assert (
+        "kept: main: by other code of train_final, whose versions are the same"
+        in capfd.readouterr().err
+    )
 
 
 def test_another_version_of_a_library_is_provenance_and_runs_nothing(finished, walk, monkeypatch):
@@ -371,7 +441,11 @@ def test_what_changed_is_named_when_snakemake_has_forgotten(finished, walk, capf
     shutil.rmtree(".snakemake")
     finished.configure({"paths": {"cache": "shared"}})
     assert walk().due == Counter()
-    named = re.search(r"Changed since results/privacy.json .*--forcerun (.*)", capfd.readouterr().err)
+    named = re.search(
+        r"Changed since results/privacy.json .*--forcerun "
+        r"(.*)",
+        capfd.readouterr().err,
+    )
     assert named is not None
     assert named.group(1).split() == ["extract_features", "merge_features"]
 

@@ -1,4 +1,5 @@
-"""A language model through the whole workflow: trials and tests scored by clipped losses with noise, and samples of it."""
+"""A language model through the whole workflow: trials and tests scored by clipped losses with
+noise, and samples of it."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def speeches(count: int, random: np.random.Generator) -> list[dict[str, str]]:
 
 @pytest.fixture(name="spoken")
 def _spoken(project: Workspace) -> Workspace:
-    """Speeches of so many speakers, each of whom has a habit that all share: words come in the list's order."""
+    """Speeches of so many speakers, each of whom has a habit that all share: words come in the
+    list's order."""
     lines = [
         *speeches(160, np.random.default_rng(0)),
         {"text": "", "user": "u1"},
@@ -75,11 +77,18 @@ def test_it_is_tuned_on_trained_on_measured_by_perplexity_and_writes(
         for place in range(400)
     ]
     Path("letters.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    data = {"lineage": "others", "source": "jsonl:letters.jsonl", "nominal_size": 30, "split": {"test": 0.8}}
+    data = {
+        "lineage": "others",
+        "source": "jsonl:letters.jsonl",
+        "nominal_size": 30,
+        "split": {"test": 0.8},
+    }
     people = {"dataset": data, "privacy": {"epsilon": 30.0, "lifetime": {"epsilon": 60.0}}}
     values = yaml.safe_load(Path("config.yaml").read_text("utf-8"))
     spoken.configure(values, {"experiments": {"others": people | {"evaluate": {"of": "main"}}}})
-    ended = spoken.finish("results/privacy.json", "results/main/summary.json", "results/report.html")
+    ended = spoken.finish(
+        "results/privacy.json", "results/main/summary.json", "results/report.html"
+    )
     assert main(["verify", "results"]) == 0
     summary = json.loads(Path("results/main/summary.json").read_text())
     [others] = summary["targets"][0]["also"]
@@ -97,7 +106,9 @@ def test_it_is_tuned_on_trained_on_measured_by_perplexity_and_writes(
     assert "perplexity" in Path("results/main/summary.csv").read_text()
 
     public = [*Path("results").rglob("*"), *Path("logs").rglob("*"), *Path(".snakemake").rglob("*")]
-    assert [path for path in public if path.is_file() and CANARY.encode() in path.read_bytes()] == []
+    assert [
+        path for path in public if path.is_file() and CANARY.encode() in path.read_bytes()
+    ] == []
     assert CANARY not in ended.stdout + ended.stderr
 
     file = "results/main/final/40/weights.safetensors"
@@ -110,8 +121,13 @@ def test_it_is_tuned_on_trained_on_measured_by_perplexity_and_writes(
     assert main(asked) == 0
     assert capfd.readouterr().out == first.out
     assert main(["export", file, "plain"]) == 0
-    network, cut = AutoModelForCausalLM.from_pretrained("plain"), AutoTokenizer.from_pretrained("plain")
-    ids = network.generate(**cut("the cat", return_tensors="pt"), max_new_tokens=5, do_sample=False)[0]
+    network, cut = (
+        AutoModelForCausalLM.from_pretrained("plain"),
+        AutoTokenizer.from_pretrained("plain"),
+    )
+    ids = network.generate(
+        **cut("the cat", return_tensors="pt"), max_new_tokens=5, do_sample=False
+    )[0]
     (written,) = samples(dpladder.load(file), "the cat", Writing(5, temperature=0.0))
     assert cut.decode(ids, skip_special_tokens=True) == written
     assert "Perplexity on held-out data" in Path("plain/README.md").read_text()
@@ -125,7 +141,10 @@ def test_documents_are_cut_and_public_ones_choose_among_trials_and_measure_it_fo
     random = np.random.default_rng(1)
     for name, count in (("letters", 90), ("heard", 6), ("read", 7)):
         said = speeches(3 * count, random)
-        lines = [{"text": " ".join(one["text"] for one in said[3 * at : 3 * at + 3])} for at in range(count)]
+        lines = [
+            {"text": " ".join(one["text"] for one in said[3 * at : 3 * at + 3])}
+            for at in range(count)
+        ]
         lines += [{"text": ""}, {"text": "the"}]
         (spoken.folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     values = yaml.safe_load(Path("config.yaml").read_text("utf-8"))
@@ -146,11 +165,18 @@ def test_documents_are_cut_and_public_ones_choose_among_trials_and_measure_it_fo
     assert "each document, of which at most 2 spans count" in page
     summary = json.loads(Path("results/main/summary.json").read_text())
     trials = summary["rungs"][0]["trials"]
-    assert [trial["counted"] for trial in trials] == [20, 20]  # spans of public documents, all of them
+    # spans of public documents, all of them
+    assert [trial["counted"] for trial in trials] == [20, 20]
     assert all(0.0 < trial["score"] < 20 for trial in trials)
     test = summary["targets"][0]["test"]
     assert not test["noised"]
     assert test["perplexity"]["low"] == test["perplexity"]["value"] == test["perplexity"]["high"]
-    assert sorted(one.job.rule for one in spoken.held()) == ["run_trial", "run_trial", "train_final"]
-    public = [path for folder in ("results", "logs") for path in Path(folder).rglob("*") if path.is_file()]
+    assert sorted(one.job.rule for one in spoken.held()) == [
+        "run_trial",
+        "run_trial",
+        "train_final",
+    ]
+    public = [
+        path for folder in ("results", "logs") for path in Path(folder).rglob("*") if path.is_file()
+    ]
     assert [path for path in public if CANARY.encode() in path.read_bytes()] == []

@@ -1,4 +1,5 @@
-"""Learners that need more of the DAG than a ladder, or less: a covariance that trainings share, and nothing to search."""
+"""Learners that need more of the DAG than a ladder, or less: a covariance that trainings share, and
+nothing to search."""
 
 from __future__ import annotations
 
@@ -25,7 +26,11 @@ SHARING = {
     "sweep": {"rungs": RUNGS},
     "experiments": {"ridge": {"learner": {"name": "dp_ls", "covariance": COVARIANCE}}},
 }
-THIRD = {"experiments": {"heavier": {"learner": {"name": "dp_ls", "covariance": COVARIANCE, "alpha": 0.5}}}}
+THIRD = {
+    "experiments": {
+        "heavier": {"learner": {"name": "dp_ls", "covariance": COVARIANCE, "alpha": 0.5}}
+    }
+}
 ALONE = {
     "sweep": {"rungs": RUNGS},
     "experiments": {"single": {"learner": {"name": "one_step"}, "sweep": {"rungs": []}}},
@@ -33,7 +38,11 @@ ALONE = {
 
 
 STATISTICS = {
-    "learner": {"name": "dp_ls", "radius": 4.0, "statistics": {"epsilon": 0.8, "alpha": [0.1, 1.0]}},
+    "learner": {
+        "name": "dp_ls",
+        "radius": 4.0,
+        "statistics": {"epsilon": 0.8, "alpha": [0.1, 1.0]},
+    },
     "dataset": {"public_validation": "npz:validation.npz"},
     "sweep": {"rungs": [{"epsilon": 0.2, "trials": 2}]},
     "fit": {"using": "pooled"},
@@ -105,7 +114,11 @@ def of_two_classes(records: int, seed: int = 0) -> dict[str, np.ndarray]:
     one, other = mixture(records, seed), mixture(records, seed + 1)
     labels = np.stack([one["labels"], other["labels"]], axis=1)
     region = np.array(["north", "south"])[np.arange(records) % 2]
-    return {"features": (one["features"] + other["features"]) / 2, "labels": labels, "region": region}
+    return {
+        "features": (one["features"] + other["features"]) / 2,
+        "labels": labels,
+        "region": region,
+    }
 
 
 def test_records_of_several_classes_are_trained_on_and_each_of_theirs_is_right(project):
@@ -121,13 +134,18 @@ def test_records_of_several_classes_are_trained_on_and_each_of_theirs_is_right(p
     test = target["test"]
     found, _ = weights.load(project.results / "main/final/60/weights.safetensors")
     told = (data["features"] @ found[0][:, :16].T).argmax(axis=1)
-    several, first = (told[:, None] == data["labels"]).any(1).mean(), (told == data["labels"][:, 0]).mean()
+    several, first = (
+        (told[:, None] == data["labels"]).any(1).mean(),
+        (told == data["labels"][:, 0]).mean(),
+    )
     assert several > 0.9 > first + 0.1
     assert test["accuracy"] == pytest.approx(several, abs=0.06)
     assert {group["name"] for group in test["groups"]} == {"north", "south"}
     [also] = target["also"]
     told = (others["features"] @ found[0][:, :16].T).argmax(axis=1)
-    assert also["test"]["accuracy"] == pytest.approx((told == others["labels"][:, 0]).mean(), abs=0.06)
+    assert also["test"]["accuracy"] == pytest.approx(
+        (told == others["labels"][:, 0]).mean(), abs=0.06
+    )
     assert [group["name"] for group in also["test"]["groups"]] == ["south", "north"]
 
 
@@ -145,7 +163,9 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
     statement = read_statement(project.results)
     assert check(statement, project.results) == []
     tiny = statement["datasets"]["tiny"]
-    assert [line["label"] for line in tiny["spends"] if line["rule"] == "run_trial"] == ["score"] * 2
+    assert [line["label"] for line in tiny["spends"] if line["rule"] == "run_trial"] == [
+        "score"
+    ] * 2
     assert rules(line for line in tiny["spends"] if line["label"] == "statistics") == {
         "estimate_statistics": 1
     }
@@ -159,7 +179,9 @@ def test_statistics_are_released_once_and_trials_pay_for_their_scores_alone(proj
         assert [trial["epsilon"] for trial in trials] == [0.8, 0.8]
         assert [trial["mu"] for trial in trials] == pytest.approx([gdp.mu(0.8, 1e-5)] * 2)
         assert [(trial["sd"] > 0) for trial in trials] == [experiment == "main"] * 2
-        told = [json.loads((folder / f"trials/{number}/score.json").read_text()) for number in (0, 1)]
+        told = [
+            json.loads((folder / f"trials/{number}/score.json").read_text()) for number in (0, 1)
+        ]
         assert [one["alpha"] for one in told] == [0.1, 1.0]
     for target in json.loads((project.results / "main/summary.json").read_text())["targets"]:
         fit = target["fit"]
@@ -179,14 +201,18 @@ def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(pr
     assert sorted(single) == ["evaluate", "train_final"]
     statement = read_statement(project.results)
     assert check(statement, project.results) == []
-    artifact = statement["datasets"]["tiny"]["artifacts"]["results/single/final/1/weights.safetensors"]
+    artifact = statement["datasets"]["tiny"]["artifacts"][
+        "results/single/final/1/weights.safetensors"
+    ]
     assert rules(artifact["jobs"]) == {"train_final": 1, "evaluate": 1}
     assert 0.9999 < artifact["epsilon"] <= 1.0
     summary = json.loads((project.results / "single/summary.json").read_text())
     assert summary["rungs"] == []
     assert summary["targets"][0]["r_star"] is None
     ladders = {
-        picture.experiment for picture in pictures_of(opened(["config.yaml"])) if picture.name == "ladder"
+        picture.experiment
+        for picture in pictures_of(opened(["config.yaml"]))
+        if picture.name == "ladder"
     }
     assert "main" in ladders
     assert "single" not in ladders

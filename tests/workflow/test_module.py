@@ -60,7 +60,9 @@ def _outer(tmp_path, monkeypatch):
 
 
 def write(handlers: str = HANDLERS, config: dict | None = None, more: str = "") -> None:
-    text = MODULE.format(snakefile=str(ROOT / "workflow" / "Snakefile"), handlers=handlers, more=more)
+    text = MODULE.format(
+        snakefile=str(ROOT / "workflow" / "Snakefile"), handlers=handlers, more=more
+    )
     Path("Snakefile").write_text(text, "utf-8")
     given = {"dpladder": TWO_TRIALS if config is None else config, "mine": 1}
     Path("config.yaml").write_text(yaml.safe_dump(given), "utf-8")

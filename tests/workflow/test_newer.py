@@ -1,4 +1,5 @@
-"""What a newer dpladder wrote is refused in one sentence, whichever command meets it, before anything is written."""
+"""What a newer dpladder wrote is refused in one sentence, whichever command meets it, before
+anything is written."""
 
 from __future__ import annotations
 
@@ -86,12 +87,16 @@ CASES = [(command, kind) for command, kinds in COMMANDS.items() for kind in kind
 
 def files(old: Workspace) -> dict[Path, tuple[int, bytes]]:
     found = (
-        path for path in old.folder.parent.rglob("*") if path.is_file() and ".snakemake" not in path.parts
+        path
+        for path in old.folder.parent.rglob("*")
+        if path.is_file() and ".snakemake" not in path.parts
     )
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in found}
 
 
-@pytest.mark.parametrize(("command", "kind"), CASES, ids=[f"{kind}, {command}" for command, kind in CASES])
+@pytest.mark.parametrize(
+    ("command", "kind"), CASES, ids=[f"{kind}, {command}" for command, kind in CASES]
+)
 def test_a_newer_format_is_refused_in_one_sentence(
     command, kind, tmp_path, monkeypatch, parse, capfd
 ) -> None:
@@ -109,7 +114,8 @@ def test_a_newer_format_is_refused_in_one_sentence(
     told = [line for line in capfd.readouterr().err.splitlines() if line.startswith("dpladder: ")]
     assert len(told) == 1
     assert told[0].endswith(
-        f" was written by a newer dpladder (format {known + 1}; this one reads up to {known}): upgrade."
+        f" was written by a newer dpladder (format {known + 1}; this one reads up to {known}): "
+        "upgrade."
     )
     assert files(old) == before
 
@@ -127,7 +133,9 @@ def test_what_is_written_now_carries_its_number(finished) -> None:
     entries = sorted((finished.home / "ledger" / "tiny").glob("*.json"))
     assert {json.loads(path.read_text())["format"] for path in entries} == {FORMATS["ledger"]}
     assert (finished.home / "format").read_text() == f"{FORMATS['home']}\n"
-    assert json.loads(Path("results/ledger.json").read_text())["tiny"]["format"] == FORMATS["results"]
+    assert (
+        json.loads(Path("results/ledger.json").read_text())["tiny"]["format"] == FORMATS["results"]
+    )
     for cache in Path("private").rglob("*.h5"):
         with h5py.File(cache) as file:
             assert file.attrs["format"] == FORMATS["cache"]

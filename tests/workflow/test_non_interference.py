@@ -1,9 +1,10 @@
 """Nothing private leaves without a mechanism: from different private data, the same public files.
 
-Whole workflows run on two datasets that differ in all that is private, with a noise so large that it swallows every sum
-it is added to and the same in both. What the mechanisms release is then the same, to the last bit, whatever the data
-is. All else that anyone outside the private folder and home can see must be the same too: what differs went around the
-noise. What cannot be the same between any two runs is masked below, each with its reason.
+Whole workflows run on two datasets that differ in all that is private, with a noise so large that
+it swallows every sum it is added to and the same in both. What the mechanisms release is then the
+same, to the last bit, whatever the data is. All else that anyone outside the private folder and
+home can see must be the same too: what differs went around the noise. What cannot be the same
+between any two runs is masked below, each with its reason.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ CLASSES = ["cat", "dog", "owl"]
 RECORDS, BAD = 7919, 1013  # of the second dataset: unlike any number that a run has reason to print
 CANARY = "canary"
 
-# float64 carries 53 bits: a sum of a few thousand vanishes beside noise of this size. The stream of a draw follows its
-# name alone, neither home's secret key nor the query, whose digest covers the private bytes. (What one noised step
-# leaves swallows a later step as well: that every step gets its noise is for the engine's own tests to hold.)
+# float64 carries 53 bits: a sum of a few thousand vanishes beside noise of this size. The stream of
+# a draw follows its name alone, neither home's secret key nor the query, whose digest covers the
+# private bytes. (What one noised step leaves swallows a later step as well: that every step gets
+# its noise is for the engine's own tests to hold.)
 SWALLOW = """
 
 def _stream(self, name, index):
@@ -55,13 +57,14 @@ MASKS = {
     rb"(Elapsed time: )[\d:.]+|(\"(start|end|run)time\": )[\d.]+": rb"\1\2<time>",
     # How often Snakemake looked for work while jobs ran.
     rb"Select jobs to execute\.\.\.\n": b"",
-    # Snakemake draws a random id for each run and a random name for each job's script, and notes a job's place in memory.
+    # Snakemake draws a random id for each run and a random name for each job's script, and notes a
+    # job's place in memory.
     rb"(Workflow ID: )[0-9a-f-]{36}|(\"job_hash\": )\d+|(scripts/tmp)\w{8}(?=\.)": rb"\1\2\3<random>",
 }
 # Like a query, it is a digest under home's key, here of all that the files hold, read or not.
 VERSION = rb"(\"version\": \")[0-9a-f]{16}\""
-# In the statement and the anchors: the ledger's newest entry holds a random nonce behind its digest, and id and seal
-# follow from it.
+# In the statement and the anchors: the ledger's newest entry holds a random nonce behind its
+# digest, and id and seal follow from it.
 ANCHORS = rb"(\"(sha256|id|seal)\": \")[0-9a-f]{64}"
 
 OUT_OF_SIGHT = ("private", "home", "source")
@@ -88,11 +91,14 @@ class Run:
         }
 
     def masked(self) -> dict[str, bytes]:
-        seen = {self._mask(name.encode()): (name, content) for name, content in self.sight().items()}
+        seen = {
+            self._mask(name.encode()): (name, content) for name, content in self.sight().items()
+        }
         return {masked.decode(): self._comparable(*file) for masked, file in seen.items()}
 
     def _comparable(self, name: str, content: bytes) -> bytes:
-        if name.startswith("benchmarks"):  # of rules that read releases alone: times and memory again
+        # of rules that read releases alone: times and memory again
+        if name.startswith("benchmarks"):
             return re.sub(rb"[\d.:-]+", b"<measured>", content)
         masked = re.sub(VERSION, rb"\1<version>", self._mask(content))
         if name == "results/report.html":  # the statement's id stands on it
@@ -111,7 +117,8 @@ class Run:
     def _without_links(self, report: bytes) -> bytes:
         """Snakemake's own report, its rules sorted and its graph without links.
 
-        Rules are listed, and one job of a rule is taken for all to draw its links, in the order of places in memory.
+        Rules are listed, and one job of a rule is taken for all to draw its links, in the order of
+        places in memory.
         """
         linked = re.sub(rb'\{"target": \d+, "source": \d+, [^{}]*\}(, )?', b"", report)
         return b"".join(sorted(re.split(rb'(?=\{"rule")|(?<=\})', linked)))
@@ -136,7 +143,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# One job at a time, and always the same next: the other scheduler solves a program against the clock, and a busy machine would show.
+# One job at a time, and always the same next: the other scheduler solves a program against the
+# clock, and a busy machine would show.
 IN_ORDER = ("--cores", "1", "--scheduler", "greedy")
 
 
@@ -157,8 +165,9 @@ def run_both(
         settings = {
             "DPLADDER_HOME": str(own / "home"),
             "PYTHONPATH": str(clone / "src"),
-            # Snakemake's sets, and with them what runs next and the report, in the same order: what lies at places in memory
-            # lies elsewhere where one run compiles what the other finds compiled.
+            # Snakemake's sets, and with them what runs next and the report, in the same order: what
+            # lies at places in memory lies elsewhere where one run compiles what the other finds
+            # compiled.
             "PYTHONHASHSEED": "0",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
@@ -205,7 +214,9 @@ def first_difference(plain: dict[str, bytes], other: dict[str, bytes], name: str
     if name not in plain or name not in other:
         return "is there only once"
     both = plain[name], other[name]
-    at = next((at for at, (a, b) in enumerate(zip(*both, strict=False)) if a != b), min(map(len, both)))
+    at = next(
+        (at for at, (a, b) in enumerate(zip(*both, strict=False)) if a != b), min(map(len, both))
+    )
     return " | ".join(repr(content[max(at - 40, 0) : at + 40]) for content in both)
 
 
@@ -231,11 +242,14 @@ def plain_matrix(folder: Path) -> None:
     places = rng.integers(0, 3, 300)
     features = np.eye(3, 16)[places] * 4 + rng.normal(size=(300, 16))
     ids = [f"id {index}" for index in range(300)]
-    np.savez(folder / "data.npz", features=features, labels=np.array(CLASSES)[places], ids=ids, users=ids)
+    np.savez(
+        folder / "data.npz", features=features, labels=np.array(CLASSES)[places], ids=ids, users=ids
+    )
 
 
 def other_matrix(folder: Path) -> None:
-    """Many more, mostly of one class, impossible to learn; broken ones, copies, users of many records, odd names."""
+    """Many more, mostly of one class, impossible to learn; broken ones, copies, users of many
+    records, odd names."""
     rng = np.random.default_rng(1)
     features = rng.normal(size=(RECORDS, 16))
     features[0:BAD:4], features[1:BAD:4], features[2:BAD:4] = np.nan, np.inf, 1e300
@@ -279,7 +293,9 @@ def test_private_files_are_closed_to_others(whole: list[Run]) -> None:
     for run in whole:
         private = run.folder / "private"
         modes = {
-            path.lstat().st_mode & 0o077 for path in (private, *private.rglob("*")) if not path.is_symlink()
+            path.lstat().st_mode & 0o077
+            for path in (private, *private.rglob("*"))
+            if not path.is_symlink()
         }
         assert modes == {0}
 
@@ -295,7 +311,8 @@ def plain_images(folder: Path) -> None:
 
 
 def other_images(folder: Path) -> None:
-    """More of them, some cut short or damaged, so that decoders have something to say; a class that is none."""
+    """More of them, some cut short or damaged, so that decoders have something to say; a class that
+    is none."""
     plain_images(folder)
     (folder / "more").rename(folder / f"{CANARY}-class")
     (folder / "dog" / f"{CANARY}.png").write_bytes((folder / "dog/picture.png").read_bytes()[:60])
@@ -320,8 +337,12 @@ def test_images_that_cannot_be_read_show_nowhere(clone: Path, tmp_path: Path) ->
     assert [run.exit_code for run in runs] == [0, 0], (runs[1].folder / "stderr").read_text()
     assert_same_sight(runs)
     assert_no_canary(runs[1])
-    said = [run.folder / "private/tiny/diagnostics/extract_features-main-train-0-1.txt" for run in runs]
-    assert [path.stat().st_size > 0 for path in said] == [False, True], "libtiff spoke of the other images"
+    said = [
+        run.folder / "private/tiny/diagnostics/extract_features-main-train-0-1.txt" for run in runs
+    ]
+    assert [path.stat().st_size > 0 for path in said] == [False, True], (
+        "libtiff spoke of the other images"
+    )
 
 
 def broken_file(records: int, broken: int) -> Write:
@@ -369,7 +390,11 @@ def uneven_columns(records: int, labels: int) -> Write:
             LEAK,
             "OSError; details are in private/tiny/diagnostics/",
         ),
-        ((uneven_columns(40, 41), uneven_columns(RECORDS, BAD)), "", "Give every record one label."),
+        (
+            (uneven_columns(40, 41), uneven_columns(RECORDS, BAD)),
+            "",
+            "Give every record one label.",
+        ),
     ],
     ids=["unforeseen", "foreseen"],
 )

@@ -15,7 +15,8 @@ def profile(name: str) -> dict[str, Any]:
 
 
 def test_the_slurm_profile_keeps_what_the_default_one_promises():
-    """Given as the workflow's profile it takes the place of the default one, which keeps hashes out of the metadata."""
+    """Given as the workflow's profile it takes the place of the default one, which keeps hashes out
+    of the metadata."""
     promises = profile("default")
     del promises["cores"]  # a limit there on the threads of one job
     assert promises.items() <= profile("slurm").items()
@@ -28,7 +29,9 @@ def test_groups_are_made_of_rules_that_leave_the_machine(project, parse):
 
 def test_a_rule_goes_to_the_cluster_exactly_if_it_reads_private_data(project, parse):
     named, local = rules_of(parse)
-    assert named - local == {rule for rule in named if rule in stages.STAGES and stages.STAGES[rule].private}
+    assert named - local == {
+        rule for rule in named if rule in stages.STAGES and stages.STAGES[rule].private
+    }
 
 
 def rules_of(parse) -> tuple[set[str], set[str]]:

@@ -16,7 +16,9 @@ HEAD, FINAL = "results/main/start/head.safetensors", "results/main/final/1/weigh
 
 
 @pytest.mark.long
-def test_a_public_head_is_where_trainings_start_and_a_part_of_what_they_ask(project: Workspace) -> None:
+def test_a_public_head_is_where_trainings_start_and_a_part_of_what_they_ask(
+    project: Workspace,
+) -> None:
     np.savez("public.npz", **mixture(150, seed=7))
     public = {"dataset": {"public_sample": "npz:public.npz"}, "learner": {"init": "public"}}
     project.configure(public, {"sweep": {"rungs": []}, "learner": {"weight_decay": 0.0}})
@@ -29,7 +31,9 @@ def test_a_public_head_is_where_trainings_start_and_a_part_of_what_they_ask(proj
     record = json.loads(Path("results/main/start/privacy.json").read_text("utf-8"))
     assert "declares public" in record["free"]
     assert (
-        json.loads(Path("results/main/summary.json").read_text("utf-8"))["targets"][0]["test"]["accuracy"]
+        json.loads(Path("results/main/summary.json").read_text("utf-8"))["targets"][0]["test"][
+            "accuracy"
+        ]
         > 0.7
     )
 

@@ -1,4 +1,5 @@
-"""Running again: what was released comes back byte for byte and free, however the work was lost; only new work is charged."""
+"""Running again: what was released comes back byte for byte and free, however the work was lost;
+only new work is charged."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ RELEASES = ("weights.safetensors", "score.json", "metrics.json", "fit.json", "be
 
 
 def released(workspace) -> dict[str, bytes]:
-    return {path: data for path, data in workspace.public_bytes().items() if Path(path).name in RELEASES}
+    return {
+        path: data for path, data in workspace.public_bytes().items() if Path(path).name in RELEASES
+    }
 
 
 def test_a_finished_project_has_nothing_to_do_and_says_what_it_guarantees(finished):
@@ -71,7 +74,9 @@ def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, 
     assert first == said
     assert "So far epsilon = 1.0000 of it" in said
     assert re.fullmatch(
-        r"main: test accuracy [\d.]+% \(± [\d.]+% of its noise\) at a total of epsilon = 1", accuracy
+        r"main: test accuracy [\d.]+% \(± [\d.]+% of its noise\) at a total of epsilon = "
+        r"1",
+        accuracy,
     )
     assert page == "The whole report: results/report.html"
 
@@ -184,7 +189,9 @@ def job_of(driver: subprocess.Popen) -> int:
         for entry in Path("/proc").glob("[0-9]*")
         if (entry / "cmdline").exists() and os.getpgid(int(entry.name)) == driver.pid
     }
-    return max(pid for pid, command in group.items() if b"run_rung" in command or b"/scripts/" in command)
+    return max(
+        pid for pid, command in group.items() if b"run_rung" in command or b"/scripts/" in command
+    )
 
 
 def resumed(begun: list[Held], done: list[Held]) -> None:
@@ -243,7 +250,10 @@ def test_lost_private_files_are_named_with_the_command_that_makes_them_again(fin
 @pytest.mark.long
 def test_an_edited_release_is_named_and_comes_back_for_nothing(finished):
     before, bytes_before = finished.held(), released(finished)
-    weights, metrics = "results/main/final/1/weights.safetensors", "results/main/final/1/metrics.json"
+    weights, metrics = (
+        "results/main/final/1/weights.safetensors",
+        "results/main/final/1/metrics.json",
+    )
     Path(weights).write_bytes(Path(weights).read_bytes() + b" ")
     assert finished.run(metrics).returncode == 1
     said = finished.log("main/final/1/evaluate.log")

@@ -1,4 +1,5 @@
-"""The report of a finished run: one page that opens with the guarantee and needs nothing but itself."""
+"""The report of a finished run: one page that opens with the guarantee and needs nothing but
+itself."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ EMPTY = {"meta", "br", "img", "link", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """What a browser makes of it: text in order, ids, what is fetched, and whether every element is closed."""
+    """What a browser makes of it: text in order, ids, what is fetched, and whether every element is
+    closed."""
 
     def __init__(self, content: str) -> None:
         super().__init__()
@@ -64,7 +66,10 @@ def test_the_guarantee_comes_first_and_the_results_before_how_they_came_about(
 ) -> None:
     statement = restored(SealedStatement, read_statement(finished.results))
     said = " ".join(page.words)
-    places = [said.index(words) for words in (first_line(statement, "tiny"), "test accuracy", "noised score")]
+    places = [
+        said.index(words)
+        for words in (first_line(statement, "tiny"), "test accuracy", "noised score")
+    ]
     assert places == sorted(places)
     assert statement.id in said
 
@@ -74,4 +79,6 @@ def test_it_holds_every_figure_of_the_run_and_no_picture_of_a_single_point(
 ) -> None:
     content = Path("results/report.html").read_text("utf-8")
     drawn = {path.stem for path in finished.results.rglob("*.svg")}
-    assert drawn == {"ladder", "scores", "budget"} == set(re.findall('aria-label="([a-z]+)"', content))
+    assert (
+        drawn == {"ladder", "scores", "budget"} == set(re.findall('aria-label="([a-z]+)"', content))
+    )

@@ -38,7 +38,8 @@ def test_every_rule_writes_a_privacy_record(project, rules):
 def test_a_rule_without_a_privacy_record_is_found(project, rules):
     planted = project.folder / "Snakefile"
     planted.write_text(
-        f'include: "{ROOT / "Snakefile"}"\nrule leak:\n    output: "results/leak.txt"\n    shell: "touch {{output}}"\n'
+        f'include: "{ROOT / "Snakefile"}"\nrule leak:\n    output: "results/leak.txt"\n    shell: '
+        '"touch {output}"\n'
     )
     assert without_record(rules(planted)) == {COMPOSER, "leak"}
 
@@ -67,13 +68,16 @@ def test_a_rule_is_spread_over_the_wildcards_that_the_table_says(project, rules)
 
     found = {rule.name: set(rule.wildcard_names) for rule in rules() if rule.name in stages.STAGES}
     spread = {
-        name: {"experiment", *stage.per} for name, stage in stages.STAGES.items() if stage.per is not None
+        name: {"experiment", *stage.per}
+        for name, stage in stages.STAGES.items()
+        if stage.per is not None
     }
     assert {name: found[name] for name in spread} == spread
 
 
 def test_a_rule_reads_what_the_table_says_it_stands_on(project, parse):
-    """Identities follow the table, and files the inputs: a job must stand on every mechanism whose output it reads."""
+    """Identities follow the table, and files the inputs: a job must stand on every mechanism whose
+    output it reads."""
     from dpladder.plan import stages
     from dpladder.plan.settle import opened
 
@@ -84,7 +88,9 @@ def test_a_rule_reads_what_the_table_says_it_stands_on(project, parse):
     for job in jobs:
         read = {makers[str(path)] for path in job.input}
         known = stages.ancestry(config, named(job))
-        assert {name for name in read if stages.is_mechanism(name)} - UNTOLD <= set(known), named(job)
+        assert {name for name in read if stages.is_mechanism(name)} - UNTOLD <= set(known), named(
+            job
+        )
 
 
 def named(job) -> str:

@@ -1,4 +1,5 @@
-"""Trainings on Poisson samples, through the whole workflow: trials, several totals, the ledger, resumption."""
+"""Trainings on Poisson samples, through the whole workflow: trials, several totals, the ledger,
+resumption."""
 
 from __future__ import annotations
 
@@ -20,7 +21,12 @@ SAMPLED = {
     "final": {"targets": [1.0]},
     "experiments": {
         "free": {
-            "learner": {"name": "hyfree_dp", "steps": 10, "sampling_rate": 0.5, "optimizer": "momentum"},
+            "learner": {
+                "name": "hyfree_dp",
+                "steps": 10,
+                "sampling_rate": 0.5,
+                "optimizer": "momentum",
+            },
             "sweep": {"rungs": []},
             "final": {"targets": [1.0]},
         }
@@ -45,7 +51,10 @@ def test_a_sampled_project_runs_from_data_to_statement_and_is_restored_for_nothi
 
     trained = [spend for spend in spends(statement) if spend.label == "weights"]
     assert {type(spend.event) for spend in trained} == {Booked}
-    assert {part.event.probability for spend in trained for part in spend.event.events} == {0.2, 0.5}
+    assert {part.event.probability for spend in trained for part in spend.event.events} == {
+        0.2,
+        0.5,
+    }
     stated = booking.total(booking.price(s.event, s.relation, s.count) for s in spends(statement))
     assert stated.delta0 <= 0.1 * 1e-5  # the share that the lineage declared
 

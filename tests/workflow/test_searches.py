@@ -1,4 +1,5 @@
-"""Private searches in the DAG: one job with one output, charged as the plan says, and nothing else of it to be seen."""
+"""Private searches in the DAG: one job with one output, charged as the plan says, and nothing else
+of it to be seen."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(proj
 
 
 def test_what_a_search_leaves_behind_does_not_tell_how_many_runs_counted(project):
-    """The ledger's draws, the log and the record are the same whatever the secret number is; only bytes of equal size
-    differ."""
+    """The ledger's draws, the log and the record are the same whatever the secret number is; only
+    bytes of equal size differ."""
     project.configure(searching())
     project.finish("results/liu_talwar/final/1/weights.safetensors")
     (held,) = [held for held in project.held() if held.job.rule == "private_search"]

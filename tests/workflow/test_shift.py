@@ -1,4 +1,5 @@
-"""Further tests through the whole workflow: other sources by name, and corrupted images, public and private."""
+"""Further tests through the whole workflow: other sources by name, and corrupted images, public and
+private."""
 
 from __future__ import annotations
 
@@ -17,7 +18,12 @@ pytestmark = pytest.mark.long
 
 SHIFTED: dict[str, Any] = {
     "dataset": {"source": "npz:images.npz", "classes": ["dark", "light"], "nominal_size": 60},
-    "features": {"model": "efficientnet_lite0", "image_size": 32, "batch_size": 8, "mean": {"epsilon": 30.0}},
+    "features": {
+        "model": "efficientnet_lite0",
+        "image_size": 32,
+        "batch_size": 8,
+        "mean": {"epsilon": 30.0},
+    },
     "privacy": {"epsilon": 100.0, "lifetime": {"epsilon": 110.0}},
     "sweep": {"rungs": []},
     "evaluate": {
@@ -38,7 +44,9 @@ SHIFTED: dict[str, Any] = {
 def images(labels: np.ndarray, seed: int) -> np.ndarray:
     """Dark ones and light ones, in grey."""
     random = np.random.default_rng(seed)
-    return (random.integers(0, 100, (len(labels), 12, 14)) + 140 * labels[:, None, None]).astype(np.uint8)
+    return (random.integers(0, 100, (len(labels), 12, 14)) + 140 * labels[:, None, None]).astype(
+        np.uint8
+    )
 
 
 def test_a_model_is_measured_off_its_distribution(project: Workspace) -> None:
@@ -46,7 +54,9 @@ def test_a_model_is_measured_off_its_distribution(project: Workspace) -> None:
     np.savez("images.npz", images=images(labels, 0), labels=np.array(["dark", "light"])[labels])
     shades = np.arange(60) % 2
     # The same classes, counted the other way round, and some of a class that the model has not.
-    np.savez("turned.npz", images=images(shades, 1), labels=np.where(np.arange(60) < 12, 2, 1 - shades))
+    np.savez(
+        "turned.npz", images=images(shades, 1), labels=np.where(np.arange(60) < 12, 2, 1 - shades)
+    )
     project.configure(SHIFTED)
     project.finish()
     assert main(["verify", "results"]) == 0
@@ -75,7 +85,12 @@ OPEN: dict[str, Any] = {
     "fit": {"using": "pooled"},
     "evaluate": {
         "also": [
-            {"name": "far", "source": "npz:far.npz", "declared_public": True, "classes": {"0": "0", "1": "1"}}
+            {
+                "name": "far",
+                "source": "npz:far.npz",
+                "declared_public": True,
+                "classes": {"0": "0", "1": "1"},
+            }
         ]
     },
 }
@@ -102,7 +117,9 @@ def test_research_tells_the_gap_to_a_training_without_noise(project: Workspace) 
     assert not list(Path("results/main/open").glob("*.safetensors"))  # it is no release
     rules = {
         line["rule"]
-        for line in json.loads(Path("results/privacy.json").read_text())["datasets"]["tiny"]["spends"]
+        for line in json.loads(Path("results/privacy.json").read_text())["datasets"]["tiny"][
+            "spends"
+        ]
     }
     assert rules == {"train_final", "evaluate"}
 
@@ -145,9 +162,13 @@ def test_other_peoples_records_are_counted_on_a_lineage_of_their_own(project: Wo
 
     stated = json.loads(Path("results/privacy.json").read_text())["datasets"]
     assert {line["experiment"] for line in stated["tiny"]["spends"]} == {"main"}
-    paid = [(line["rule"], line["wildcards"], line["partition"]) for line in stated["others"]["spends"]]
+    paid = [
+        (line["rule"], line["wildcards"], line["partition"]) for line in stated["others"]["spends"]
+    ]
     assert paid == [("evaluate_of", {"target": total}, "test") for total in ("1", "2")]
-    terms = [stated["others"][key] for key in ("relation", "delta", "unit", "cap", "lifetime_epsilon")]
+    terms = [
+        stated["others"][key] for key in ("relation", "delta", "unit", "cap", "lifetime_epsilon")
+    ]
     assert terms == ["replace_one", 1e-4, "user", 2, 9.0]
     assert list(stated["others"]["artifacts"]) == [
         f"results/others/tests/{total}/metrics.json" for total in (1, 2)
@@ -174,20 +195,34 @@ def test_other_peoples_records_are_counted_on_a_lineage_of_their_own(project: Wo
     refused = project.run()
     assert refused.returncode != 0
     assert "respend" in refused.stderr
-    project.configure(OTHERS, {"respend": True, "experiments": {"others": {"privacy": {"epsilon": 5.0}}}})
+    project.configure(
+        OTHERS, {"respend": True, "experiments": {"others": {"privacy": {"epsilon": 5.0}}}}
+    )
     project.finish()
     assert main(["verify", "results"]) == 0
     stated = json.loads(Path("results/privacy.json").read_text())["datasets"]
     assert len(stated["others"]["spends"]) == 4
-    assert len(stated["tiny"]["spends"]) == len({line["released"] for line in stated["tiny"]["spends"]}) == 5
+    assert (
+        len(stated["tiny"]["spends"])
+        == len({line["released"] for line in stated["tiny"]["spends"]})
+        == 5
+    )
 
 
 def test_other_people_are_counted_group_by_group_in_one_release(project: Workspace) -> None:
-    """In the east the classes are counted the other way round, and what is nowhere counts as nothing."""
-    found, regions = mixture(400, seed=1), np.array(["north", "east", "nowhere"])[np.arange(400) % 3]
+    """In the east the classes are counted the other way round, and what is nowhere counts as
+    nothing."""
+    found, regions = (
+        mixture(400, seed=1),
+        np.array(["north", "east", "nowhere"])[np.arange(400) % 3],
+    )
     labels = np.where(regions == "east", 2 - found["labels"], found["labels"])
     np.savez(
-        "others.npz", features=found["features"], labels=labels, users=np.arange(400) // 2, region=regions
+        "others.npz",
+        features=found["features"],
+        labels=labels,
+        users=np.arange(400) // 2,
+        region=regions,
     )
     group = {"column": "region", "names": ["north", "east"]}
     by_group = {"dataset": {"group": group}, "evaluate": {"measures": "groups"}}
@@ -204,7 +239,10 @@ def test_other_people_are_counted_group_by_group_in_one_release(project: Workspa
     metrics = json.loads(Path("results/others/tests/40/metrics.json").read_text())
     [target] = json.loads(Path("results/main/summary.json").read_text())["targets"]
     assert target["also"][0]["test"] == metrics
-    assert [(one["name"], one["trained"]) for one in metrics["groups"]] == [("north", False), ("east", False)]
+    assert [(one["name"], one["trained"]) for one in metrics["groups"]] == [
+        ("north", False),
+        ("east", False),
+    ]
     north, east = metrics["groups"]
     assert north["accuracy"] > east["accuracy"] + 0.3
     assert metrics["worst"]["name"] == "east"
@@ -243,4 +281,6 @@ def test_what_nobody_released_is_counted_for_nobody(project: Workspace) -> None:
     refused = project.run("results/others/tests/1/metrics.json")
     assert "is not what was released under another lineage" in refused.stderr
     assert "Nothing was charged" in refused.stderr
-    assert all(held.status == "RESERVED" for held in project.held() if held.job.rule == "evaluate_of")
+    assert all(
+        held.status == "RESERVED" for held in project.held() if held.job.rule == "evaluate_of"
+    )

@@ -1,4 +1,5 @@
-"""Texts through the whole workflow: the real DAG, a real language model, and no word of a text outside the private folder."""
+"""Texts through the whole workflow: the real DAG, a real language model, and no word of a text
+outside the private folder."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def texts(project: Workspace, name: str, seed: int) -> None:
         for place in range(150)
     ]
     with (project.folder / name).open("w", newline="") as file:
-        csv.writer(file).writerows([("text", "label"), *rows, ("", "c0"), (" ", "c1"), ("the cat", CANARY)])
+        csv.writer(file).writerows(
+            [("text", "label"), *rows, ("", "c0"), (" ", "c1"), ("the cat", CANARY)]
+        )
     with (project.folder / name).open("ab") as file:
         file.write(b"\xff\xfe" + CANARY.encode() + b",c0\n")
 
@@ -75,10 +78,14 @@ def test_texts_are_tuned_on_trained_on_measured_and_predicted(
 
     public = [*Path("results").rglob("*"), *Path("logs").rglob("*"), *Path(".snakemake").rglob("*")]
     assert len(public) > 50
-    assert [path for path in public if path.is_file() and CANARY.encode() in path.read_bytes()] == []
+    assert [
+        path for path in public if path.is_file() and CANARY.encode() in path.read_bytes()
+    ] == []
     assert CANARY not in ended.stdout + ended.stderr
     kept = [path for path in Path("private").rglob("*") if path.is_file()]
-    assert "record cannot be decoded" in "".join(path.read_text() for path in kept if path.suffix == ".jsonl")
+    assert "record cannot be decoded" in "".join(
+        path.read_text() for path in kept if path.suffix == ".jsonl"
+    )
 
     model = dpladder.load("results/main/final/20/weights.safetensors")
     found = model.predict(["the cat sat on a mat", "rain snow sea sky long short", " "])
@@ -98,14 +105,19 @@ def test_texts_are_tuned_on_trained_on_measured_and_predicted(
     assert "characters of a text" in told
 
 
-def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(written: Workspace) -> None:
+def test_the_network_is_trained_on_texts_above_a_cut_and_used_from_its_file(
+    written: Workspace,
+) -> None:
     tuned = {
         "privacy": {"epsilon": 20.0, "lifetime": {"epsilon": 60.0}},
         "features": {"until": "encoder.layer.0", "mean": None, "dtype": "float32"},
         "learner": {"name": "dp_finetune", "trains": "last_block"},
         "sweep": {"rungs": [], "search": {"steps": [4, 8]}},
         "experiments": {
-            "shift": {"features": {"until": "input"}, "learner": {"trains": "lora", "sampling_rate": 0.5}}
+            "shift": {
+                "features": {"until": "input"},
+                "learner": {"trains": "lora", "sampling_rate": 0.5},
+            }
         },
     }
     values = yaml.safe_load(Path("config.yaml").read_text("utf-8"))

@@ -1,4 +1,5 @@
-"""A finished run's model, used as it lies: by its file alone, with what the statement beside it says."""
+"""A finished run's model, used as it lies: by its file alone, with what the statement beside it
+says."""
 
 from __future__ import annotations
 
@@ -25,14 +26,18 @@ pytestmark = pytest.mark.ci
 FINAL = Path("results/main/final/1/weights.safetensors")
 
 
-def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(finished: Workspace) -> None:
+def test_a_finished_model_predicts_what_evaluate_counts_and_knows_its_guarantee(
+    finished: Workspace,
+) -> None:
     model = dpladder.load(FINAL)
     assert model.classes == ("0", "1", "2")
     (path,) = finished.folder.glob("private/tiny/features/*/test.h5")
     cache = open_cache(path, subkey(open_home(create=False), "cache"))
     prepared = model.preprocess(np.asarray(cache.features))
     assert np.array_equal(prepared, model.map(cache.features))
-    found = np.array([int(label or -1) for label in model.predict(np.asarray(cache.features)).labels])
+    found = np.array(
+        [int(label or -1) for label in model.predict(np.asarray(cache.features)).labels]
+    )
     right, _ = right_and_wrong(weights.load(FINAL)[0], prepared, cache.labels)
     assert np.count_nonzero(found == cache.labels) == right > 0
 
@@ -48,9 +53,15 @@ def test_the_card_of_a_finished_model_says_what_its_statement_says(finished: Wor
     assert main(["export", "results", "out"]) == 0
     card = Path("out/README.md").read_text()
     assert (
-        first_line(restored(Statement, json.loads(Path("results/privacy.json").read_text())), "tiny") in card
+        first_line(
+            restored(Statement, json.loads(Path("results/privacy.json").read_text())), "tiny"
+        )
+        in card
     )
-    assert "Of this model: its own training and search compose to epsilon = 1.0000, at delta = 1e-05" in card
+    assert (
+        "Of this model: its own training and search compose to epsilon = 1.0000, at delta = 1e-05"
+        in card
+    )
     assert "% of the budget, in mu squared" in card
     assert "noised, standard deviation" in card
 

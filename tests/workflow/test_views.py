@@ -1,4 +1,5 @@
-"""Several views of each training image, through the whole workflow: averaged before clipping, at no further cost."""
+"""Several views of each training image, through the whole workflow: averaged before clipping, at no
+further cost."""
 
 from __future__ import annotations
 
@@ -19,7 +20,12 @@ pytestmark = pytest.mark.long
 
 VIEWED: dict[str, Any] = {
     "dataset": {"source": "folder:photos", "classes": ["dark", "light"], "nominal_size": 60},
-    "features": {"model": "efficientnet_lite0", "image_size": 32, "batch_size": 8, "mean": {"epsilon": 0.1}},
+    "features": {
+        "model": "efficientnet_lite0",
+        "image_size": 32,
+        "batch_size": 8,
+        "mean": {"epsilon": 0.1},
+    },
     "learner": {"augment": 3},
 }
 
@@ -37,7 +43,9 @@ def photos(project: Workspace) -> Workspace:
 
 def caches(part: str) -> list[FeatureCache]:
     key = subkey(open_home(create=False), "cache")
-    return [open_cache(path, key) for path in sorted(Path("private/tiny/features").glob(f"*/{part}.h5"))]
+    return [
+        open_cache(path, key) for path in sorted(Path("private/tiny/features").glob(f"*/{part}.h5"))
+    ]
 
 
 @pytest.mark.ci
@@ -57,4 +65,5 @@ def test_several_views_run_from_images_to_statement_and_cost_what_one_view_costs
     assert len(tiny["artifacts"]) == 2
     assert all(0.99 < figure <= 1.0 for figure in figures)
     paid = [spend["spend"]["event"] for spend in tiny["spends"] if spend["label"] != "test score"]
-    assert all(paid.count(event) % 2 == 0 for event in paid)  # each for the one experiment and the other
+    # each for the one experiment and the other
+    assert all(paid.count(event) % 2 == 0 for event in paid)

@@ -13,7 +13,9 @@ PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
 PICTURES = pictures_of(PROJECT)
-MODELLED = {name: config for name, config in PROJECT.experiments.items() if stages.has_models(config)}
+MODELLED = {
+    name: config for name, config in PROJECT.experiments.items() if stages.has_models(config)
+}
 
 
 wildcard_constraints:
@@ -29,7 +31,11 @@ wildcard_constraints:
 
 # Seconds of work on released files: not worth a place in a cluster's queue. (`localrules:` takes literal names alone.)
 workflow.localrules(
-    *(workflow.modifier.modify_rulename(name) for name, stage in stages.STAGES.items() if not stage.private)
+    *(
+        workflow.modifier.modify_rulename(name)
+        for name, stage in stages.STAGES.items()
+        if not stage.private
+    )
 )
 
 
@@ -58,7 +64,8 @@ def path(rule, output, experiment, **values):
 
 def made(output, *makers):
     """An input function: this output of all jobs of the makers that agree with the wildcards of the one that asks. A path
-    where they leave one job open; else a list, which is empty where the config has none of the makers."""
+    where they leave one job open; else a list, which is empty where the config has none of the makers.
+    """
 
     def asked(wildcards):
         own = dict(wildcards.items())
@@ -269,7 +276,9 @@ def privacy_records(wildcards):
 
 def released(wildcards):
     """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores them."""
-    releases = [rule for rule, stage in stages.STAGES.items() if stage.per is not None and stage.releases]
+    releases = [
+        rule for rule, stage in stages.STAGES.items() if stage.per is not None and stage.releases
+    ]
     return outputs_of(releases, lambda name: name != "privacy")
 
 

@@ -16,5 +16,7 @@ np.savez(folder / "features.npz", features=features, labels=labels, ids=ids)
 np.savez(folder / "images.npz", images=images, labels=labels)
 with h5py.File(folder / "features.h5", "w") as file:
     file["features"], file["labels"] = features, labels
-table = pd.DataFrame({"age": [41, 67, 35], "colour": ["red", "green", "red"], "label": ["no", "yes", "no"]})
+table = pd.DataFrame(
+    {"age": [41, 67, 35], "colour": ["red", "green", "red"], "label": ["no", "yes", "no"]}
+)
 table.to_parquet(folder / "features.parquet")

@@ -1,12 +1,15 @@
-"""An empirical audit of one whole training: the demo's learner on data of the demo's shape, with canaries in it.
+"""An empirical audit of one whole training: the demo's learner on data of the demo's shape, with
+canaries in it.
 
-A canary is a record in a direction across from the data's, shared with canaries of the other classes alone, and in the data
-by a fair coin. It is just long enough for its gradient to be clipped, and too short for the softmax to learn it: that
-gradient is one direction of length C at every step, and its trace in the released weights the largest that a record can
-leave, a shift of mu beside noise of deviation 1, less a little for momentum. Nothing but the released weights is looked at,
-and only the surest guesses count (audit/engine/one_run.py).
+A canary is a record in a direction across from the data's, shared with canaries of the other
+classes alone, and in the data by a fair coin. It is just long enough for its gradient to be
+clipped, and too short for the softmax to learn it: that gradient is one direction of length C at
+every step, and its trace in the released weights the largest that a record can leave, a shift of mu
+beside noise of deviation 1, less a little for momentum. Nothing but the released weights is looked
+at, and only the surest guesses count (audit/engine/one_run.py).
 
-One run shows the more the larger its claim is: at a total of 8 more than half of the claim, at the demo's own 1 a third.
+One run shows the more the larger its claim is: at a total of 8 more than half of the claim, at the
+demo's own 1 a third.
 """
 
 from __future__ import annotations
@@ -91,8 +94,13 @@ def judge(training: Training, weights: Floats, coins: Coins) -> Bound:
     scores = (across - across.mean(axis=0)).ravel()
     scores -= np.median(scores)  # coins are fair
     right = ((scores > 0) == coins)[np.argsort(-np.abs(scores))]
-    tried = [(int(right[:guesses].sum()), guesses) for guesses in (round(sure * CANARIES) for sure in SURE)]
-    bounds = [mu_bound(correct, guesses, CANARIES, CHANCE / len(SURE)) for correct, guesses in tried]
+    tried = [
+        (int(right[:guesses].sum()), guesses)
+        for guesses in (round(sure * CANARIES) for sure in SURE)
+    ]
+    bounds = [
+        mu_bound(correct, guesses, CANARIES, CHANCE / len(SURE)) for correct, guesses in tried
+    ]
     found, (correct, guesses) = max(zip(bounds, tried, strict=True))
     claimed = mu(Composed(training.declared.events))
     assert claimed is not None, "full batches are Gaussian"
@@ -103,8 +111,10 @@ def judge(training: Training, weights: Floats, coins: Coins) -> Bound:
 def sentence(found: Bound) -> str:
     verdict = "ok    " if found.ok else "FAILED"
     return (
-        f"{verdict} one training with {found.canaries} canaries: {found.correct} of the {found.guesses} surest guesses are "
-        f"right, so epsilon is at least {found.bound:.3g}, at confidence {1 - found.chance:g}; claimed are "
+        f"{verdict} one training with {found.canaries} canaries: {found.correct} of the "
+        f"{found.guesses} surest guesses are "
+        f"right, so epsilon is at least {found.bound:.3g}, at confidence {1 - found.chance:g}; "
+        "claimed are "
         f"{found.claimed:.4g} (delta {CONSTANTS.delta:g})"
     )
 
@@ -119,7 +129,9 @@ def _data(coins: Coins) -> Data:
     labels = random.integers(0, CONSTANTS.classes, RECORDS)
     own = np.zeros((RECORDS, CONSTANTS.dimension), np.float32)
     centres = random.normal(size=(CONSTANTS.classes, CONSTANTS.dimension - DIRECTIONS))
-    own[:, : centres.shape[1]] = centres[labels] + 3 * random.normal(size=(RECORDS, centres.shape[1]))
+    own[:, : centres.shape[1]] = centres[labels] + 3 * random.normal(
+        size=(RECORDS, centres.shape[1])
+    )
     own *= LENGTH / np.linalg.norm(own, axis=1, keepdims=True)
     classes, places = np.divmod(np.flatnonzero(coins), DIRECTIONS)
     across = np.zeros((len(places), CONSTANTS.dimension), np.float32)

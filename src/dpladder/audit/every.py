@@ -1,4 +1,5 @@
-"""Everything that can publish something, as `dpladder audit` attacks it: learners, rules and searches.
+"""Everything that can publish something, as `dpladder audit` attacks it: learners, rules and
+searches.
 
 What has no attack is an error here, so that nothing new can be shipped without one.
 """
@@ -25,7 +26,8 @@ BUILT_IN = "built in"
 
 
 def audit(key: bytes, only: str | None = None) -> Report:
-    """Attack everything, or one learner, on all cores. The error of the whole is shared out as if on one."""
+    """Attack everything, or one learner, on all cores. The error of the whole is shared out as if
+    on one."""
     chosen = groups(only)
     with stage(key) as made:
         number = sum(len(mechanisms(group, made)) for group in chosen)
@@ -40,7 +42,9 @@ def groups(only: str | None = None) -> tuple[str, ...]:
     """What is attacked together: the built-in mechanisms, each learner, each rule and each search."""
     if only is not None:
         if only not in LEARNERS:
-            raise BadInput(f"--learner {only}: not a learner. Choose one of: {', '.join(LEARNERS)}.")
+            raise BadInput(
+                f"--learner {only}: not a learner. Choose one of: {', '.join(LEARNERS)}."
+            )
         return (only,)
     unattacked()
     return (BUILT_IN, *LEARNERS, *rules.ATTACKED, *searches.ATTACKED)
@@ -76,13 +80,17 @@ def unattacked() -> None:
     }
     for kind, missing in wanted.items():
         for name in sorted(missing):
-            raise BadInput(f"{kind} {name} has no audit. Attack it before it is used: dpladder/audit.")
+            raise BadInput(
+                f"{kind} {name} has no audit. Attack it before it is used: dpladder/audit."
+            )
 
 
 def _asking() -> Iterator[str]:
     """The rules that ask private data something."""
     for rule, known in stages.STAGES.items():
-        if known.private and hasattr(import_module(f"dpladder.jobs.{stages.module_of(rule)}"), "release_of"):
+        if known.private and hasattr(
+            import_module(f"dpladder.jobs.{stages.module_of(rule)}"), "release_of"
+        ):
             yield rule
 
 

@@ -20,20 +20,23 @@ def shared() -> tuple[Mechanism, ...]:
 
 
 def mechanisms(name: str) -> tuple[Mechanism, ...]:
-    """Return how a learner is attacked: in all cells of the grid that a config can ask for, and besides."""
+    """Return how a learner is attacked: in all cells of the grid that a config can ask for, and
+    besides."""
     room = _room(name)
     return (*in_cells(name), *(room.others() if hasattr(room, "others") else ()))
 
 
 def in_cells(name: str) -> tuple[Mechanism, ...]:
-    """Return the attack in each cell that a config can ask for. One that runs another cell than it should is an error."""
+    """Return the attack in each cell that a config can ask for. One that runs another cell than it
+    should is an error."""
     room = _room(name)
     wanted = [cell for cell in grid(name) if not why_not(cell)]
     found = tuple(room.in_cell(cell) for cell in wanted)
     for cell, mechanism in zip(wanted, found, strict=True):
         if mechanism.cell != cell:
             raise BadInput(
-                f"the attack on {cell} runs {mechanism.cell}. Mend in_cell in audit/methods/{name}.py."
+                f"the attack on {cell} runs {mechanism.cell}. Mend in_cell in "
+                f"audit/methods/{name}.py."
             )
     return found
 
@@ -47,7 +50,8 @@ def _room(name: str) -> Any:
         room = None
     if not hasattr(room, "in_cell"):
         raise BadInput(
-            f"learner {name} has no audit. It needs a module audit/methods/{name}.py whose in_cell(cell) attacks it in a cell of the grid."
+            f"learner {name} has no audit. It needs a module audit/methods/{name}.py whose "
+            "in_cell(cell) attacks it in a cell of the grid."
         )
     return room
 

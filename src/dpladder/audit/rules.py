@@ -1,7 +1,7 @@
 """The rules that ask private data something, each attacked as it stands in the workflow.
 
-Units of two records are replaced, so that a sensitivity which forgets the relation or the cap does not pass; and units of one
-record are added and removed.
+Units of two records are replaced, so that a sensitivity which forgets the relation or the cap does
+not pass; and units of one record are added and removed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
     # Records are scaled into a ball, or, where there is none, all to the public length.
     ball = {"mean": {"epsilon": EPSILON} | ({"radius": RADIUS} if kind == "add_remove" else {})}
     scene = stage.scene(terms(kind, 40.0), {"features": ball | {"length": RADIUS}})
-    rule = Rule(scene, "estimate_mean", lambda folder: load_file(folder / "mean.safetensors")["mean"])
+    rule = Rule(
+        scene, "estimate_mean", lambda folder: load_file(folder / "mean.safetensors")["mean"]
+    )
     return rule.mechanism(
         f"rule estimate_mean {kind}", lambda asked: _scale(asked, "mean") / N0, pairs(kind), True
     )
@@ -63,7 +65,9 @@ def covariance(stage: SceneFolder, kind: Kind) -> Mechanism:
         lambda folder: load_file(folder / "covariance.safetensors")["covariance"],
     )
     title = f"rule estimate_covariance {kind}"
-    return rule.mechanism(title, lambda asked: _scale(asked, "covariance"), pairs(kind), True, effort=0.8)
+    return rule.mechanism(
+        title, lambda asked: _scale(asked, "covariance"), pairs(kind), True, effort=0.8
+    )
 
 
 def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -80,7 +84,8 @@ def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
         sizes = {draw.name: int(np.prod(draw.shape)) * draw.count for draw in asked.draws}
         return np.concatenate([np.full(sizes[name], _scale(asked, name)) for name in names])
 
-    # Not tight: a replaced unit moves targets the furthest where it does not move the moments at all.
+    # Not tight: a replaced unit moves targets the furthest where it does not move the moments at
+    # all.
     return rule.mechanism(f"rule estimate_statistics {kind}", scale, pairs(kind), effort=0.2)
 
 
@@ -91,7 +96,9 @@ def trial(stage: SceneFolder, kind: Kind) -> Mechanism:
         score = read_json(folder / "score.json")["trial"]["score"]
         return np.append(released_weights(folder), score)
 
-    rule = Rule(stage.scene(terms(kind, 40.0), rungs), "run_trial", read, {"rung": "0", "trial": "0"})
+    rule = Rule(
+        stage.scene(terms(kind, 40.0), rungs), "run_trial", read, {"rung": "0", "trial": "0"}
+    )
 
     def scale(asked: Asked) -> Floats:
         step = np.full(_numbers(asked, "noise"), ETA * _scale(asked, "noise") / N0)
@@ -129,15 +136,20 @@ def further_evaluation(stage: SceneFolder, kind: Kind) -> Mechanism:
         "features": {"model": "efficientnet_lite0", "centre": "none"},
         "evaluate": {"epsilon": 1.0, "also": [dim]},
     }
-    return _evaluation(stage, kind, "accuracy", further, which="evaluate_also", of={"test": "dim-3"})
+    return _evaluation(
+        stage, kind, "accuracy", further, which="evaluate_also", of={"test": "dim-3"}
+    )
 
 
 def further_evaluation_of_a_group(stage: SceneFolder, kind: Kind) -> Mechanism:
-    """Of the test part's records that are of a group which was not trained on. Two labels are of it, one is not."""
+    """Of the test part's records that are of a group which was not trained on. Two labels are of
+    it, one is not."""
     some = {"name": "dim-3", "of": "test", "groups": ["a"], "epsilon": 8.0}
     further = {"evaluate": {"epsilon": 1.0, "also": [some]}}
     grouped = {"column": "place", "names": ["a", "b"], "train": ["b"]}
-    return _evaluation(stage, kind, "accuracy", further, grouped, "evaluate_also", {"test": "dim-3"})
+    return _evaluation(
+        stage, kind, "accuracy", further, grouped, "evaluate_also", {"test": "dim-3"}
+    )
 
 
 def evaluation_of_another(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -151,8 +163,13 @@ def evaluation_of_another_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
 def _evaluation_of_another(
     stage: SceneFolder, kind: Kind, measures: str, grouped: Mapping[str, Any] | None = None
 ) -> Mechanism:
-    """On records of a lineage of their own, under terms of their own: nobody there stands behind the model."""
-    data = {"lineage": f"{LINEAGE}-others", "source": f"npz:{stage.folder}/public.npz", "nominal_size": N0}
+    """On records of a lineage of their own, under terms of their own: nobody there stands behind
+    the model."""
+    data = {
+        "lineage": f"{LINEAGE}-others",
+        "source": f"npz:{stage.folder}/public.npz",
+        "nominal_size": N0,
+    }
     others = {
         "dataset": data | {"group": grouped},
         "privacy": {"epsilon": EPSILON},
@@ -160,7 +177,9 @@ def _evaluation_of_another(
     }
     asked = {"experiments": {"others": overlay(terms(kind), others)}}
     of = {"experiment": "others"}
-    return _evaluation(stage, kind, measures, asked, grouped, "evaluate_of", of, trained_under="add_remove")
+    return _evaluation(
+        stage, kind, measures, asked, grouped, "evaluate_of", of, trained_under="add_remove"
+    )
 
 
 def _evaluation(
@@ -198,8 +217,9 @@ def _evaluation(
         {**trained.wildcards, **(of or {})},
         {**NOTHING, "weights": str(task.output["weights"])},
     )
-    # One of the labels is the model's, whatever it learnt. Turned round, a record scores on the other side, and is of another class:
-    # where one group alone counts, a record of the first one's class may not be of it.
+    # One of the labels is the model's, whatever it learnt. Turned round, a record scores on the
+    # other side, and is of another class: where one group alone counts, a record of the first one's
+    # class may not be of it.
     some = which == "evaluate_also" and grouped is not None
     turned = classes == 2 or some
     canaries = [
@@ -207,11 +227,14 @@ def _evaluation(
         for label in range(-1, classes)
         for features in ((1.0, 0.5, -1.0), (-1.0, -0.5, 1.0))[: 1 + turned]
     ]
-    # So many known records, half of them right, that neither count comes near zero, where a file would cut it off.
+    # So many known records, half of them right, that neither count comes near zero, where a file
+    # would cut it off.
     base = tuple(_unit((1.0, 0.5, -1.0), number % classes, 1) for number in range(120))
 
     def scale(asked: Asked) -> Floats:
-        return np.concatenate([np.full(int(np.prod(draw.shape)), draw.scale) for draw in asked.draws])
+        return np.concatenate(
+            [np.full(int(np.prod(draw.shape)), draw.scale) for draw in asked.draws]
+        )
 
     named = "" if measures == "accuracy" else f" {measures}"
     if some:
@@ -232,7 +255,8 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "evaluate_of": (evaluation_of_another, evaluation_of_another_by_group),
     "evaluate_also": (further_evaluation, further_evaluation_of_a_group),
 }
-"""Every rule that asks private data something, but for the searches, by all that its config may have it ask."""
+"""Every rule that asks private data something, but for the searches, by all that its config may
+have it ask."""
 
 
 def attacks(stage: SceneFolder, rule: str) -> Iterator[Mechanism]:
@@ -240,7 +264,8 @@ def attacks(stage: SceneFolder, rule: str) -> Iterator[Mechanism]:
 
 
 def left_out(rule: str) -> Iterator[LeftOut]:
-    """What is not run of a rule. Its sums are declared by the same constants as learners', whose grid has all caps."""
+    """What is not run of a rule. Its sums are declared by the same constants as learners', whose
+    grid has all caps."""
     for kind, cap in CAPS.items():
         why = f"rules under {kind} run with cap {cap}, and learners with both"
         yield LeftOut(f"rule {rule} {kind} cap {3 - cap}", why)
@@ -254,7 +279,12 @@ def _final(stage: SceneFolder, kind: Kind, changes: Mapping[str, Any] | None = N
     if kind == "replace_one":  # there the parts add, and the count is paid for out of the total
         total["privacy"]["epsilon"] = 24.0
     scene = stage.scene(terms(kind), total, changes or {})
-    return Rule(scene, "train_final", released_weights, {"target": f"{scene.project.main.privacy.epsilon:g}"})
+    return Rule(
+        scene,
+        "train_final",
+        released_weights,
+        {"target": f"{scene.project.main.privacy.epsilon:g}"},
+    )
 
 
 def _of_learner(stage: SceneFolder, kind: Kind, learner: Mapping[str, Any]) -> Scene:
@@ -275,9 +305,16 @@ def _base(rows: int) -> Units:
 
 
 def pairs(kind: Kind) -> Pairs:
-    """Units that contribute nothing, and canaries that tempt a clip: far away in opposite directions, and across."""
+    """Units that contribute nothing, and canaries that tempt a clip: far away in opposite
+    directions, and across."""
     rows = CAPS[kind]
-    far = ((1e6, 0.0, 0.0), (-1e6, 0.0, 0.0), (1e6, 1e6, 0.0), (1e18, -1e18, 0.0), (1e-30, 0.0, 0.0))
+    far = (
+        (1e6, 0.0, 0.0),
+        (-1e6, 0.0, 0.0),
+        (1e6, 1e6, 0.0),
+        (1e18, -1e18, 0.0),
+        (1e-30, 0.0, 0.0),
+    )
     labels = (0, 0, 1, 2, 1)
     canaries = [_unit(features, label, rows) for features, label in zip(far, labels, strict=True)]
     nothing = _unit((0.0, 0.0, 0.0), 0, rows)

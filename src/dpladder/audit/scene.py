@@ -1,7 +1,8 @@
-"""A stage for attacks on the rules themselves: a real config, plan, ledger and feature caches, and made-up records in them.
+"""A stage for attacks on the rules themselves: a real config, plan, ledger and feature caches, and
+made-up records in them.
 
-A rule asks and answers here as it does in a run. What is charged, drawn and published is its own; the audit only holds the
-meter, so that it can answer thousands of times without the ledger's syncs.
+A rule asks and answers here as it does in a run. What is charged, drawn and published is its own;
+the audit only holds the meter, so that it can answer thousands of times without the ledger's syncs.
 """
 
 from __future__ import annotations
@@ -85,7 +86,12 @@ class Scene:
         for part in cfg["places"]["features"]:
             cfg["places"]["features"][part] = str(folder)
             self._cache(folder / f"{part}.h5", part, units, group)
-        outputs = ("mean.safetensors", "covariance.safetensors", "statistics.h5", "weights.safetensors")
+        outputs = (
+            "mean.safetensors",
+            "covariance.safetensors",
+            "statistics.h5",
+            "weights.safetensors",
+        )
         files = (*outputs, "score.json", "metrics.json", "privacy.json")
         output = {name.split(".")[0]: self.folder / "results" / rule / name for name in files}
         code = dag.code(self.project, rule, named)
@@ -106,7 +112,9 @@ class Scene:
             "checks": np.zeros((len(rows), 16), np.uint8),
         }
         if group is not None:  # by label, and one that is not known is of the first
-            arrays["groups"] = np.array([max(row[1], 0) % len(group.names) for row in rows], np.int64)
+            arrays["groups"] = np.array(
+                [max(row[1], 0) % len(group.names) for row in rows], np.int64
+            )
         facts = cache.claims(self.project.main.features, commitment="", part=part)
         attrs = {
             **facts,
@@ -119,13 +127,15 @@ class Scene:
 
 @dataclass(frozen=True)
 class SceneFolder:
-    """A folder for scenes, which is gone when it is left. `key` makes its homes' keys: an audit repeats."""
+    """A folder for scenes, which is gone when it is left. `key` makes its homes' keys: an audit
+    repeats."""
 
     folder: Path
     key: bytes
 
     def scene(self, *changes: Mapping[str, Any]) -> Scene:
-        for source in ("none.npz", "public.npz"):  # a config's sources must be there; nobody opens them
+        # a config's sources must be there; nobody opens them
+        for source in ("none.npz", "public.npz"):
             (self.folder / source).touch()
         values = overlay(BASE, {"dataset": {"source": f"npz:{self.folder}/none.npz"}})
         for change in changes:
@@ -193,14 +203,20 @@ class Rule:
 
     def run(self, units: Units, meter: Meter, as_asked: Asked) -> Floats:
         asked = self.asked(units)
-        if (list(asked.spends), tuple(asked.draws)) != (list(as_asked.spends), tuple(as_asked.draws)):
-            raise Refused(f"{self.rule} charges, or draws, by its data. Make both of public figures alone.")
+        if (list(asked.spends), tuple(asked.draws)) != (
+            list(as_asked.spends),
+            tuple(as_asked.draws),
+        ):
+            raise Refused(
+                f"{self.rule} charges, or draws, by its data. Make both of public figures alone."
+            )
         published = self.scene.folder / "published"
         published.mkdir(exist_ok=True)
         with within(self.scene.folder, self.scene.home):
             self._releases[units].produce([Work(0, meter, published)])
             found = self.read(published)
-        # Emptied, and used again: a folder for each of thousands of runs takes longer than its work.
+        # Emptied, and used again: a folder for each of thousands of runs takes longer than its
+        # work.
         for path in published.iterdir():
             path.unlink()
         return found

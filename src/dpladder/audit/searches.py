@@ -1,8 +1,10 @@
-"""Every private search, attacked in the rule that runs it: the model that it puts out, with all that it trained kept secret.
+"""Every private search, attacked in the rule that runs it: the model that it puts out, with all
+that it trained kept secret.
 
-On records that contribute nothing the model is the noise of one training, and no more; without noise a unit moves it by what
-that training is charged, and no more; and nobody may tell two neighbours apart by more than the whole search claims. What
-the winner's choice adds is far below that claim: for it, tests/statistical looks at whole searches of toys.
+On records that contribute nothing the model is the noise of one training, and no more; without
+noise a unit moves it by what that training is charged, and no more; and nobody may tell two
+neighbours apart by more than the whole search claims. What the winner's choice adds is far below
+that claim: for it, tests/statistical looks at whole searches of toys.
 """
 
 from __future__ import annotations
@@ -50,10 +52,14 @@ def kinds(name: str) -> tuple[Kind, ...]:
 
 def left_out(name: str) -> Iterator[LeftOut]:
     """What is not run of a search."""
-    yield LeftOut(f"search {name} sampled", "searches on samples: their theorems are for full batches")
+    yield LeftOut(
+        f"search {name} sampled", "searches on samples: their theorems are for full batches"
+    )
     for kind, cap in CAPS.items():
         if kind not in kinds(name):
-            yield LeftOut(f"search {name} {kind}", f"{name} under {kind}: its theorem is for add_remove")
+            yield LeftOut(
+                f"search {name} {kind}", f"{name} under {kind}: its theorem is for add_remove"
+            )
         else:
             why = f"searches under {kind} run with cap {cap}, and learners with both"
             yield LeftOut(f"search {name} {kind} cap {3 - cap}", why)
@@ -68,7 +74,10 @@ def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism
         "dataset": {"public_test": f"npz:{stage.folder}/public.npz"},
     }
     rule = Rule(
-        stage.scene(terms(kind), options), "private_search", released_weights, {"target": f"{EPSILON:g}"}
+        stage.scene(terms(kind), options),
+        "private_search",
+        released_weights,
+        {"target": f"{EPSILON:g}"},
     )
     asked = rule.asked(pairs(kind)[0][0])
     winner = put_out(asked.spends[0].event, scored=name not in ("random_search", "propose_test"))
@@ -83,7 +92,8 @@ def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism
 
 
 def put_out(event: Event, scored: bool) -> Gaussian:
-    """What the weights that a search puts out cost by themselves: a run's share for its weights, or the final training."""
+    """What the weights that a search puts out cost by themselves: a run's share for its weights, or
+    the final training."""
     match event:
         case RepeatAndSelect(Gaussian(sigma)):
             return Gaussian(sigma / math.sqrt(1 - SHARE))

@@ -1,5 +1,5 @@
-"""`dpladder check`: what a run would read, for the operator's eyes alone. It writes nothing but what is asked for, and that
-into the private folder; its exit code tells nothing."""
+"""`dpladder check`: what a run would read, for the operator's eyes alone. It writes nothing but
+what is asked for, and that into the private folder; its exit code tells nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ PUBLIC: tuple[Part, ...] = ("validation", "test", "sample")
 
 @dataclass(frozen=True)
 class SourceAsked:
-    """A source as a run reads it: the private one, or one declared public, for a part or a further test of this name."""
+    """A source as a run reads it: the private one, or one declared public, for a part or a further
+    test of this name."""
 
     dataset: Dataset
     part: Part | None
@@ -59,7 +60,8 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             check_cut(features)
     keys = keys_of(open_home())  # the run's own: a unit lies here in the part where it will lie
     print(
-        "For your eyes only: what follows is private. Only a contact sheet is written, into the private folder.\n"
+        "For your eyes only: what follows is private. Only a contact sheet is written, into the "
+        "private folder.\n"
     )
     for told in _told(project):
         print(told)
@@ -76,7 +78,8 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
 
 
 def _told(project: Project) -> Iterator[str]:
-    """What a run would build on that other code, or older mechanisms, released; and whether this dpladder is any commit's."""
+    """What a run would build on that other code, or older mechanisms, released; and whether this
+    dpladder is any commit's."""
     states = known_states(project)
     project = assign(project, states)
     yield from (f"kept: {told}" for told in told_of_kept(project, states, asked_of(project)))
@@ -105,7 +108,10 @@ def _looked(config: Config) -> Iterator[SourceAsked]:
         if also.matched is not None:
             source = stages.source_of(config, also.part)
             yield SourceAsked(
-                config.dataset.model_copy(update={"public_test": source}), "test", also.matched, also.name
+                config.dataset.model_copy(update={"public_test": source}),
+                "test",
+                also.matched,
+                also.name,
             )
 
 

@@ -1,4 +1,5 @@
-"""`dpladder compare`: the final models of several results folders in one table, from public files alone."""
+"""`dpladder compare`: the final models of several results folders in one table, from public files
+alone."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def _rows(folder: Path) -> Iterator[pd.DataFrame]:
     summaries = sorted(folder.glob("*/summary.json"))
     if not summaries:
         raise BadInput(
-            f"{folder} holds no <experiment>/summary.json: give the results folder of a finished run."
+            f"{folder} holds no <experiment>/summary.json: give the results folder of a finished "
+            "run."
         )
     for path in summaries:
         try:
@@ -72,16 +74,20 @@ def _of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.DataF
     dataset = stated["datasets"].get(summary["lineage"])
     if dataset is None or summary["mode"] != stated["mode"]:
         raise BadInput(
-            f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow again."
+            f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow "
+            "again."
         )
     table = summary_table(summary).drop(columns=[*KEPT], errors="ignore")
     table.insert(0, "results", str(folder))
     table.insert(2, "lineage", summary["lineage"])
     table.insert(3, "learner", summary["learner"])
     mus = [(target.get("stated") or target)["mu"] for target in summary["targets"]]
-    table.insert(6, "mu", mus + [None] * (len(table) - len(mus)))  # none of a training without noise
+    # none of a training without noise
+    table.insert(6, "mu", mus + [None] * (len(table) - len(mus)))
     return table.assign(
-        unit=f"{dataset['unit']}, at most {dataset['cap']}" if dataset["cap"] > 1 else dataset["unit"],
+        unit=f"{dataset['unit']}, at most {dataset['cap']}"
+        if dataset["cap"] > 1
+        else dataset["unit"],
         mode=summary["mode"],
         **{name: summary[name] for name in ALIKE},
     )

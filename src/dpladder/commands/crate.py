@@ -1,6 +1,8 @@
-"""`dpladder crate`: a finished run as an RO-Crate (1.1, profile Process Run Crate 0.5), from its public files alone.
+"""`dpladder crate`: a finished run as an RO-Crate (1.1, profile Process Run Crate 0.5), from its
+public files alone.
 
-Soiland-Reyes et al. 2022, *Packaging research artefacts with RO-Crate*: one JSON-LD file that says what lies beside it, and what made it.
+Soiland-Reyes et al. 2022, *Packaging research artefacts with RO-Crate*: one JSON-LD file that says
+what lies beside it, and what made it.
 """
 
 from __future__ import annotations
@@ -26,16 +28,22 @@ SPECIFICATION = "https://w3id.org/ro/crate/1.1"
 PROFILE = "https://w3id.org/ro/wfrun/process/0.5"
 SOFTWARE = "https://pypi.org/project/dpladder/"
 RUN, PUBLISHER = "#run", "#publisher"
-TYPES = {".safetensors": "application/octet-stream", ".md": "text/markdown", ".svg": "image/svg+xml"}
+TYPES = {
+    ".safetensors": "application/octet-stream",
+    ".md": "text/markdown",
+    ".svg": "image/svg+xml",
+}
 
 
 def crate(results: Path, license_url: str) -> Path:
-    """Write the crate's metadata into the results folder. Refused where they are not as they were written."""
+    """Write the crate's metadata into the results folder. Refused where they are not as they were
+    written."""
     statement: SealedStatement = restored(SealedStatement, checked(results, "Nothing was written."))
     path = results / METADATA
     graph = [*_graph(statement, results, license_url)]
     path.write_text(
-        json.dumps({"@context": f"{SPECIFICATION}/context", "@graph": graph}, indent=2) + "\n", "utf-8"
+        json.dumps({"@context": f"{SPECIFICATION}/context", "@graph": graph}, indent=2) + "\n",
+        "utf-8",
     )
     return path
 
@@ -62,7 +70,9 @@ def _graph(statement: SealedStatement, results: Path, license_url: str) -> Itera
         "name": f"dpladder: {told.name if told else ', '.join(statement.datasets)}",
         "description": guarantees,
         "datePublished": statement.origin.date,
-        "license": {"@id": license_url} if license_url else "Not stated. Ask whoever published this.",
+        "license": {"@id": license_url}
+        if license_url
+        else "Not stated. Ask whoever published this.",
         "identifier": statement.id,
         "author": [{"@id": author["@id"]} for author in authors] or {"@id": PUBLISHER},
         "publisher": {"@id": PUBLISHER},
@@ -84,14 +94,17 @@ def _graph(statement: SealedStatement, results: Path, license_url: str) -> Itera
         "softwareVersion": " ".join(
             filter(None, (statement.origin.versions["dpladder"], statement.origin.commit))
         ),
-        "softwareRequirements": [f"{name} {number}" for name, number in statement.origin.versions.items()],
+        "softwareRequirements": [
+            f"{name} {number}" for name, number in statement.origin.versions.items()
+        ],
         "url": SOFTWARE,
     }
     yield {
         "@id": RUN,
         "@type": "CreateAction",
         "name": "tuning and training with differential privacy, mode " + statement.mode,
-        "description": f"Of config {statement.config}. Its private data stays where it is, so it is no object of this crate.",
+        "description": f"Of config {statement.config}. Its private data stays where it is, so it "
+        "is no object of this crate.",
         "endTime": statement.origin.date,
         "instrument": {"@id": SOFTWARE},
         "agent": {"@id": PUBLISHER},
@@ -115,7 +128,8 @@ def _is_input(name: str) -> bool:
 
 
 def _networks(results: Path) -> Iterator[Entity]:
-    """The public networks that final models read records through. Croissant describes data sets, and these are none."""
+    """The public networks that final models read records through. Croissant describes data sets,
+    and these are none."""
     known: dict[str, Entity] = {}
     for path in sorted(results.glob("*/final/*/weights.safetensors")):
         from dpladder.use.model import network_behind_file  # torch, which takes seconds to load
@@ -136,7 +150,11 @@ def _files(results: Path) -> Iterator[Entity]:
     """All that a run published, but what a second writing would change."""
     for path in sorted(results.rglob("*")):
         if path.is_file() and path.name != METADATA:
-            kind = TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+            kind = (
+                TYPES.get(path.suffix)
+                or mimetypes.guess_type(path.name)[0]
+                or "application/octet-stream"
+            )
             yield {
                 "@id": path.relative_to(results).as_posix(),
                 "@type": "File",
@@ -144,5 +162,9 @@ def _files(results: Path) -> Iterator[Entity]:
                 "encodingFormat": kind,
                 "contentSize": str(path.stat().st_size),
                 "sha256": file_digest(path),
-                **({"conformsTo": {"@id": CONFORMS}} if _is_input(str(path.relative_to(results))) else {}),
+                **(
+                    {"conformsTo": {"@id": CONFORMS}}
+                    if _is_input(str(path.relative_to(results)))
+                    else {}
+                ),
             }

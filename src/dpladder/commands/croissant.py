@@ -1,6 +1,8 @@
-"""`dpladder croissant`: the inputs that a config declares public, each as a Croissant 1.0 description. The private data is none.
+"""`dpladder croissant`: the inputs that a config declares public, each as a Croissant 1.0
+description. The private data is none.
 
-Akhtar et al. 2024, *Croissant: A Metadata Format for ML-Ready Datasets*; https://docs.mlcommons.org/croissant/docs/croissant-spec.html.
+Akhtar et al. 2024, *Croissant: A Metadata Format for ML-Ready Datasets*;
+https://docs.mlcommons.org/croissant/docs/croissant-spec.html.
 """
 
 from __future__ import annotations
@@ -40,7 +42,17 @@ TERMS = (
         "format",
         "includes",
     ),
-    *("isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex"),
+    *(
+        "isLiveDataset",
+        "jsonPath",
+        "key",
+        "md5",
+        "parentField",
+        "path",
+        "recordSet",
+        "references",
+        "regex",
+    ),
     *("repeated", "replace", "samplingRate", "separator", "source", "subField", "transform"),
 )
 CONTEXT: Node = {
@@ -57,7 +69,8 @@ CONTEXT: Node = {
     **{term: f"cr:{term}" for term in TERMS},
 }
 BY_HAND = ("license", "url", "creator", "datePublished", "version", "citeAs")
-"""What only its publisher knows of a file of one's own: once it stands in a description, it stays there."""
+"""What only its publisher knows of a file of one's own: once it stands in a description, it stays
+there."""
 
 KINDS = {
     ".csv": "text/csv",
@@ -67,14 +80,22 @@ KINDS = {
     ".h5": "application/x-hdf5",
     ".hdf5": "application/x-hdf5",
 }
-SEPARATED = {",": "text/csv", "\t": "text/tab-separated-values"}  # readers of Croissant know no others
-WORDS, FLOAT, INTEGER, BOOLEAN, PICTURE = "sc:Text", "sc:Float", "sc:Integer", "sc:Boolean", "sc:ImageObject"
+# readers of Croissant know no others
+SEPARATED = {",": "text/csv", "\t": "text/tab-separated-values"}
+WORDS, FLOAT, INTEGER, BOOLEAN, PICTURE = (
+    "sc:Text",
+    "sc:Float",
+    "sc:Integer",
+    "sc:Boolean",
+    "sc:ImageObject",
+)
 OF_NUMPY = {"f": FLOAT, "i": INTEGER, "u": INTEGER, "b": BOOLEAN}
 
 
 @dataclass(frozen=True)
 class Published:
-    """What its publisher says of data that a config may name. `license`: empty where none is stated."""
+    """What its publisher says of data that a config may name. `license`: empty where none is
+    stated."""
 
     title: str
     url: str
@@ -109,7 +130,8 @@ PUBLISHED = {
         "Fashion-MNIST",
         "https://github.com/zalandoresearch/fashion-mnist",
         ("Han Xiao", "Kashif Rasul", "Roland Vollgraf"),
-        "Xiao, Rasul, Vollgraf 2017: Fashion-MNIST, a novel image dataset for benchmarking machine learning algorithms",
+        "Xiao, Rasul, Vollgraf 2017: Fashion-MNIST, a novel image dataset for benchmarking machine "
+        "learning algorithms",
         "https://spdx.org/licenses/MIT.html",
     ),
     "torchvision:CIFAR10": Published(
@@ -122,7 +144,8 @@ PUBLISHED = {
         "STL-10",
         "https://cs.stanford.edu/~acoates/stl10/",
         ("Adam Coates", "Honglak Lee", "Andrew Y. Ng"),
-        "Coates, Lee, Ng 2011: An analysis of single-layer networks in unsupervised feature learning",
+        "Coates, Lee, Ng 2011: An analysis of single-layer networks in unsupervised feature "
+        "learning",
     ),
 }
 TORCHVISION = "https://docs.pytorch.org/vision/stable/generated/torchvision.datasets.{}.html"
@@ -143,8 +166,10 @@ def croissant(configs: Sequence[Path], chosen: Path | None) -> list[Path]:
     found = public_sources(project)
     if not found:
         raise BadInput(
-            "this config declares no input public, and of private data nothing is described. Public are dataset.public_test, "
-            "public_validation, public_sample, sources of evaluate.also, and all of it with dataset.declared_public: true."
+            "this config declares no input public, and of private data nothing is described. "
+            "Public are dataset.public_test, "
+            "public_validation, public_sample, sources of evaluate.also, and all of it with "
+            "dataset.declared_public: true."
         )
     folder = chosen or Path("results") / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -161,8 +186,10 @@ def public_sources(project: Project) -> tuple[PublicSource, ...]:
         private = config.dataset.source
         if not config.dataset.declared_public and any(_holds(source, private) for source in uses):
             raise BadInput(
-                f"{private} is private data of lineage {config.dataset.lineage}, and elsewhere in the config it, or a folder that it lies "
-                "in, is declared public. Say dataset.declared_public: true where it is, or name another public source."
+                f"{private} is private data of lineage {config.dataset.lineage}, and elsewhere in "
+                "the config it, or a folder that it lies "
+                "in, is declared public. Say dataset.declared_public: true where it is, or name "
+                "another public source."
             )
     return tuple(PublicSource(source, tuple(found)) for source, found in uses.items())
 
@@ -223,7 +250,8 @@ def _described(name: str, asked: PublicSource) -> Node:
         "@type": "sc:Dataset",
         "conformsTo": CONFORMS,
         "name": name,
-        "description": f"{_told(asked.source)} Declared public by whoever ran dpladder: {', '.join(asked.uses)}.",
+        "description": f"{_told(asked.source)} Declared public by whoever ran dpladder: "
+        f"{', '.join(asked.uses)}.",
         **({"license": UNSTATED} if own else _published(asked.source)),
         **({"distribution": files} if files else {}),
         **({"recordSet": records} if records else {}),
@@ -266,7 +294,11 @@ def _downloads(source: str) -> list[Node]:
     found: list[tuple[str, str]] = []
     if hasattr(known, "tgz_md5"):
         found = [(known.url, known.tgz_md5)]
-    elif hasattr(known, "mirrors") and not hasattr(known, "url") and isinstance(known.resources, list):
+    elif (
+        hasattr(known, "mirrors")
+        and not hasattr(known, "url")
+        and isinstance(known.resources, list)
+    ):
         found = [(known.mirrors[0] + file, digest) for file, digest in known.resources]
     return [
         {
@@ -282,10 +314,13 @@ def _downloads(source: str) -> list[Node]:
 
 
 def _own(source: str) -> tuple[list[Node], list[Node]]:
-    """Files as they lie beside the description, and what is in them where readers of Croissant can tell."""
+    """Files as they lie beside the description, and what is in them where readers of Croissant can
+    tell."""
     kind, path = source.partition(":")[0], _path(source)
     if not path.exists():
-        raise BadInput(f"{source} does not exist, so it cannot be described. Is the right disk mounted?")
+        raise BadInput(
+            f"{source} does not exist, so it cannot be described. Is the right disk mounted?"
+        )
     if path.is_dir():
         return _folder(path, kind)
     form, fields = _table(path, kind)
@@ -309,8 +344,12 @@ def _folder(path: Path, kind: str) -> tuple[list[Node], list[Node]]:
     wanted, of = ((TEXT_SUFFIX,), WORDS) if kind == "texts" else (SUFFIXES, PICTURE)
     there = sorted({file.suffix for file in path.rglob("*") if file.suffix.lower() in wanted})
     if not there:
-        raise BadInput(f"{path} holds no files of {', '.join(sorted(wanted))}, so it cannot be described.")
-    forms = {mimetypes.guess_type(f"file{suffix}")[0] or "application/octet-stream" for suffix in there}
+        raise BadInput(
+            f"{path} holds no files of {', '.join(sorted(wanted))}, so it cannot be described."
+        )
+    forms = {
+        mimetypes.guess_type(f"file{suffix}")[0] or "application/octet-stream" for suffix in there
+    }
     files = {
         "@type": "cr:FileSet",
         "@id": "files",
@@ -322,7 +361,9 @@ def _folder(path: Path, kind: str) -> tuple[list[Node], list[Node]]:
     first = f"{re.escape(path.name)}/([^/]+)/"
     content = _field("content", of, within | {"extract": {"fileProperty": "content"}})
     label = _field(
-        "label", WORDS, within | {"extract": {"fileProperty": "fullpath"}, "transform": {"regex": first}}
+        "label",
+        WORDS,
+        within | {"extract": {"fileProperty": "fullpath"}, "transform": {"regex": first}},
     )
     return [files], [_record_set([content, label])]
 
@@ -344,7 +385,9 @@ def _columns(path: Path) -> list[tuple[str, str]]:
     """What a table's columns hold, by all of their rows: nothing here is private."""
     import pandas as pd
 
-    table = pd.read_csv(path, sep=delimiter_in(path), encoding="utf-8-sig", encoding_errors="replace")
+    table = pd.read_csv(
+        path, sep=delimiter_in(path), encoding="utf-8-sig", encoding_errors="replace"
+    )
     return [(name, OF_NUMPY.get(table[name].dtype.kind, WORDS)) for name in header_of(path) if name]
 
 

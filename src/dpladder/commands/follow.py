@@ -35,7 +35,8 @@ ALIKE = {
 
 
 def follows(arguments: Sequence[str]) -> bool:
-    """Whether a run can be told in one line: with other options Snakemake may have something else to say."""
+    """Whether a run can be told in one line: with other options Snakemake may have something else
+    to say."""
     options = {word.partition("=")[0] for word in arguments if word.startswith("-")}
     return {re.sub(r"^(-[cj])\d+$", r"\1", option) for option in options} <= ALIKE
 
@@ -63,7 +64,8 @@ class Progress:
         return self
 
     def line(self, now: float) -> str:
-        """What a person reads. Jobs differ, so the time that is left is a guess from those that are done."""
+        """What a person reads. Jobs differ, so the time that is left is a guess from those that are
+        done."""
         if self.began is None or self.done == self.total > 0:
             return ""
         if not self.done:
@@ -80,7 +82,8 @@ def spoken(seconds: float) -> str:
 
 @dataclass
 class Screen:
-    """One line of a terminal, which whatever else is said writes over; in a file, a line for each change."""
+    """One line of a terminal, which whatever else is said writes over; in a file, a line for each
+    change."""
 
     out: TextIO
     shown: str = field(default="", init=False)
@@ -102,10 +105,14 @@ class Screen:
 
 
 def follow(command: Sequence[str]) -> int:
-    """Run Snakemake to its end; its exit code. A file holds what it says, so that it goes on where this process is killed."""
+    """Run Snakemake to its end; its exit code. A file holds what it says, so that it goes on where
+    this process is killed."""
     WORDS.parent.mkdir(exist_ok=True)
     screen, progress, unread = Screen(sys.stderr), Progress(), ""
-    with WORDS.open("w", encoding="utf-8") as words, WORDS.open(encoding="utf-8", errors="replace") as said:
+    with (
+        WORDS.open("w", encoding="utf-8") as words,
+        WORDS.open(encoding="utf-8", errors="replace") as said,
+    ):
         ours = os.dup(sys.stderr.fileno())
         run = subprocess.Popen(
             command, stdout=words, stderr=words, pass_fds=[ours], env=os.environ | {SAY: str(ours)}
@@ -122,7 +129,10 @@ def follow(command: Sequence[str]) -> int:
             screen.show(_seldom(progress, screen))
     screen.clear()
     if ended:
-        print(f"Stopped with exit code {ended}. All that Snakemake said: {WORDS.absolute()}", file=sys.stderr)
+        print(
+            f"Stopped with exit code {ended}. All that Snakemake said: {WORDS.absolute()}",
+            file=sys.stderr,
+        )
     return ended
 
 
@@ -133,7 +143,8 @@ def _seldom(progress: Progress, screen: Screen) -> str:
 
 
 def _wait(run: subprocess.Popen[bytes]) -> int | None:
-    """The exit code once it has ended. An interrupt reaches Snakemake by itself, which ends its jobs in order."""
+    """The exit code once it has ended. An interrupt reaches Snakemake by itself, which ends its
+    jobs in order."""
     try:
         return run.wait(POLL)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):

@@ -1,4 +1,5 @@
-"""`dpladder mlflow`: final models as runs of an MLflow experiment, from public files alone and each with its statement."""
+"""`dpladder mlflow`: final models as runs of an MLflow experiment, from public files alone and each
+with its statement."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ MEASURED = (
 def log(folders: Sequence[Path], experiment: str) -> int:
     """One run for each final model, to where MLflow's own settings say. How many runs."""
     if find_spec("mlflow") is None:
-        raise BadInput("logging to MLflow needs the extra [mlflow]: pip install 'dpladder[mlflow]'.")
+        raise BadInput(
+            "logging to MLflow needs the extra [mlflow]: pip install 'dpladder[mlflow]'."
+        )
     statements = {folder: checked(folder, "Nothing was logged.") for folder in folders}
     import mlflow
     from mlflow.exceptions import MlflowException
@@ -48,7 +51,9 @@ def log(folders: Sequence[Path], experiment: str) -> int:
         mlflow.set_experiment(experiment)
         for row in rows:
             folder = Path(row["results"])
-            with mlflow.start_run(run_name=f"{row['experiment']} at epsilon {row['total_epsilon']:g}"):
+            with mlflow.start_run(
+                run_name=f"{row['experiment']} at epsilon {row['total_epsilon']:g}"
+            ):
                 _log_run(row, statements[folder])
                 for path in _files(folder, row):
                     mlflow.log_artifact(str(path))

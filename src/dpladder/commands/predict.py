@@ -37,7 +37,9 @@ def model_file(path: Path) -> Path:
     """The file itself, or the only final model in a folder of results."""
     if not path.is_dir():
         return path
-    found = sorted({*path.glob("weights.safetensors"), *path.glob("**/final/*/weights.safetensors")})
+    found = sorted(
+        {*path.glob("weights.safetensors"), *path.glob("**/final/*/weights.safetensors")}
+    )
     if len(found) != 1:
         told = ", ".join(map(str, found)) or "no final model"
         raise BadInput(f"{path} holds {told}. Name one file: final/<epsilon>/weights.safetensors.")
@@ -51,5 +53,7 @@ def _table(model: Model, given: Path) -> pd.DataFrame:
     records = [place_of(source, index) for index in range(len(found.problems))]
     labels = [None if label is None else cell(label) for label in found.labels]
     facts = pd.DataFrame({"input": cell(given), "record": [*map(cell, records)], "class": labels})
-    odds = pd.DataFrame(found.probabilities, columns=[f"p({printable(name)})" for name in found.classes])
+    odds = pd.DataFrame(
+        found.probabilities, columns=[f"p({printable(name)})" for name in found.classes]
+    )
     return facts.assign(problem=[cell(problem or "") for problem in found.problems]).join(odds)

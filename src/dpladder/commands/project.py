@@ -99,9 +99,12 @@ def init(folder: Path) -> None:
 
 
 def lineage_of(name: str) -> str:
-    """A lineage for the data in a folder: its name, letters without their accents; `my-data` where letters would be lost."""
+    """A lineage for the data in a folder: its name, letters without their accents; `my-data` where
+    letters would be lost."""
     letters = "".join(
-        one for one in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(one)
+        one
+        for one in unicodedata.normalize("NFKD", name.casefold())
+        if not unicodedata.combining(one)
     )
     found = re.sub(r"[^a-z0-9_-]+", "-", letters).strip("-_")
     lost = any(one.isalnum() and not one.isascii() for one in letters)
@@ -127,7 +130,9 @@ def project_of(given: Sequence[Path]) -> tuple[Path, list[Path]]:
 def _config(path: Path) -> Path:
     found = path / CONFIG if path.is_dir() else path
     if not found.is_file():
-        raise BadInput(f"{found} does not exist. Name a config file, or a folder that `dpladder init` made.")
+        raise BadInput(
+            f"{found} does not exist. Name a config file, or a folder that `dpladder init` made."
+        )
     return found
 
 
@@ -151,7 +156,8 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     snakefile = ROOT / "Snakefile"
     if not snakefile.is_file():
         raise BadInput(
-            f"{snakefile} does not exist: dpladder runs from a clone, or as it was installed by its wheel. Install it again."
+            f"{snakefile} does not exist: dpladder runs from a clone, or as it was installed by "
+            "its wheel. Install it again."
         )
     given = [Path(argument) for argument in _leading(arguments)]
     folder, configs = project_of(given)
@@ -159,7 +165,8 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     profile = PROFILES / ("slurm" if SLURM in arguments else "default")
     return folder, [
         *(sys.executable, "-m", "snakemake", "--snakefile", str(snakefile)),
-        # Before what the user says, which may end options by --; and before an option that ends the list of configs.
+        # Before what the user says, which may end options by --; and before an option that ends the
+        # list of configs.
         *("--configfile", *map(str, configs), "--workflow-profile", str(profile), *others),
     ]
 

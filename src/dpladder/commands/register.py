@@ -19,7 +19,8 @@ HAZARDS = "nist-sp-800-226.md"
 
 @dataclass(frozen=True)
 class Filed:
-    """The registry's entry and the checklist of hazards, where they lie, and the lineages that they are not about."""
+    """The registry's entry and the checklist of hazards, where they lie, and the lineages that they
+    are not about."""
 
     paths: tuple[Path, ...]
     others: tuple[str, ...]
@@ -43,11 +44,13 @@ def register(results: Path, folder: Path) -> Filed:
 def _told(statement: SealedStatement) -> Deployment:
     if statement.mode == "research":
         raise BadInput(
-            "these results are of mode: research, which is no release: there is nothing to register."
+            "these results are of mode: research, which is no release: there is nothing to "
+            "register."
         )
     if statement.deployment is None:
         raise BadInput(
-            f"the statement says nothing of who publishes what. Add deployment: with {', '.join(typed(Deployment))} to the config and "
+            "the statement says nothing of who publishes what. Add deployment: with "
+            f"{', '.join(typed(Deployment))} to the config and "
             "run again, which costs nothing; config/README.md explains each key."
         )
     told: Deployment = restored(Deployment, statement.deployment)
@@ -59,13 +62,15 @@ def _lineage(statement: SealedStatement) -> str:
     trained = [name for name, dataset in statement.datasets.items() if _trains(dataset)]
     if len(trained) != 1:
         raise BadInput(
-            f"these results are models of {len(trained)} lineages, {', '.join(trained)}, and an entry is about one. "
+            f"these results are models of {len(trained)} lineages, {', '.join(trained)}, and an "
+            "entry is about one. "
             "Run each in a project of its own: what was released is restored, free."
         )
     [lineage] = trained
     if guarantee_of(statement.datasets[lineage]) is None:
         raise Refused(
-            f"lineage {lineage} has no limit for life, and some of its releases followed from earlier ones, so no figure is a guarantee: "
+            f"lineage {lineage} has no limit for life, and some of its releases followed from "
+            "earlier ones, so no figure is a guarantee: "
             "there is nothing to register."
         )
     return lineage

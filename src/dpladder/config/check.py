@@ -1,4 +1,5 @@
-"""What holds between keys, within one experiment and across a project. Types and ranges are the model's own."""
+"""What holds between keys, within one experiment and across a project. Types and ranges are the
+model's own."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ INPUT = "input"  # of features.until: from the first layer on
 
 
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> list[Problem]:
-    """What is wrong between keys. A check that reads a doubtful key is left out: it would complain of an echo."""
+    """What is wrong between keys. A check that reads a doubtful key is left out: it would complain
+    of an echo."""
     return [
         problem
         for check, keys in _READS.items()
@@ -44,14 +46,18 @@ def problems_of_task(config: Config) -> list[Problem]:
     features, dataset = config.features, config.dataset
     if config.task != "language_model":
         theirs = (
-            (("features", "pooling"), features.pooling == "none", "given 'none', which is for task: language_model; use mean, cls or last"),
-            (("dataset", "spans"), dataset.spans, "given true, which is for task: language_model; leave it out"),
+            (("features", "pooling"), features.pooling == "none", "given 'none', which is for "
+                                                                  "task: language_model; use mean, "
+                                                                  "cls or last"),
+            (("dataset", "spans"), dataset.spans, "given true, which is for task: language_model; "
+                                                  "leave it out"),
             (("dataset", "unit", "by"), dataset.unit.by == "document", "given 'document', which is for task: language_model; set by: record"),
         )  # fmt: skip
         return [(key, what) for key, holds, what in theirs if holds]
     told = "which task: language_model decides by itself; leave it out"
     wrong = (
-        (("dataset", "classes"), dataset.classes is not None, f"given {shown(dataset.classes)}, {told}"),
+        (("dataset", "classes"), dataset.classes is not None, f"given {shown(dataset.classes)}, "
+                                                              f"{told}"),
         (("features", "until"), features.until not in (None, INPUT), f"given {shown(features.until)}, {told}"),
         (("features", "pooling"), features.pooling not in ("mean", "none"), f"given {shown(features.pooling)}, {told}"),
         (("features", "model"), not features.model.startswith(HUGGING_FACE), f"given {shown(features.model)}; task: language_model needs a causal model of transformers: hf:<name or folder>"),
@@ -79,13 +85,17 @@ def problems_of_project(experiments: Mapping[str, Config]) -> list[Problem]:
             (
                 ("experiments", name, *key.split(".")),
                 f"given {shown(terms[key])}, but {shown(agreed[key])} in {owner}; "
-                f"it is fixed for the life of lineage {config.dataset.lineage}, so give both the same",
+                f"it is fixed for the life of lineage {config.dataset.lineage}, so give both the "
+                "same",
             )
             for key in terms
             if terms[key] != agreed[key]
         ]
         problems += [
-            (("experiments", taken), f"this is what a repeat of {name} is called; choose another name")
+            (
+                ("experiments", taken),
+                f"this is what a repeat of {name} is called; choose another name",
+            )
             for taken in repeat_names(name, config)[1:]
             if taken in experiments
         ]
@@ -129,7 +139,8 @@ def _lifetime(config: Config) -> Iterator[Problem]:
     if lifetime is not None and lifetime.epsilon < config.privacy.epsilon:
         yield (
             ("privacy", "lifetime", "epsilon"),
-            f"given {lifetime.epsilon!r}; it must be at least privacy.epsilon = {config.privacy.epsilon!r}",
+            f"given {lifetime.epsilon!r}; it must be at least privacy.epsilon = "
+            f"{config.privacy.epsilon!r}",
         )
 
 
@@ -137,10 +148,14 @@ def _mode(config: Config) -> Iterator[Problem]:
     if config.mode == "research" and not config.dataset.declared_public:
         yield (
             ("mode",),
-            "research runs only on data declared public; set dataset.declared_public: true if nobody in it needs protection",
+            "research runs only on data declared public; set dataset.declared_public: true if "
+            "nobody in it needs protection",
         )
     if config.mode == "release" and config.research.repeats > 1:
-        yield ("research", "repeats"), f"given {config.research.repeats}; repeats need mode: research"
+        yield (
+            ("research", "repeats"),
+            f"given {config.research.repeats}; repeats need mode: research",
+        )
 
 
 def _without_noise(config: Config) -> Iterator[Problem]:
@@ -162,7 +177,9 @@ def _without_noise(config: Config) -> Iterator[Problem]:
             "features.mean, learner.covariance and learner.statistics are noised: leave them out",
         ),
     )
-    yield from ((("final", "without_noise"), f"given true; {what}") for holds, what in wrong if holds)
+    yield from (
+        (("final", "without_noise"), f"given true; {what}") for holds, what in wrong if holds
+    )
 
 
 def _of_it(source: str, private: str) -> str:
@@ -170,7 +187,8 @@ def _of_it(source: str, private: str) -> str:
     if source == private:
         return "the private source itself"
     return (
-        f"which holds records of {shown(private)}, the private source: name one split there and another here"
+        f"which holds records of {shown(private)}, the private source: name one split there and "
+        "another here"
     )
 
 
@@ -187,23 +205,28 @@ def _sources(config: Config) -> Iterator[Problem]:
         if field != "source" and overlap(source, dataset.source):
             yield (
                 ("dataset", field),
-                f"given {shown(source)}, {_of_it(source, dataset.source)}; name another one that is open to everybody, "
+                f"given {shown(source)}, {_of_it(source, dataset.source)}; name another one that "
+                "is open to everybody, "
                 "or hold out private data by dataset.split",
             )
     kind = kind_of(dataset.source)
     if dataset.columns and kind and not kind.columns:
         yield (
             ("dataset", "columns"),
-            f"given {shown(list(dataset.columns))}; only tables (csv, parquet) have columns to choose from, and jsonl some to name: "
+            f"given {shown(list(dataset.columns))}; only tables (csv, parquet) have columns to "
+            "choose from, and jsonl some to name: "
             "leave it out",
         )
     elif dataset.source.startswith("jsonl:") and not set(dataset.columns) <= set(LINE_COLUMNS):
         yield (
             ("dataset", "columns"),
-            f"given {shown(list(dataset.columns))}; for jsonl name those of {', '.join(LINE_COLUMNS)} that its lines have",
+            f"given {shown(list(dataset.columns))}; for jsonl name those of "
+            f"{', '.join(LINE_COLUMNS)} that its lines have",
         )
     given = [source for field in OF_DATASET if (source := getattr(dataset, field)) is not None]
-    if dataset.links != "none" and not any((of := kind_of(source)) and of.folder for source in given):
+    if dataset.links != "none" and not any(
+        (of := kind_of(source)) and of.folder for source in given
+    ):
         yield (
             ("dataset", "links"),
             f"given {shown(dataset.links)}; only folders (folder, texts) have links: leave it out",
@@ -211,13 +234,17 @@ def _sources(config: Config) -> Iterator[Problem]:
     if kind and kind.own and dataset.classes is None:
         yield (
             ("dataset", "classes"),
-            "required for your own data: list the class names, or say how many there are; they are public",
+            "required for your own data: list the class names, or say how many there are; they are "
+            "public",
         )
     classes = list(dataset.classes) if isinstance(dataset.classes, tuple) else dataset.classes
     if (classes == 1 and config.task == "classification") or (
         isinstance(classes, list) and len(classes) == 1
     ):
-        yield ("dataset", "classes"), f"given {shown(classes)}; a single class leaves nothing to tell apart"
+        yield (
+            ("dataset", "classes"),
+            f"given {shown(classes)}; a single class leaves nothing to tell apart",
+        )
 
 
 def _labels(config: Config) -> Iterator[Problem]:
@@ -230,20 +257,31 @@ def _labels(config: Config) -> Iterator[Problem]:
     room = most_labels(len(names) or (classes if isinstance(classes, int) else 2))
     given, of = f"given {most}", config.evaluate.of
     remedy = (
-        "leave it out" if of is None else f"{of}, whose models are measured, needs a table or arrays here"
+        "leave it out"
+        if of is None
+        else f"{of}, whose models are measured, needs a table or arrays here"
     )
     wrong = (
-        (kind is not None and (kind.folder or not kind.own), f"{given}; a record of {shown(dataset.source)} has one label: {remedy}"),
-        (config.learner.name != "dp_ls", f"{given}; {config.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or leave it out"),
-        (most > room, f"{given}; of {classes if isinstance(classes, int) else len(names)} classes at most {room} can be told together"),
-        (any("|" in name for name in names), f"{given}; a name in dataset.classes holds a bar, which stands between names: call it otherwise"),
-        (any(name.strip().startswith("-") for name in names), f"{given}; a name in dataset.classes begins with a minus, and rows of labels are filled up with numbers below 0: call it otherwise"),
+        (kind is not None and (kind.folder or not kind.own), f"{given}; a record of "
+                                                             f"{shown(dataset.source)} has one "
+                                                             f"label: {remedy}"),
+        (config.learner.name != "dp_ls", f"{given}; {config.learner.name} takes one class for each "
+                                         "record: use learner: {name: dp_ls}, or leave it out"),
+        (most > room, f"{given}; of {classes if isinstance(classes, int) else len(names)} classes "
+                      f"at most {room} can be told together"),
+        (any("|" in name for name in names), f"{given}; a name in dataset.classes holds a bar, "
+                                             "which stands between names: call it otherwise"),
+        (any(name.strip().startswith("-") for name in names), f"{given}; a name in dataset.classes "
+                                                              "begins with a minus, and rows of "
+                                                              "labels are filled up with numbers "
+                                                              "below 0: call it otherwise"),
     )  # fmt: skip
     yield from ((("dataset", "labels"), what) for holds, what in wrong if holds)
     if measures in ("classes", "auc"):
         yield (
             ("evaluate", "measures"),
-            f"given {shown(measures)}; with dataset.labels above 1 a record is of several classes, and would count in several: "
+            f"given {shown(measures)}; with dataset.labels above 1 a record is of several classes, "
+            "and would count in several: "
             "use accuracy, or groups",
         )
 
@@ -252,7 +290,8 @@ def _order(config: Config) -> Iterator[Problem]:
     """Labels that are numbers are matched by place there, which must not mean other classes."""
     own = labels_of(config.dataset.source)
     by_place = dict.fromkeys(
-        ("public_test", "public_validation"), "name it in evaluate.also, where labels are matched by name"
+        ("public_test", "public_validation"),
+        "name it in evaluate.also, where labels are matched by name",
     )
     if starts_public(config.learner):
         by_place["public_sample"] = "learner.init: public needs one whose labels are the same"
@@ -260,10 +299,13 @@ def _order(config: Config) -> Iterator[Problem]:
         source = getattr(config.dataset, field)
         other = None if source is None else labels_of(source)
         if own is not None and other is not None and own != other:
-            place = next(at for at, both in enumerate(zip_longest(own, other)) if both[0] != both[1])
+            place = next(
+                at for at, both in enumerate(zip_longest(own, other)) if both[0] != both[1]
+            )
             yield (
                 ("dataset", field),
-                f"given {shown(source)}; its label {place} and that of {shown(config.dataset.source)} are not the same class "
+                f"given {shown(source)}; its label {place} and that of "
+                f"{shown(config.dataset.source)} are not the same class "
                 f"by their names: {remedy}",
             )
 
@@ -277,7 +319,9 @@ def _also(config: Config) -> Iterator[Problem]:
             "a language model has no classes that further tests could name; leave it out",
         )
         return
-    severities = {f"{also.name}-{one}" for also in tests if also.corruption for one in also.severities}
+    severities = {
+        f"{also.name}-{one}" for also in tests if also.corruption for one in also.severities
+    }
     for place, also in enumerate(tests):
         at: KeyPath = ("evaluate", "also", place)
         if also.name in {"test", *names[:place], *severities}:
@@ -299,20 +343,24 @@ def _other_source(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
         if getattr(also, key):
             yield (
                 (*at, key),
-                f"given {shown(getattr(also, key))}; it goes with of, on a test that is named there: leave it out",
+                f"given {shown(getattr(also, key))}; it goes with of, on a test that is named "
+                "there: leave it out",
             )
             break
     if not also.declared_public:
         yield (
             (*at, "declared_public"),
-            "given False; private records of other people are a lineage of their own, with a limit and a statement: give them an "
-            "experiment with evaluate.of (docs/data.md); or set it to true if nobody in that source needs protection; or make them a "
+            "given False; private records of other people are a lineage of their own, with a limit "
+            "and a statement: give them an "
+            "experiment with evaluate.of (docs/data.md); or set it to true if nobody in that "
+            "source needs protection; or make them a "
             "group of dataset.source that is not trained on (dataset.group)",
         )
     if overlap(source, dataset.source):
         yield (
             (*at, "source"),
-            f"given {shown(source)}, {_of_it(source, dataset.source)}; to hold some of it out, use dataset.split",
+            f"given {shown(source)}, {_of_it(source, dataset.source)}; to hold some of it out, use "
+            "dataset.split",
         )
     found = [*_source((*at, "source"), source)]
     yield from found
@@ -322,7 +370,8 @@ def _other_source(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
     if kind is not None and config.features.takes not in kind.holds:
         yield (
             (*at, "source"),
-            f"given {shown(source)}; features.model: {config.features.model} takes {config.features.takes}",
+            f"given {shown(source)}; features.model: {config.features.model} takes "
+            f"{config.features.takes}",
         )
     if not found and kind is not None:
         yield from _matched(config, also, at, kind)
@@ -336,23 +385,28 @@ def _matched(config: Config, also: Also, at: KeyPath, kind: SourceKind) -> Itera
     if wrong:
         yield (
             key,
-            f"given {shown(wrong[0])}; {did_you_mean(wrong[0], own or ())}allowed: {', '.join(own or ())}, or null for none",
+            f"given {shown(wrong[0])}; {did_you_mean(wrong[0], own or ())}allowed: "
+            f"{', '.join(own or ())}, or null for none",
         )
     elif unnamed:
         yield (
             key,
-            f"given {shown(unnamed[0])}; dataset.classes has no names, so a class is meant by its number, in quotes",
+            f"given {shown(unnamed[0])}; dataset.classes has no names, so a class is meant by its "
+            "number, in quotes",
         )
     elif own is None and not also.classes:
         yield (
             key,
-            "required where dataset.classes has no names: labels are matched by name, for the same numbers may mean other classes. "
-            "List the names of both, or give the class that each label counts as, by its number in quotes",
+            "required where dataset.classes has no names: labels are matched by name, for the same "
+            "numbers may mean other classes. "
+            "List the names of both, or give the class that each label counts as, by its number in "
+            "quotes",
         )
     elif not kind.own and not also.classes and labels_of(also.source or "") is None:
         yield (
             key,
-            f"required: the labels of {shown(also.source)} are numbers, and what they are called is not known here. List their names, "
+            f"required: the labels of {shown(also.source)} are numbers, and what they are called "
+            "is not known here. List their names, "
             "in the words of dataset.classes",
         )
 
@@ -365,48 +419,70 @@ def _of_another(config: Config, also: Also, at: KeyPath) -> Iterator[Problem]:
     if also.of not in known:
         yield (
             (*at, "of"),
-            f"given {shown(also.of)}; {did_you_mean(also.of or '', known)}allowed: {', '.join(known)}",
+            f"given {shown(also.of)}; {did_you_mean(also.of or '', known)}allowed: "
+            f"{', '.join(known)}",
         )
     if also.corruption is None and not also.groups:
-        yield (*at, "corruption"), "required with of: blur, or noise; or groups, to count some of its records"
+        yield (
+            (*at, "corruption"),
+            "required with of: blur, or noise; or groups, to count some of its records",
+        )
     for key in ("classes", "declared_public", "group"):
         if getattr(also, key):
-            yield (*at, key), "it is for a source; its records are those of another test: leave it out"
+            yield (
+                (*at, key),
+                "it is for a source; its records are those of another test: leave it out",
+            )
             break
-    whose = config.dataset.group if also.of == "test" else named[also.of].group if also.of in named else None
+    whose = (
+        config.dataset.group
+        if also.of == "test"
+        else named[also.of].group
+        if also.of in named
+        else None
+    )
     unknown = [name for name in also.groups if whose is None or name not in whose.names]
     if unknown:
         key = "dataset.group" if also.of == "test" else f"group of {also.of}"
         allowed = (
-            f"allowed: {', '.join(whose.names)}" if whose else f"{key} names no groups: declare them there"
+            f"allowed: {', '.join(whose.names)}"
+            if whose
+            else f"{key} names no groups: declare them there"
         )
         yield (
             (*at, "groups"),
-            f"given {shown(unknown[0])}; {did_you_mean(unknown[0], whose.names if whose else ())}{allowed}",
+            f"given {shown(unknown[0])}; "
+            f"{did_you_mean(unknown[0], whose.names if whose else ())}{allowed}",
         )
     if also.corruption is not None and config.features.takes != "images":
         yield (
             (*at, "corruption"),
-            f"features.model: {config.features.model} takes {config.features.takes}, and images alone can be corrupted: leave it out",
+            f"features.model: {config.features.model} takes {config.features.takes}, and images "
+            "alone can be corrupted: leave it out",
         )
     if len(set(also.severities)) != len(also.severities):
         yield (*at, "severities"), "name each severity once"
     if private and also.epsilon is None:
         yield (
             (*at, "epsilon"),
-            "required: the test part is private, and each count on it is paid for: say what one may cost",
+            "required: the test part is private, and each count on it is paid for: say what one "
+            "may cost",
         )
     if not private and also.epsilon is not None:
         yield (
             (*at, "epsilon"),
-            f"given {also.epsilon:g}; counts on what is declared public are exact and free: leave it out",
+            f"given {also.epsilon:g}; counts on what is declared public are exact and free: leave "
+            "it out",
         )
 
 
 def _source(key: KeyPath, source: str) -> Iterator[Problem]:
     kind = kind_of(source)
     if kind is None:
-        yield key, f"given {shown(source)}; {did_you_mean(source, FORMS)}allowed: {', '.join(FORMS)}"
+        yield (
+            key,
+            f"given {shown(source)}; {did_you_mean(source, FORMS)}allowed: {', '.join(FORMS)}",
+        )
         return
     wrong = _wrong_with(source.partition(":")[2], kind.folder) if kind.own else None
     if wrong:
@@ -434,15 +510,25 @@ def _centre(config: Config) -> Iterator[Problem]:
     if centre == "network" and (features.model == "none" or features.layers):
         yield (
             given,
-            "given 'network'; it needs a network's pooled features: features.model, and no features.layers",
+            "given 'network'; it needs a network's pooled features: features.model, and no "
+            "features.layers",
         )
     if features.mean is not None and centre not in ("auto", "noised"):
-        yield given, f"given {shown(centre)} beside features.mean, which is for noised: leave one of them out"
+        yield (
+            given,
+            f"given {shown(centre)} beside features.mean, which is for noised: leave one of them "
+            "out",
+        )
     bought = centre == "noised" or features.mean is not None
-    if bought and features.length == "as_is" and (features.mean is None or features.mean.radius is None):
+    if (
+        bought
+        and features.length == "as_is"
+        and (features.mean is None or features.mean.radius is None)
+    ):
         yield (
             ("features", "mean", "radius") if features.mean is not None else given,
-            "a noised mean of records that keep their lengths (features.length: as_is) needs features.mean: {epsilon, radius}",
+            "a noised mean of records that keep their lengths (features.length: as_is) needs "
+            "features.mean: {epsilon, radius}",
         )
 
 
@@ -460,7 +546,8 @@ def _features(config: Config) -> Iterator[Problem]:
     elif features.weights == "bundled" and features.model not in (*BUNDLED_IMAGES, "none"):
         yield (
             ("features", "weights"),
-            f"given 'bundled' with model {shown(features.model)}; bundled weights exist for efficientnet_lite0, 1 and 2 alone; use pretrained or a path",
+            f"given 'bundled' with model {shown(features.model)}; bundled weights exist for "
+            "efficientnet_lite0, 1 and 2 alone; use pretrained or a path",
         )
     if features.until is not None:
         yield from _cut(config)
@@ -470,7 +557,8 @@ def _features(config: Config) -> Iterator[Problem]:
         if wrong:
             yield (
                 ("features", "weights"),
-                f"given {shown(features.weights)}; allowed: {', '.join(KEPT_WEIGHTS)}, or a checkpoint's path; {wrong}",
+                f"given {shown(features.weights)}; allowed: {', '.join(KEPT_WEIGHTS)}, or a "
+                f"checkpoint's path; {wrong}",
             )
 
 
@@ -483,30 +571,43 @@ def _cut(config: Config) -> Iterator[Problem]:
             "features.model is none, and there is no network to cut; leave it out",
         ),
         (bool(features.layers), "it needs features.layers to be empty: those are pooled"),
-        (features.normalize, "it needs features.normalize: false, for the network goes on from what is kept"),
+        (
+            features.normalize,
+            "it needs features.normalize: false, for the network goes on from what is kept",
+        ),
         (
             features.mean is not None or features.centre not in ("auto", "none"),
             "it needs features.centre: none, and no features.mean",
         ),
         (
             not isinstance(learner, Tuning),
-            f"learner {learner.name} takes pooled features; leave it out, or set learner.name: dp_finetune or hyfree_finetune",
+            f"learner {learner.name} takes pooled features; leave it out, or set learner.name: "
+            "dp_finetune or hyfree_finetune",
         ),
         (not isinstance(config.hpo, Ladder), "its learner climbs the ladder alone; leave hpo out"),
     )
     yield from (
-        (("features", "until"), f"given {shown(features.until)}; {what}") for holds, what in wrong if holds
+        (("features", "until"), f"given {shown(features.until)}; {what}")
+        for holds, what in wrong
+        if holds
     )
 
 
 def _texts(config: Config) -> Iterator[Problem]:
     """Keys that mean nothing for texts, or something else."""
-    features, wanted = config.features, "bundled" if config.features.model == BUNDLED_TEXT else "pretrained"
+    features, wanted = (
+        config.features,
+        "bundled" if config.features.model == BUNDLED_TEXT else "pretrained",
+    )
     wrong = (
         ("weights", features.weights != wanted, f"{features.model} has weights: {wanted} alone"),
         ("image_size", features.image_size is not None, "texts have no pixels; leave it out"),
         ("layers", bool(features.layers), "a language model's last layer is taken; leave it out"),
-        ("centre", features.centre == "network", "a language model's own mean is not known; leave it out"),
+        (
+            "centre",
+            features.centre == "network",
+            "a language model's own mean is not known; leave it out",
+        ),
     )
     yield from (
         (("features", key), f"given {shown(getattr(features, key))}; {what}")
@@ -522,7 +623,8 @@ def _sweep(config: Config) -> Iterator[Problem]:
     if search.unit == "r" and search.prior == "lognormal":
         yield (
             ("sweep", "search", "prior"),
-            "given 'lognormal', which is a prior in kappa; with unit: r set none, monotone or proportional",
+            "given 'lognormal', which is a prior in kappa; with unit: r set none, monotone or "
+            "proportional",
         )
     if search.unit == "r" and config.fit.against == "kappa":
         yield ("fit", "against"), "given 'kappa'; with sweep.search.unit: r set epsilon or mu"
@@ -540,7 +642,10 @@ def _sweep(config: Config) -> Iterator[Problem]:
         and dataset.split.rule == "hash"
         and dataset.split.validation == 0
     ):
-        yield ("sweep", "select", "part"), "given 'validation'; it needs dataset.split.validation above 0"
+        yield (
+            ("sweep", "select", "part"),
+            "given 'validation'; it needs dataset.split.validation above 0",
+        )
 
 
 def _ladder(config: Config) -> Iterator[Problem]:
@@ -548,7 +653,11 @@ def _ladder(config: Config) -> Iterator[Problem]:
     if not isinstance(config.hpo, Ladder):
         return
     points = len({rung.epsilon for rung in config.sweep.ladder})
-    line = learner.searches is not None and config.fit.using == "best" and config.fit.against != "kappa"
+    line = (
+        learner.searches is not None
+        and config.fit.using == "best"
+        and config.fit.against != "kappa"
+    )
     # With shared statistics all trainings have one budget, and a rung's epsilon buys scores alone.
     solved = getattr(learner, "statistics", None) is not None
     if learner.searches is None and points:
@@ -559,7 +668,8 @@ def _ladder(config: Config) -> Iterator[Problem]:
         key = ("sweep", "rungs")
         yield (
             key,
-            f"without rungs by hand, r of learner {learner.name} follows from the prior in kappa: set "
+            f"without rungs by hand, r of learner {learner.name} follows from the prior in kappa: "
+            "set "
             "sweep.search.unit: kappa and sweep.search.prior: lognormal, or give sweep.rungs",
         )
     elif blind:
@@ -567,17 +677,20 @@ def _ladder(config: Config) -> Iterator[Problem]:
     elif solved and config.fit.using != "pooled":
         yield (
             ("fit", "using"),
-            f"given {shown(config.fit.using)}; all trials solve the same statistics, one point for a line: set using: pooled",
+            f"given {shown(config.fit.using)}; all trials solve the same statistics, one point for "
+            "a line: set using: pooled",
         )
     elif line and not solved and points <= degree:
         yield (
             ("sweep", "rungs"),
-            f"{points} distinct epsilon for a fit of degree {degree}; it needs at least {degree + 1}",
+            f"{points} distinct epsilon for a fit of degree {degree}; it needs at least "
+            f"{degree + 1}",
         )
 
 
 def _hpo(config: Config) -> Iterator[Problem]:
-    """A private search is one job that spends the whole total, so nothing else may bear on the training part."""
+    """A private search is one job that spends the whole total, so nothing else may bear on the
+    training part."""
     hpo, sweep, relation = config.hpo, config.sweep, config.privacy.relation
     if isinstance(hpo, Ladder) or config.evaluate.of is not None:
         return
@@ -603,7 +716,8 @@ def _hpo(config: Config) -> Iterator[Problem]:
         ),
         (
             shared,
-            "it spends the whole total; leave features.mean, learner.covariance and learner.statistics out",
+            "it spends the whole total; leave features.mean, learner.covariance and "
+            "learner.statistics out",
         ),
         (config.final.budget != "remaining", "it spends the whole total; leave final.budget out"),
         (
@@ -612,7 +726,8 @@ def _hpo(config: Config) -> Iterator[Problem]:
         ),
         (
             config.dataset.public_test is None and not parallel,
-            "the test part must cost nothing beside it: name dataset.public_test, or use split.rule: hash and "
+            "the test part must cost nothing beside it: name dataset.public_test, or use "
+            "split.rule: hash and "
             "privacy.relation: add_remove",
         ),
     )
@@ -624,14 +739,16 @@ def _learner(config: Config) -> Iterator[Problem]:
     if isinstance(learner, Tuning) and config.features.until is None and learner.trains != "head":
         yield (
             ("learner", "trains"),
-            f"given {shown(learner.trains)}; what is trained lies above features.until: name the last layer that stays "
+            f"given {shown(learner.trains)}; what is trained lies above features.until: name the "
+            "last layer that stays "
             "frozen there, or set trains: head",
         )
     augment = getattr(learner, "augment", 1)
     if augment > 1 and config.features.takes != "images":
         yield (
             ("learner", "augment"),
-            f"given {augment}; views are crops of images on their way into a network, and with features.model: "
+            f"given {augment}; views are crops of images on their way into a network, and with "
+            "features.model: "
             f"{config.features.model} there are none; set it to 1, or give images and a network",
         )
 
@@ -641,11 +758,15 @@ def _public_start(config: Config) -> Iterator[Problem]:
         return
     given = ("learner", "init")
     if config.dataset.public_sample is None:
-        yield given, "given 'public'; it needs dataset.public_sample, whose labelled records train the head"
+        yield (
+            given,
+            "given 'public'; it needs dataset.public_sample, whose labelled records train the head",
+        )
     if getattr(config.learner, "link", "softmax") != "softmax":
         yield (
             given,
-            "given 'public'; that head is trained by softmax: set learner.link: softmax, or leave it out",
+            "given 'public'; that head is trained by softmax: set learner.link: softmax, or leave "
+            "it out",
         )
     if config.learner.name == "dp_mlp" or config.task == "language_model":
         whose = "dp_mlp" if config.learner.name == "dp_mlp" else "a language model"
@@ -657,7 +778,8 @@ def _test_part(config: Config) -> Iterator[Problem]:
     if dataset.public_test is None and dataset.split.rule == "hash" and dataset.split.test == 0:
         yield (
             ("dataset", "split", "test"),
-            "given 0; the final model needs something to be measured on: raise it, or name dataset.public_test",
+            "given 0; the final model needs something to be measured on: raise it, or name "
+            "dataset.public_test",
         )
 
 
@@ -667,7 +789,11 @@ def _grouped(source: str, group: Group, at: KeyPath) -> Iterator[Problem]:
     if kind is None:
         return
     if not kind.own:
-        yield at, f"{shown(source)} is published without groups; they are for your own files: leave it out"
+        yield (
+            at,
+            f"{shown(source)} is published without groups; they are for your own files: leave it "
+            "out",
+        )
     elif kind.folder and group.level is None:
         yield (
             (*at, "column"),
@@ -676,7 +802,8 @@ def _grouped(source: str, group: Group, at: KeyPath) -> Iterator[Problem]:
     elif not kind.folder and group.column is None:
         yield (
             (*at, "level"),
-            f"given {group.level}; {shown(source)} is no folder: give the column that holds the group",
+            f"given {group.level}; {shown(source)} is no folder: give the column that holds the "
+            "group",
         )
 
 
@@ -684,7 +811,10 @@ def _groups(config: Config) -> Iterator[Problem]:
     dataset, key = config.dataset, ("dataset", "group")
     if dataset.group is None:
         if config.evaluate.measures == "groups":
-            yield ("evaluate", "measures"), "given 'groups'; it needs dataset.group, which names them"
+            yield (
+                ("evaluate", "measures"),
+                "given 'groups'; it needs dataset.group, which names them",
+            )
         return
     yield from _grouped(dataset.source, dataset.group, key)
     if config.evaluate.of is not None:  # what it has beside its source is the other's, and not read
@@ -695,7 +825,8 @@ def _groups(config: Config) -> Iterator[Problem]:
         if wrong:
             yield (
                 ("dataset", field),
-                f"given {shown(other)}; with dataset.group its records are told by the same groups, and it has none there: name "
+                f"given {shown(other)}; with dataset.group its records are told by the same "
+                "groups, and it has none there: name "
                 "it in evaluate.also",
             )
 
@@ -705,10 +836,15 @@ def _measures(config: Config) -> Iterator[Problem]:
     known = classes if classes is not None or kind is None else kind.classes
     count = len(known) if isinstance(known, tuple) else known
     if config.evaluate.measures == "auc" and count != 2:
-        told = "its classes are known when it is read" if count is None else f"there are {count} classes"
+        told = (
+            "its classes are known when it is read"
+            if count is None
+            else f"there are {count} classes"
+        )
         yield (
             ("evaluate", "measures"),
-            f"given 'auc'; {told}, and AUC is of two: set measures: classes, or dataset.classes to two names",
+            f"given 'auc'; {told}, and AUC is of two: set measures: classes, or dataset.classes to "
+            "two names",
         )
 
 
@@ -719,7 +855,8 @@ def _paths(config: Config) -> Iterator[Problem]:
         ):
             yield (
                 ("paths", name),
-                f"given {shown(path)}; neither it nor {', '.join(map(str, PUBLIC_FOLDERS))} may lie in the other: "
+                f"given {shown(path)}; neither it nor {', '.join(map(str, PUBLIC_FOLDERS))} may "
+                "lie in the other: "
                 "those are public, it must never be shared",
             )
 

@@ -1,4 +1,5 @@
-"""The outside of a checkpoint: whether a file can be one, told before anything is planned on it. No torch here."""
+"""The outside of a checkpoint: whether a file can be one, told before anything is planned on it. No
+torch here."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ def wrong_with_checkpoint(path: Path) -> str | None:
         return "an ordinary file is wanted there"
     try:
         with path.open("rb") as file:
-            whole = _is_safetensors(file) if path.suffix == ".safetensors" else _is_saved_by_torch(file)
+            whole = (
+                _is_safetensors(file) if path.suffix == ".safetensors" else _is_saved_by_torch(file)
+            )
     except OSError as error:
         return f"it cannot be read ({error.strerror}); check its disk"
     kind = "of safetensors" if path.suffix == ".safetensors" else "that torch.save wrote"
@@ -42,7 +45,9 @@ def _is_safetensors(file: BinaryIO) -> bool:
         if length > min(LONGEST_HEADER, size - 8):
             return False
         header = json.loads(file.read(length))
-        ends = [int(held["data_offsets"][1]) for name, held in header.items() if name != "__metadata__"]
+        ends = [
+            int(held["data_offsets"][1]) for name, held in header.items() if name != "__metadata__"
+        ]
     except (struct.error, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
     return max(ends, default=math.nan) == size - 8 - length

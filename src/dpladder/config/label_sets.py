@@ -1,8 +1,9 @@
-"""The classes of a record that may be of several, as one number: what stands for them wherever a label stands.
+"""The classes of a record that may be of several, as one number: what stands for them wherever a
+label stands.
 
-Each class plus one is a digit to the base of all classes plus one, and one is taken from what they make. So a single class
-is its own number, none is -1, and what knows of single classes alone takes any other number for no class at all. Works on
-arrays of whole numbers, numpy's or torch's.
+Each class plus one is a digit to the base of all classes plus one, and one is taken from what they
+make. So a single class is its own number, none is -1, and what knows of single classes alone takes
+any other number for no class at all. Works on arrays of whole numbers, numpy's or torch's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The learners' sections: one class for each method, with the options that it reads and no others.
 
-`searches` says what the ladder's r stands for. `rate`: r is the total step size eta * steps. `ridge`: r is 1/lambda,
-because ridge regression at lambda is close to gradient flow stopped at time 1/lambda (Ali, Kolter & Tibshirani 2019).
-None: there is nothing to search, so there is no ladder.
+`searches` says what the ladder's r stands for. `rate`: r is the total step size eta * steps.
+`ridge`: r is 1/lambda, because ridge regression at lambda is close to gradient flow stopped at time
+1/lambda (Ali, Kolter & Tibshirani 2019). None: there is nothing to search, so there is no ladder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Searched = Literal["rate", "ridge"] | None
 # Far above any use, and far below where float32 products overflow.
 Clip = Annotated[Positive, Field(le=1e6, description="C, the L2 bound on one unit's gradient")]
 Radius = Annotated[
-    Positive, Field(le=1e4, description="records are scaled into a ball of this public radius first")
+    Positive,
+    Field(le=1e4, description="records are scaled into a ball of this public radius first"),
 ]
 
 
@@ -29,7 +30,8 @@ SamplingRate = Annotated[
     Field(
         gt=0,
         le=1,
-        description="1: full batch, which costs exactly its Gaussian; below 1: a Poisson sample of the units at each step",
+        description="1: full batch, which costs exactly its Gaussian; below 1: a Poisson sample of "
+        "the units at each step",
     ),
 ]
 
@@ -37,7 +39,9 @@ SamplingRate = Annotated[
 Clipping = Annotated[
     Literal["flat", "automatic"],
     Field(
-        description="how a gradient is kept within clip: a longer one is cut to it; automatic: every one is scaled to clip * g / (|g| + 0.01), so that clip and eta are one number to choose (Bu et al. 2023)"
+        description="how a gradient is kept within clip: a longer one is cut to it; automatic: "
+        "every one is scaled to clip * g / (|g| + 0.01), so that clip and eta are one "
+        "number to choose (Bu et al. 2023)"
     ),
 ]
 
@@ -46,7 +50,9 @@ LinkName = Literal["softmax", "sigmoid"]
 Linked = Annotated[
     LinkName,
     Field(
-        description="from logits to the loss: one softmax over the classes; or one sigmoid for each, whose biases start at -log(m - 1), where each of m classes has probability 1/m"
+        description="from logits to the loss: one softmax over the classes; or one sigmoid for "
+        "each, whose biases start at -log(m - 1), where each of m classes has "
+        "probability 1/m"
     ),
 ]
 
@@ -55,7 +61,8 @@ Bias = Annotated[bool, Field(description="append a constant feature")]
 Init = Annotated[
     Literal["zero", "random", "public"],
     Field(
-        description="initial weights; random ones come from the public seed, public ones are a head trained without noise on dataset.public_sample"
+        description="initial weights; random ones come from the public seed, public ones are a "
+        "head trained without noise on dataset.public_sample"
     ),
 ]
 Augment = Annotated[
@@ -63,7 +70,8 @@ Augment = Annotated[
     Field(
         ge=1,
         le=64,
-        description="views per image of the training part, at no further cost: the image and fixed crops of it, whose gradients are averaged before clipping",
+        description="views per image of the training part, at no further cost: the image and fixed "
+        "crops of it, whose gradients are averaged before clipping",
     ),
 ]
 
@@ -83,7 +91,9 @@ class Descending(Section):
         "none", description="which iterate is released: the last, or an average of released ones"
     )
     augment: Augment = 1
-    free_step: bool = Field(False, description="one last step along the last direction, free post-processing")
+    free_step: bool = Field(
+        False, description="one last step along the last direction, free post-processing"
+    )
 
 
 class Rated(Descending):
@@ -91,25 +101,30 @@ class Rated(Descending):
 
     schedule: Literal["constant", "cosine", "linear"] = Field(
         "constant",
-        description="how the learning rate falls over the steps: not at all, along half a cosine, or along a line; eta is the first step's",
+        description="how the learning rate falls over the steps: not at all, along half a cosine, "
+        "or along a line; eta is the first step's",
     )
 
 
 class Descent(Rated):
-    """Full-batch gradient descent with momentum (Panda et al.), on a linear head or with one hidden layer."""
+    """Full-batch gradient descent with momentum (Panda et al.), on a linear head or with one hidden
+    layer."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_gd", "dp_mlp"] = Field(
         "dp_gd",
-        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the same with one hidden layer",
+        description="dp_gd: the paper's full-batch gradient descent on a linear head; dp_mlp: the "
+        "same with one hidden layer",
     )
     momentum: Fraction = Field(0.9, description="heavy-ball momentum")
-    free_step: bool = Field(True, description="one last step along the momentum buffer, free post-processing")
+    free_step: bool = Field(
+        True, description="one last step along the momentum buffer, free post-processing"
+    )
 
 
 class Adam(Rated):
-    """DP-Adam on a linear head (Mehta et al.). A step moves each weight by about eta, whatever the gradient's scale: let
-    sweep.search.eta reach down to 0.001."""
+    """DP-Adam on a linear head (Mehta et al.). A step moves each weight by about eta, whatever the
+    gradient's scale: let sweep.search.eta reach down to 0.001."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_adam"] = "dp_adam"
@@ -118,8 +133,8 @@ class Adam(Rated):
 
 
 class AdamNoSecondMoment(Rated):
-    """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM). sweep.search.eta as for
-    dp_adam."""
+    """DP-Adam whose second moment is its public noise level (Mohapatra et al., DPAdamWOSM).
+    sweep.search.eta as for dp_adam."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_adam_wosm"] = "dp_adam_wosm"
@@ -140,7 +155,8 @@ class Lora(Section):
 
 
 class Tuning(Section):
-    """What is trained by every learner that goes on from the public network itself: which of its tensors, and the head."""
+    """What is trained by every learner that goes on from the public network itself: which of its
+    tensors, and the head."""
 
     name: str
     link: Linked = "softmax"
@@ -149,14 +165,17 @@ class Tuning(Section):
     augment: Augment = 1
     trains: Literal["head", "norm_and_bias", "last_block", "all", "lora"] | tuple[str, ...] = Field(
         "last_block",
-        description="what is trained beside the head: nothing; vectors alone (BitFit); the last block, and what follows it; all above the cut; adapters; or what these patterns of tensor names fit",
+        description="what is trained beside the head: nothing; vectors alone (BitFit); the last "
+        "block, and what follows it; all above the cut; adapters; or what these "
+        "patterns of tensor names fit",
     )
     lora: Lora = Field(default_factory=Lora, description=Lora.__doc__)
 
 
 class FineTune(Tuning, Rated):
-    """Fine-tuning of the public network itself, above `features.until`, with a linear head on top. Weights start at the
-    public ones, and what is released is the difference from them; weight_decay pulls back to them."""
+    """Fine-tuning of the public network itself, above `features.until`, with a linear head on top.
+    Weights start at the public ones, and what is released is the difference from them; weight_decay
+    pulls back to them."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_finetune"] = "dp_finetune"
@@ -164,40 +183,52 @@ class FineTune(Tuning, Rated):
         "momentum", description="what makes a direction of the noised gradients"
     )
     momentum: Fraction = Field(0.9, description="heavy-ball momentum, with optimizer: momentum")
-    betas: tuple[Fraction, Fraction] = Field((0.9, 0.999), description="decay of the two moments, with adam")
-    stability: Positive = Field(1e-8, description="added to the root of the second moment, with adam")
+    betas: tuple[Fraction, Fraction] = Field(
+        (0.9, 0.999), description="decay of the two moments, with adam"
+    )
+    stability: Positive = Field(
+        1e-8, description="added to the root of the second moment, with adam"
+    )
 
 
 class Covariance(Section):
     """A noised feature covariance, released once and shared by every training with equal keys."""
 
-    epsilon: Positive = Field(description="epsilon of the noised covariance alone, at the lineage's delta")
+    epsilon: Positive = Field(
+        description="epsilon of the noised covariance alone, at the lineage's delta"
+    )
 
 
 Alpha = Annotated[float, Field(gt=0, le=1)]
 
 
 class Statistics(Section):
-    """All noised sums of DP-LS, released once and shared. Trials are free solutions of them at other alpha and lambda, and
-    pay for their scores alone; the final training makes the same sums more exact with what its total leaves. The file
-    holds 2 d^2 bytes for each class and one more: 0.33 GB at 1,280 features and 100 classes."""
+    """All noised sums of DP-LS, released once and shared. Trials are free solutions of them at
+    other alpha and lambda, and pay for their scores alone; the final training makes the same sums
+    more exact with what its total leaves. The file holds 2 d^2 bytes for each class and one more:
+    0.33 GB at 1,280 features and 100 classes."""
 
-    epsilon: Positive = Field(description="epsilon of the noised sums together, at the lineage's delta")
+    epsilon: Positive = Field(
+        description="epsilon of the noised sums together, at the lineage's delta"
+    )
     alpha: tuple[Alpha, ...] = Field(
         (),
-        description="public values that trials take in turn, the final training the best trial's; empty: learner.alpha",
+        description="public values that trials take in turn, the final training the best trial's; "
+        "empty: learner.alpha",
     )
 
 
 class LeastSquares(Section):
-    """DP-LS: ridge regression, weighted by class, from noised second moments (Mehta et al.). The ladder's r is 1/lambda,
-    in the range that sweep.search gives r."""
+    """DP-LS: ridge regression, weighted by class, from noised second moments (Mehta et al.). The
+    ladder's r is 1/lambda, in the range that sweep.search gives r."""
 
     searches: ClassVar[Searched] = "ridge"
     steps: ClassVar[int] = 1
     name: Literal["dp_ls"] = "dp_ls"
     radius: Radius = 1.0
-    alpha: Alpha = Field(1.0, description="weight of all records beside a class's own, free post-processing")
+    alpha: Alpha = Field(
+        1.0, description="weight of all records beside a class's own, free post-processing"
+    )
     covariance: Covariance | None = Field(None, description=Covariance.__doc__)
     statistics: Statistics | None = Field(None, description=Statistics.__doc__)
 
@@ -214,8 +245,8 @@ class LeastSquares(Section):
 
 
 class Newton(Section):
-    """DP-Newton: noised gradients and Hessians of logistic regression, class by class (Mehta et al.). The ladder's r is
-    1/lambda, in the range that sweep.search gives r."""
+    """DP-Newton: noised gradients and Hessians of logistic regression, class by class (Mehta et
+    al.). The ladder's r is 1/lambda, in the range that sweep.search gives r."""
 
     searches: ClassVar[Searched] = "ridge"
     name: Literal["dp_newton"] = "dp_newton"
@@ -223,7 +254,8 @@ class Newton(Section):
     steps: Count = Field(10, description="Newton steps")
     link: LinkName = Field(
         "softmax",
-        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, as published, whose biases start at -log(m - 1)",
+        description="softmax over classes, with its tight sensitivities; or one sigmoid per class, "
+        "as published, whose biases start at -log(m - 1)",
     )
 
 
@@ -252,13 +284,18 @@ class LossesLookedAt(Section):
     gamma: Annotated[float, Field(gt=1, allow_inf_nan=False)] = Field(
         1.01, description="noise on gradients over what it would be without losses to pay for"
     )
-    points: Literal[3, 5] = Field(3, description="losses at each look: here, and one or two steps either way")
+    points: Literal[3, 5] = Field(
+        3, description="losses at each look: here, and one or two steps either way"
+    )
     loss_noise: Literal["gaussian", "laplace"] = Field(
         "gaussian",
-        description="of the losses; laplace needs sampling_rate 1, and is charged as its Gaussian bound",
+        description="of the losses; laplace needs sampling_rate 1, and is charged as its Gaussian "
+        "bound",
     )
     optimizer: Literal["sgd", "momentum", "adamw"] = Field(
-        "sgd", description="what makes a direction of the noised gradients; the losses are looked at along it"
+        "sgd",
+        description="what makes a direction of the noised gradients; the losses are looked "
+        "at along it",
     )
     weight_decay: NonNegative = Field(0.0, description="decoupled, as AdamW's")
     sampling_rate: SamplingRate = 1.0
@@ -268,7 +305,8 @@ class LossesLookedAt(Section):
     def _laplace_sees_everybody(self) -> Self:
         if self.loss_noise == "laplace" and self.sampling_rate < 1:
             raise ValueError(
-                "loss_noise laplace beside Gaussian gradients on one sample has no known cost; use gaussian, or sampling_rate 1"
+                "loss_noise laplace beside Gaussian gradients on one sample has no known cost; use "
+                "gaussian, or sampling_rate 1"
             )
         return self
 
@@ -280,15 +318,17 @@ class HyperparameterFree(LossesLookedAt):
 
 
 class HyperparameterFreeTuning(Tuning, LossesLookedAt):
-    """Fine-tuning of the public network, as dp_finetune's, with the steps of HyFreeDP: their sizes from privatised losses,
-    automatic clipping (Bu & Liu). weight_decay pulls back to the public weights."""
+    """Fine-tuning of the public network, as dp_finetune's, with the steps of HyFreeDP: their sizes
+    from privatised losses, automatic clipping (Bu & Liu). weight_decay pulls back to the public
+    weights."""
 
     name: Literal["hyfree_finetune"] = "hyfree_finetune"
 
 
 class ZerothOrder(Section):
-    """DP-ZO on a linear head: steps along public random directions, by noised differences of the loss (Tang et al.).
-    Directions have length 1, so that eta means what it means elsewhere; many more steps than elsewhere pay."""
+    """DP-ZO on a linear head: steps along public random directions, by noised differences of the
+    loss (Tang et al.). Directions have length 1, so that eta means what it means elsewhere; many
+    more steps than elsewhere pay."""
 
     searches: ClassVar[Searched] = "rate"
     name: Literal["dp_zo"] = "dp_zo"
@@ -296,16 +336,20 @@ class ZerothOrder(Section):
         Positive, Field(le=1e6, description="C, the bound on one unit's difference of losses")
     ] = 1.0
     link: Linked = "softmax"
-    smoothing: Positive = Field(1.0, description="phi, how far along a direction the loss is looked at")
+    smoothing: Positive = Field(
+        1.0, description="phi, how far along a direction the loss is looked at"
+    )
     noise: Literal["gaussian", "laplace"] = Field(
         "gaussian",
-        description="of the noised difference; laplace makes each step pure DP, and is charged as its Gaussian bound",
+        description="of the noised difference; laplace makes each step pure DP, and is charged as "
+        "its Gaussian bound",
     )
     bias: Bias = False
 
 
 class OneStep(Section):
-    """A single step of DP-Adam from zero on a linear head. The rate scales the weights and changes no prediction."""
+    """A single step of DP-Adam from zero on a linear head. The rate scales the weights and changes
+    no prediction."""
 
     searches: ClassVar[Searched] = None
     steps: ClassVar[int] = 1
@@ -320,8 +364,8 @@ class OneStep(Section):
 
 
 class Prototypes(Section):
-    """A noised mean of each class; the nearest by angle wins. One release, nothing to search, and small classes count as much
-    as large ones (as Wahdany et al.'s DPPL, with plain means)."""
+    """A noised mean of each class; the nearest by angle wins. One release, nothing to search, and
+    small classes count as much as large ones (as Wahdany et al.'s DPPL, with plain means)."""
 
     searches: ClassVar[Searched] = None
     steps: ClassVar[int] = 1
@@ -331,17 +375,22 @@ class Prototypes(Section):
 
 
 class StepSizeFree(Descending):
-    """Gradient descent on a linear head whose step sizes grow with what the released gradients show (Prodigy,
-    D-Adaptation)."""
+    """Gradient descent on a linear head whose step sizes grow with what the released gradients show
+    (Prodigy, D-Adaptation)."""
 
     searches: ClassVar[Searched] = None
     name: Literal["dp_prodigy"] = "dp_prodigy"
     steps: Count = Field(50, description="training steps")
-    eta: Positive = Field(1.0, description="d0, a first estimate of how far the optimum is; it only grows")
-    gradient_bound: NonNegative = Field(0.0, description="G, added under the root of the squared gradients")
+    eta: Positive = Field(
+        1.0, description="d0, a first estimate of how far the optimum is; it only grows"
+    )
+    gradient_bound: NonNegative = Field(
+        0.0, description="G, added under the root of the squared gradients"
+    )
     step_sizes: Literal["prodigy", "d_adaptation"] = Field(
         "prodigy",
-        description="whose they are: Prodigy's, where gradients met at smaller steps count for less, or D-Adaptation's, where all count alike",
+        description="whose they are: Prodigy's, where gradients met at smaller steps count for "
+        "less, or D-Adaptation's, where all count alike",
     )
 
 
@@ -394,6 +443,7 @@ _ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
 
 
 def starts_known(learner: Any) -> bool:
-    """Whether a descent starts at zero, or at the public network: its distance from there is worth telling."""
+    """Whether a descent starts at zero, or at the public network: its distance from there is worth
+    telling."""
     drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
     return isinstance(learner, Descending | Tuning) and learner.init == "zero" and not drawn

@@ -1,4 +1,5 @@
-"""From YAML files and command-line overrides to resolved experiments, with every mistake shown at once."""
+"""From YAML files and command-line overrides to resolved experiments, with every mistake shown at
+once."""
 
 from __future__ import annotations
 
@@ -30,9 +31,20 @@ from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, give
 from dpladder.errors import BadInput
 
 BASE = "main"
-RESERVED_NAMES = (BASE, "benchmarks", "data", "figures", "logs", "privacy", "report", "results", "tables")
+RESERVED_NAMES = (
+    BASE,
+    "benchmarks",
+    "data",
+    "figures",
+    "logs",
+    "privacy",
+    "report",
+    "results",
+    "tables",
+)
 LONGEST_NAME = 64
-NAMED = {"learner": DEFAULT, "hpo": "ladder"}  # sections of several kinds, and the kind without a name
+# sections of several kinds, and the kind without a name
+NAMED = {"learner": DEFAULT, "hpo": "ladder"}
 PROJECT_KEYS = (
     "mode",
     "paths",
@@ -40,19 +52,22 @@ PROJECT_KEYS = (
     "experiments",
     "grid",
 )  # one for the whole project: no experiment overrides them
-STAND_IN = {  # for required keys that are wrong, so that the others can be checked; never part of a config
+# for required keys that are wrong, so that the others can be checked; never part of a config
+STAND_IN = {
     "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},
     "privacy": {"epsilon": 1.0, "delta": 0.5},
 }
 MOST_CELLS = 200
-MOST_ENTRIES = 100_000  # far above any class list; a few nested aliases would otherwise expand without end
+# far above any class list; a few nested aliases would otherwise expand without end
+MOST_ENTRIES = 100_000
 
 Wildcards = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A release that is kept: the versions of the mechanisms that made it, and what the ledger knows its question by."""
+    """A release that is kept: the versions of the mechanisms that made it, and what the ledger
+    knows its question by."""
 
     versions: Mapping[str, int]
     static: str
@@ -60,11 +75,13 @@ class Kept:
 
 @dataclass(frozen=True)
 class Project:
-    """Every experiment of a config, resolved and checked. The base is called main and comes first. `repeats` names the
-    further repeats of each experiment, which are experiments too; `grid` names, of each experiment that is a cell of the grid, its
-    place on each axis; `choices` says of each what was left to the plan; `settled`, what was chosen, under a digest of what that hung on. `elders`
-    are all of them as the ledger met them; `paid` names, by rule and wildcards, those whose own job it holds as they ask
-    for it; `kept` names each release of theirs that it holds as they ask for it."""
+    """Every experiment of a config, resolved and checked. The base is called main and comes first.
+    `repeats` names the further repeats of each experiment, which are experiments too; `grid` names,
+    of each experiment that is a cell of the grid, its place on each axis; `choices` says of each
+    what was left to the plan; `settled`, what was chosen, under a digest of what that hung on.
+    `elders` are all of them as the ledger met them; `paid` names, by rule and wildcards, those
+    whose own job it holds as they ask for it; `kept` names each release of theirs that it holds as
+    they ask for it."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -89,7 +106,8 @@ class ParsedFile:
 
 
 def load(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None) -> Project:
-    """Read `paths` in order, each laid over the last, then `overrides`; check everything; resolve experiments."""
+    """Read `paths` in order, each laid over the last, then `overrides`; check everything; resolve
+    experiments."""
     values: dict[str, Any] = {}
     lines: dict[KeyPath, str] = {}
     for path in paths:
@@ -98,12 +116,14 @@ def load(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None
         lines.update(source.lines)
     overrides = overrides or {}
     return resolve(
-        overlay(values, overrides), {key: line for key, line in lines.items() if not gives(overrides, key)}
+        overlay(values, overrides),
+        {key: line for key, line in lines.items() if not gives(overrides, key)},
     )
 
 
 def from_command_line(values: Any) -> Any:
-    """What Snakemake's --config gives: it leaves numbers, true, false and null inside braces as text."""
+    """What Snakemake's --config gives: it leaves numbers, true, false and null inside braces as
+    text."""
     if isinstance(values, Mapping):
         return {key: from_command_line(value) for key, value in values.items()}
     if isinstance(values, list):
@@ -130,15 +150,20 @@ def resolve(values: Mapping[str, Any], lines: Mapping[KeyPath, str] | None = Non
     problems += _problems_of_grid(values.get("grid"), cells)
     named = values.get("experiments")
     if named is not None and not isinstance(named, Mapping):
-        problems.append((("experiments",), f"given {shown(named)}; map names to the keys that they override"))
+        problems.append(
+            (("experiments",), f"given {shown(named)}; map names to the keys that they override")
+        )
     asked = [("grid", written, name, cells[name].override) for name in others]
     asked += [("experiments", base, name, override) for name, override in _mapping(named).items()]
-    whole = {BASE: base} | {str(name): overlay(below, _own(override)) for _, below, name, override in asked}
+    whole = {BASE: base} | {
+        str(name): overlay(below, _own(override)) for _, below, name, override in asked
+    }
     for kind, below, name, override in asked:
         at, own = (kind, str(name)), _own(override)
         there = _measured(own, whole)
         config, found = _validate(overlay(below if there is None else _without(there, OWN), own))
-        # what an experiment only inherits was said once, of the base, or is said of the one that it measures
+        # what an experiment only inherits was said once, of the base, or is said of the one that it
+        # measures
         said = of_base if there is None else _validate(there)[1]
         found = [problem for problem in found if problem not in said or gives(own, problem[0])]
         found += _problems_of_override(name, override)
@@ -162,7 +187,8 @@ def _own(override: Any) -> dict[str, Any]:
 
 
 def _measured(own: Mapping[str, Any], whole: Mapping[str, dict[str, Any]]) -> dict[str, Any] | None:
-    """The experiment whose models another one measures, which is laid over it, but for what its own data alone may say."""
+    """The experiment whose models another one measures, which is laid over it, but for what its own
+    data alone may say."""
     of = _mapping(own.get("evaluate")).get("of")
     return whole.get(of) if isinstance(of, str) else None
 
@@ -176,7 +202,8 @@ class Cell:
 
 
 def _cells(grid: Any) -> dict[str, Cell]:
-    """Every combination of one entry of each axis, the last axis fastest. An axis is a section, and what it may be by name."""
+    """Every combination of one entry of each axis, the last axis fastest. An axis is a section, and
+    what it may be by name."""
     cells = {"": Cell({}, {})}
     for axis, entries in _mapping(grid).items():
         cells = {
@@ -194,7 +221,10 @@ def _problems_of_grid(grid: Any, cells: Mapping[str, Cell]) -> Iterator[Problem]
     if grid is None:
         return
     if not isinstance(grid, Mapping):
-        yield ("grid",), f"given {shown(grid)}; map sections (features, dataset, learner) to named entries"
+        yield (
+            ("grid",),
+            f"given {shown(grid)}; map sections (features, dataset, learner) to named entries",
+        )
     for axis, entries in _mapping(grid).items():
         if axis not in Config.model_fields or axis in PROJECT_KEYS:
             known = [name for name in Config.model_fields if name not in PROJECT_KEYS]
@@ -218,12 +248,15 @@ def _problems_of_grid(grid: Any, cells: Mapping[str, Cell]) -> Iterator[Problem]
 
 
 def _repeated(experiments: Mapping[str, Config]) -> Project:
-    """Every repeat of an experiment as an experiment of its own, with seeds of its own for draws and noise."""
+    """Every repeat of an experiment as an experiment of its own, with seeds of its own for draws
+    and noise."""
     expanded = {}
     for name, config in experiments.items():
         for repeat, own_name in enumerate(repeat_names(name, config)):
             research = {"seed": config.research.seed + repeat, "repeats": 1}
-            search = config.sweep.search.model_copy(update={"seed": config.sweep.search.seed + repeat})
+            search = config.sweep.search.model_copy(
+                update={"seed": config.sweep.search.seed + repeat}
+            )
             of = config.evaluate.of
             tested = None if of is None else repeat_names(of, config)[repeat]
             update = {
@@ -232,7 +265,9 @@ def _repeated(experiments: Mapping[str, Config]) -> Project:
                 "evaluate": config.evaluate.model_copy(update={"of": tested}),
             }
             expanded[own_name] = config.model_copy(update=update)
-    return Project(expanded, {name: repeat_names(name, config)[1:] for name, config in experiments.items()})
+    return Project(
+        expanded, {name: repeat_names(name, config)[1:] for name, config in experiments.items()}
+    )
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
@@ -240,7 +275,8 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 
 def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Mappings merge key by key; everything else, lists included, is replaced whole, and so is a section by one of another name."""
+    """Mappings merge key by key; everything else, lists included, is replaced whole, and so is a
+    section by one of another name."""
     merged = dict(below)
     for key, value in above.items():
         merge = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
@@ -254,8 +290,8 @@ def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 1e-5 as a number (YAML 1.1 asks for a dot and would give a string), and that says where
-    a value stands that has the form of a date or number but is none."""
+    """SafeLoader that reads 1e-5 as a number (YAML 1.1 asks for a dot and would give a string), and
+    that says where a value stands that has the form of a date or number but is none."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -286,7 +322,8 @@ def read_yaml(path: Path) -> ParsedFile:
         values = None if problems else yaml.load(text, Loader=_Loader)
     except RecursionError:
         raise BadInput(
-            f"config file {path}: nested too deeply, or an anchor that contains itself; write the values out"
+            f"config file {path}: nested too deeply, or an anchor that contains itself; write the "
+            "values out"
         ) from None
     except yaml.YAMLError as error:
         raise BadInput(_yaml_message(path, text, error)) from None
@@ -296,7 +333,8 @@ def read_yaml(path: Path) -> ParsedFile:
         raise BadInput(f"config file {path}: empty; start from config/config.yaml")
     if not isinstance(values, dict):
         raise BadInput(
-            f"config file {path}: the top level must be a mapping of keys, not a {type(values).__name__}; start from config/config.yaml"
+            f"config file {path}: the top level must be a mapping of keys, not a "
+            f"{type(values).__name__}; start from config/config.yaml"
         )
     return ParsedFile(values, lines)
 
@@ -311,7 +349,9 @@ def _read_text(path: Path) -> str:
     except IsADirectoryError:
         raise BadInput(f"config file {path}: is a folder; name the YAML file in it") from None
     except UnicodeDecodeError as error:
-        raise BadInput(f"config file {path}: not UTF-8 (byte {error.start}); save it as UTF-8") from None
+        raise BadInput(
+            f"config file {path}: not UTF-8 (byte {error.start}); save it as UTF-8"
+        ) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadInput(
@@ -319,11 +359,15 @@ def _read_text(path: Path) -> str:
         ) from None
 
 
-def _index(node: yaml.Node | None, at: KeyPath, path: Path, lines: dict[KeyPath, str]) -> Iterator[str]:
-    """Remember where every key stands; name keys that are no text, or given twice, which YAML would silently let win."""
+def _index(
+    node: yaml.Node | None, at: KeyPath, path: Path, lines: dict[KeyPath, str]
+) -> Iterator[str]:
+    """Remember where every key stands; name keys that are no text, or given twice, which YAML would
+    silently let win."""
     if len(lines) > MOST_ENTRIES:
         raise BadInput(
-            f"config file {path}: more than {MOST_ENTRIES:,} entries once its aliases are written out; simplify it"
+            f"config file {path}: more than {MOST_ENTRIES:,} entries once its aliases are written "
+            "out; simplify it"
         )
     if isinstance(node, yaml.MappingNode):
         for key_node, value_node in node.value:
@@ -361,7 +405,8 @@ def _yaml_message(path: Path, text: str, error: yaml.YAMLError) -> str:
 
 
 def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
-    """A config, or none and every problem. Where some keys are wrong, what holds between the others is still checked."""
+    """A config, or none and every problem. Where some keys are wrong, what holds between the others
+    is still checked."""
     config, problems = _parse(values)
     if config is not None:
         told = as_task(config)
@@ -374,7 +419,8 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 
 def as_task(config: Config) -> Config:
-    """With what its task decides: a language model's records are of one kind, and of a text every token is kept."""
+    """With what its task decides: a language model's records are of one kind, and of a text every
+    token is kept."""
     if config.task != "language_model":
         return config
     features = config.features.model_copy(update={"until": INPUT, "pooling": "none"})
@@ -397,7 +443,9 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
     except ValidationError as error:
         return None, _explain(error)
     except (TypeError, ValueError, RecursionError):
-        return None, [((), "a key or value is no plain text, number, list or mapping; write it out plainly")]
+        return None, [
+            ((), "a key or value is no plain text, number, list or mapping; write it out plainly")
+        ]
 
 
 def _without(values: Mapping[str, Any], keys: Collection[KeyPath]) -> dict[str, Any]:
@@ -418,23 +466,30 @@ def _meant(key: KeyPath) -> KeyPath:
 
 
 def _explain(error: ValidationError) -> list[Problem]:
-    """One message per key: pydantic reports each branch of a union, and a list beside its bad items."""
+    """One message per key: pydantic reports each branch of a union, and a list beside its bad
+    items."""
     by_key: dict[KeyPath, list[dict[str, Any]]] = {}
     for detail in error.errors(include_url=False):
         about = _about(dict(detail))
         by_key.setdefault(_place(about["loc"])[0], []).append(about)
     innermost = [
-        key for key in by_key if not any(other[: len(key)] == key and other != key for other in by_key)
+        key
+        for key in by_key
+        if not any(other[: len(key)] == key and other != key for other in by_key)
     ]
     return [
-        (key, _given(by_key[key][0]) + ", or ".join(dict.fromkeys(_wanted(d, key) for d in by_key[key])))
+        (
+            key,
+            _given(by_key[key][0])
+            + ", or ".join(dict.fromkeys(_wanted(d, key) for d in by_key[key])),
+        )
         for key in innermost
     ]
 
 
 def _about(detail: dict[str, Any]) -> dict[str, Any]:
-    """A section's own rule begins with the key that it is about: name that key and its value, not the section. The same
-    for a section whose name is not among those that it could have."""
+    """A section's own rule begins with the key that it is about: name that key and its value, not
+    the section. The same for a section whose name is not among those that it could have."""
     if detail["type"] == "union_tag_invalid":
         name, options = detail["input"]["name"], {"expected": detail["ctx"]["expected_tags"]}
         return detail | {
@@ -462,7 +517,9 @@ def _wanted(detail: dict[str, Any], key: KeyPath) -> str:
     if kind == "extra_forbidden":
         (section,) = sections
         allowed = [*section.model_fields, *(["experiments"] if section is Config else [])]
-        return f"unknown key; {did_you_mean(str(key[-1]), allowed)}allowed here: {', '.join(allowed)}"
+        return (
+            f"unknown key; {did_you_mean(str(key[-1]), allowed)}allowed here: {', '.join(allowed)}"
+        )
     if kind == "missing" and isinstance(key[-1], str):
         return f"required, but missing ({sections[0].model_fields[key[-1]].description}); add it"
     if kind == "literal_error":
@@ -493,7 +550,8 @@ WANTED = {
     "json_invalid": "nested too deeply, or text that is not valid Unicode; write it out plainly",
     "missing": "an entry is missing; add it",
     "model_type": "write its keys under it, one per line, or leave it out",
-    "string_pattern_mismatch": f"use lower-case letters, digits, - and _, starting with a letter or digit ({NAME_PATTERN})",
+    "string_pattern_mismatch": "use lower-case letters, digits, - and _, starting with a letter "
+    f"or digit ({NAME_PATTERN})",
     "string_type": "it should be text",
     "too_long": "it should have at most {max_length} entries",
     "too_short": "it should have at least {min_length}, so add one",
@@ -502,8 +560,8 @@ WANTED = {
 
 
 def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
-    """The part of a pydantic location that the user wrote, without the names of union branches, and the sections that
-    may stand there."""
+    """The part of a pydantic location that the user wrote, without the names of union branches, and
+    the sections that may stand there."""
     key: list[str | int] = []
     sections: list[type[BaseModel]] = [Config]
     for part in loc:
@@ -522,7 +580,9 @@ def _place(loc: Iterable[str | int]) -> tuple[KeyPath, list[type[BaseModel]]]:
 
 def _names(section: type[BaseModel]) -> tuple[Any, ...]:
     """The names that choose a section among those which may stand in one place."""
-    return get_args(section.model_fields["name"].annotation) if "name" in section.model_fields else ()
+    return (
+        get_args(section.model_fields["name"].annotation) if "name" in section.model_fields else ()
+    )
 
 
 def _sections(model: type[BaseModel], name: str) -> list[type[BaseModel]]:
@@ -539,10 +599,15 @@ def _sections(model: type[BaseModel], name: str) -> list[type[BaseModel]]:
 
 
 def _problems_of_override(name: object, override: object) -> Iterator[Problem]:
-    if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name) or len(name) > LONGEST_NAME:
+    if (
+        not isinstance(name, str)
+        or not re.fullmatch(NAME_PATTERN, name)
+        or len(name) > LONGEST_NAME
+    ):
         yield (
             (),
-            f"not a valid experiment name; use up to {LONGEST_NAME} lower-case letters, digits, - and _ ({NAME_PATTERN})",
+            f"not a valid experiment name; use up to {LONGEST_NAME} lower-case letters, digits, - "
+            f"and _ ({NAME_PATTERN})",
         )
     if name in RESERVED_NAMES:
         yield (), f"this name is reserved ({', '.join(RESERVED_NAMES)}); choose another"

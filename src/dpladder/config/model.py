@@ -1,6 +1,7 @@
 """The config's sections. Everything a user can say is a field here, with its meaning and its unit.
 
-Every value is public: config is written before the raw data is looked at, or from releases, never from private values.
+Every value is public: config is written before the raw data is looked at, or from releases, never
+from private values.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.search_sections import Hpo, Ladder
-from dpladder.config.section import NAME_PATTERN, Count, Fraction, Name, NonNegative, Positive, Section
+from dpladder.config.section import (
+    NAME_PATTERN,
+    Count,
+    Fraction,
+    Name,
+    NonNegative,
+    Positive,
+    Section,
+)
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, Takes
 
@@ -22,18 +31,21 @@ class Unit(Section):
 
     by: Literal["record", "document", "user"] = Field(
         "record",
-        description="one record; with dataset.spans, one document with all its spans; or all records of one user",
+        description="one record; with dataset.spans, one document with all its spans; or all "
+        "records of one user",
     )
     cap: Count = Field(
         1,
-        description="records kept per document or user, chosen by a key among that unit's own; 1 for records",
+        description="records kept per document or user, chosen by a key among that unit's own; 1 "
+        "for records",
     )
 
     @model_validator(mode="after")
     def _a_record_is_one_record(self) -> Unit:
         if self.by == "record" and self.cap != 1:
             raise ValueError(
-                "cap must be 1 when the unit is a record; set by: user, or with dataset.spans by: document, to protect several "
+                "cap must be 1 when the unit is a record; set by: user, or with dataset.spans by: "
+                "document, to protect several "
                 "records together"
             )
         return self
@@ -43,25 +55,32 @@ class Split(Section):
     """How a unit finds its part. A keyed hash of the unit's own id decides, never its position."""
 
     rule: Literal["hash", "given"] = Field(
-        "hash", description="hash: keyed hash of the unit's id; given: the source names each unit's part"
+        "hash",
+        description="hash: keyed hash of the unit's id; given: the source names each unit's part",
     )
     test: Fraction = Field(0.2, description="expected fraction of units held out for evaluation")
-    validation: Fraction = Field(0.0, description="expected fraction of units held out to score trials")
+    validation: Fraction = Field(
+        0.0, description="expected fraction of units held out to score trials"
+    )
 
     @model_validator(mode="after")
     def _something_is_left_to_train_on(self) -> Split:
         if self.test + self.validation >= 1:
-            raise ValueError("test + validation must stay below 1, so that something is left to train on")
+            raise ValueError(
+                "test + validation must stay below 1, so that something is left to train on"
+            )
         return self
 
 
 class Column(Section):
-    """What is publicly known of a table's column. Its values must not decide it: a scaler or a list of levels taken from private
-    data is a leak."""
+    """What is publicly known of a table's column. Its values must not decide it: a scaler or a list
+    of levels taken from private data is a leak."""
 
     name: Annotated[str, Field(min_length=1)]
     levels: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
-        (), description="all that it may hold, in quotes where they are numbers: a feature each, 1 or 0"
+        (),
+        description="all that it may hold, in quotes where they are numbers: a feature each, 1 "
+        "or 0",
     )
     range: tuple[float, float] | None = Field(
         None, description="smallest and largest value: cut there, and scaled to -1 to 1"
@@ -90,17 +109,20 @@ Groups = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
 class Group(Section):
-    """Which of some publicly named groups a record is of, such as a region or a hospital; one of none counts as nothing."""
+    """Which of some publicly named groups a record is of, such as a region or a hospital; one of
+    none counts as nothing."""
 
     names: Annotated[Groups, Field(min_length=1)] = Field(
         description="the groups; named beforehand, and never read off the data"
     )
     column: Annotated[str, Field(min_length=1)] | None = Field(
-        None, description="of a table, or arrays: the column, or array, that holds each record's group"
+        None,
+        description="of a table, or arrays: the column, or array, that holds each record's group",
     )
     level: Literal[1, 2] | None = Field(
         None,
-        description="of folders, the one that is the group: 1 in group/class/file, 2 in class/group/file",
+        description="of folders, the one that is the group: 1 in group/class/file, 2 in "
+        "class/group/file",
     )
 
     @model_validator(mode="after")
@@ -108,7 +130,9 @@ class Group(Section):
         if len(set(self.names)) != len(self.names):
             raise ValueError("names must name each group once")
         if (self.column is None) == (self.level is None):
-            raise ValueError("names need to be found: give column for a table or arrays, level for folders")
+            raise ValueError(
+                "names need to be found: give column for a table or arrays, level for folders"
+            )
         if self.column in RESERVED_COLUMNS:
             raise ValueError(f"column must not be one of {', '.join(RESERVED_COLUMNS)}")
         return self
@@ -119,11 +143,13 @@ class Group(Section):
 
 
 class TrainedGroup(Group):
-    """Which of some publicly named groups a record is of, such as a region or a hospital; one of none counts as nothing."""
+    """Which of some publicly named groups a record is of, such as a region or a hospital; one of
+    none counts as nothing."""
 
     train: Groups = Field(
         (),
-        description="those that are trained on, the others are tested alone: a record of another group counts as nothing in the training and validation parts; empty: all",
+        description="those that are trained on, the others are tested alone: a record of another "
+        "group counts as nothing in the training and validation parts; empty: all",
     )
 
     @model_validator(mode="after")
@@ -152,36 +178,47 @@ class Dataset(Section):
     )
     columns: tuple[Chosen, ...] = Field(
         (),
-        description="of a table, the columns that are features, in this order, each by its name or with its public levels or range; []: all but label, id, user, split and a pandas index. Of jsonl, which of id, user, split its lines have",
+        description="of a table, the columns that are features, in this order, each by its name or "
+        "with its public levels or range; []: all but label, id, user, split and a "
+        "pandas index. Of jsonl, which of id, user, split its lines have",
     )
     nominal_size: Count = Field(
         description="n0, units in the training part, declared publicly; sums are divided by it"
     )
     classes: Count | tuple[str, ...] | None = Field(
-        None, description="class list, or how many; required for your own data, known for named datasets"
+        None,
+        description="class list, or how many; required for your own data, known for named datasets",
     )
     labels: Count = Field(
         1,
-        description="classes that a record may be of, at most, for learner dp_ls: above 1 its label is a list of them, or their names between bars, as in cat|dog; right is whatever names one of them",
+        description="classes that a record may be of, at most, for learner dp_ls: above 1 its "
+        "label is a list of them, or their names between bars, as in cat|dog; right is "
+        "whatever names one of them",
     )
     links: Links = Field(
         "none",
-        description="of a folder: none follows no links, and a file that is one counts as nothing; inside follows those that lead to files and other folders of the source itself",
+        description="of a folder: none follows no links, and a file that is one counts as nothing; "
+        "inside follows those that lead to files and other folders of the source "
+        "itself",
     )
     declared_public: bool = Field(
         False, description="true: the data is not private at all; required by mode: research"
     )
     spans: bool = Field(
         False,
-        description="only with task: language_model: true makes several records of a text that is longer than features.tokens, of so many tokens each, of which dataset.unit.cap count; dataset.unit.by is then document or user",
+        description="only with task: language_model: true makes several records of a text that is "
+        "longer than features.tokens, of so many tokens each, of which "
+        "dataset.unit.cap count; dataset.unit.by is then document or user",
     )
     new_lineage: bool = Field(
         False,
-        description="true: confirms that a lineage as large as a known one is about other people, not the same data renamed or in another encoding",
+        description="true: confirms that a lineage as large as a known one is about other people, "
+        "not the same data renamed or in another encoding",
     )
     few_usable: bool = Field(
         False,
-        description="true: confirms that it is right when most records count as nothing, or nearly all that count are of one class; look with `dpladder check`",
+        description="true: confirms that it is right when most records count as nothing, or nearly "
+        "all that count are of one class; look with `dpladder check`",
     )
     group: TrainedGroup | None = Field(None, description=TrainedGroup.__doc__)
     unit: Unit = Field(default_factory=Unit, description=Unit.__doc__)
@@ -194,7 +231,9 @@ class Dataset(Section):
     )
     public_sample: str | None = Field(
         None,
-        description="a few hundred records of the same kind, declared public, whose mean centres the features; with learner.init: public their labels train the head that trainings start from",
+        description="a few hundred records of the same kind, declared public, whose mean centres "
+        "the features; with learner.init: public their labels train the head that "
+        "trainings start from",
     )
 
     @model_validator(mode="after")
@@ -216,16 +255,21 @@ class Dataset(Section):
 class Mean(Section):
     """A noised feature mean, subtracted from train and test alike (Sun et al. 2023)."""
 
-    epsilon: Positive = Field(description="epsilon of the noised mean alone, at the lineage's delta")
+    epsilon: Positive = Field(
+        description="epsilon of the noised mean alone, at the lineage's delta"
+    )
     radius: Positive | None = Field(
         None,
-        description="records are scaled into a ball of this public radius first; empty: they are all scaled to features.length",
+        description="records are scaled into a ball of this public radius first; empty: they are "
+        "all scaled to features.length",
     )
 
 
 BUNDLED_TEXT = "minilm"
 Pooling = Literal["mean", "cls", "last", "none"]
-BUNDLED_IMAGES = tuple(f"{stem}efficientnet_lite{size}" for size in range(3) for stem in ("", "tf_"))
+BUNDLED_IMAGES = tuple(
+    f"{stem}efficientnet_lite{size}" for size in range(3) for stem in ("", "tf_")
+)
 LARGEST_IMAGE = 2**27
 HUGGING_FACE = "hf:"
 
@@ -236,39 +280,52 @@ class Features(Section):
     model: str = Field(
         "efficientnet_lite0",
         min_length=1,
-        description="for images, any timm model name (efficientnet_lite0, 1 and 2 come bundled); for texts, minilm (all-MiniLM-L6-v2), or hf:<name or folder> for any encoder of transformers; none: the source already holds features",
+        description="for images, any timm model name (efficientnet_lite0, 1 and 2 come bundled); "
+        "for texts, minilm (all-MiniLM-L6-v2), or hf:<name or folder> for any encoder "
+        "of transformers; none: the source already holds features",
     )
     weights: str = Field(
         "bundled",
         min_length=1,
-        description="bundled | pretrained | random (public ones, drawn by seed 0, for training from scratch) | path of a .safetensors, .pth, .pt or .bin checkpoint; with hf: the model's own, pretrained",
+        description="bundled | pretrained | random (public ones, drawn by seed 0, for training "
+        "from scratch) | path of a .safetensors, .pth, .pt or .bin checkpoint; with "
+        "hf: the model's own, pretrained",
     )
     image_size: Annotated[int, Field(ge=8, le=2048)] | None = Field(
         None, description="pixels per side fed to the network; empty: the model's own"
     )
     largest_image: Annotated[int, Field(ge=64, le=2**32)] = Field(
         LARGEST_IMAGE,
-        description="pixels of an image before it is scaled: a larger one counts as nothing, for a single file could fill a job's memory",
+        description="pixels of an image before it is scaled: a larger one counts as nothing, for a "
+        "single file could fill a job's memory",
     )
     tokens: Annotated[int, Field(ge=4, le=8192)] = Field(
         64,
-        description="tokens of a text that the network sees: a longer one is cut, a shorter one is filled up",
+        description="tokens of a text that the network sees: a longer one is cut, a shorter one is "
+        "filled up",
     )
     pooling: Pooling = Field(
         "mean",
-        description="of a text's tokens in the last layer: their mean, the first, or the last one; none, which task: language_model sets: each token is followed by the next",
+        description="of a text's tokens in the last layer: their mean, the first, or the last one; "
+        "none, which task: language_model sets: each token is followed by the next",
     )
     mirror: bool = Field(
         False,
-        description="with learner.augment: true mirrors every second view too, which pictures bear and letters do not",
+        description="with learner.augment: true mirrors every second view too, which pictures bear "
+        "and letters do not",
     )
     layers: tuple[str, ...] = Field(
-        (), description="named blocks whose pooled outputs are concatenated; empty: the pooled features"
+        (),
+        description="named blocks whose pooled outputs are concatenated; empty: the pooled "
+        "features",
     )
     until: str | None = Field(
         None,
         min_length=1,
-        description="for learners dp_finetune and hyfree_finetune, the last layer that stays frozen: what it puts out is kept, and trained on; input: decoded pixels or a text's tokens, for training from the first layer on. centre, length and constant have no effect then",
+        description="for learners dp_finetune and hyfree_finetune, the last layer that stays "
+        "frozen: what it puts out is kept, and trained on; input: decoded pixels or a "
+        "text's tokens, for training from the first layer on. centre, length and "
+        "constant have no effect then",
     )
     normalize: bool = Field(False, description="scale every record to unit length")
     dtype: Literal["float16", "float32"] = Field("float16", description="how features are stored")
@@ -278,24 +335,31 @@ class Features(Section):
     )
     centre: Literal["auto", "public", "network", "noised", "none"] = Field(
         "auto",
-        description="the mean that is taken away: of dataset.public_sample; the network's own, by its last norm; the data's, noised (features.mean, or a price that the plan chooses); auto: the best that is free, and else noised where that pays",
+        description="the mean that is taken away: of dataset.public_sample; the network's own, by "
+        "its last norm; the data's, noised (features.mean, or a price that the plan "
+        "chooses); auto: the best that is free, and else noised where that pays",
     )
     mean: Mean | None = Field(None, description=Mean.__doc__)
     length: Positive | Literal["as_is"] = Field(
-        32.0, description="every record is scaled to this length, a public figure, after centring; or as_is"
+        32.0,
+        description="every record is scaled to this length, a public figure, after centring; "
+        "or as_is",
     )
     typical: Positive = Field(
         32.0,
-        description="with length: as_is, how long a record typically is, a public figure (32: EfficientNet-Lite0 on images)",
+        description="with length: as_is, how long a record typically is, a public figure (32: "
+        "EfficientNet-Lite0 on images)",
     )
     constant: Fraction = Field(
         0.2,
-        description="share of a centred record's length that a constant feature takes: the mean had served as a bias",
+        description="share of a centred record's length that a constant feature takes: the mean "
+        "had served as a bias",
     )
 
     @property
     def stored(self) -> str:
-        """The type of what is kept: pixels and the numbers of tokens as they are, and all else as `dtype` says."""
+        """The type of what is kept: pixels and the numbers of tokens as they are, and all else as
+        `dtype` says."""
         whole = "int32" if self.takes == "texts" else "uint8"
         return whole if self.until == "input" else self.dtype
 
@@ -310,14 +374,18 @@ class Features(Section):
 class Lifetime(Section):
     """The most that may ever be spent on the lineage."""
 
-    epsilon: Positive = Field(description="limit on everything ever spent on this lineage, at its delta")
+    epsilon: Positive = Field(
+        description="limit on everything ever spent on this lineage, at its delta"
+    )
     loss: NonNegative = Field(
         0.0,
-        description="part of that epsilon kept for the pure losses of private selections (hpo), all together",
+        description="part of that epsilon kept for the pure losses of private selections (hpo), "
+        "all together",
     )
     weight: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
         1.0,
-        description="product of the mean numbers of runs of all private selections (hpo) that may ever be",
+        description="product of the mean numbers of runs of all private selections (hpo) that may "
+        "ever be",
     )
 
     @model_validator(mode="after")
@@ -338,19 +406,25 @@ class Privacy(Section):
     )
     relation: Literal["add_remove", "replace_one"] = Field(
         "add_remove",
-        description="neighbouring datasets: one unit more or less, or one unit replaced; fixed for life",
+        description="neighbouring datasets: one unit more or less, or one unit replaced; fixed for "
+        "life",
     )
     share: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] | None = Field(
         None,
-        description="share of delta for what is Gaussian only nearly: trainings on samples, some searches; fixed for life; empty: a tenth where an experiment needs it, else nothing",
+        description="share of delta for what is Gaussian only nearly: trainings on samples, some "
+        "searches; fixed for life; empty: a tenth where an experiment needs it, else "
+        "nothing",
     )
     lifetime: Lifetime | None = Field(
-        None, description="the lineage's limit for life; without one no lifetime guarantee is stated"
+        None,
+        description="the lineage's limit for life; without one no lifetime guarantee is stated",
     )
 
 
 class Rung(Section):
-    epsilon: Positive = Field(description="epsilon of each single trial of this rung, its score included")
+    epsilon: Positive = Field(
+        description="epsilon of each single trial of this rung, its score included"
+    )
     trials: Annotated[int, Field(ge=1, le=10_000)] = Field(description="number of trials")
 
 
@@ -359,12 +433,14 @@ class Search(Section):
 
     unit: Literal["kappa", "r"] = Field(
         "kappa",
-        description="what is drawn and fitted: kappa, the sd of the noise that a training puts into a logit; or r itself (the paper)",
+        description="what is drawn and fitted: kappa, the sd of the noise that a training puts "
+        "into a logit; or r itself (the paper)",
     )
     kappa: tuple[Positive, Positive] = Field((0.05, 20.0), description="smallest and largest kappa")
     draw: Literal["stratified", "log_uniform", "uniform", "grid", "binary"] = Field(
         "stratified",
-        description="how trials are placed: evenly over the prior or the range; at random in the range's logarithm; uniform, the paper's; grid and binary bisect",
+        description="how trials are placed: evenly over the prior or the range; at random in the "
+        "range's logarithm; uniform, the paper's; grid and binary bisect",
     )
     eta: tuple[Positive, Positive] = Field(
         (1e-6, 0.5), description="smallest and largest learning rate, for records of length 32"
@@ -372,15 +448,19 @@ class Search(Section):
     steps: tuple[Count, Count] = Field((30, 500), description="fewest and most training steps")
     decompose: Literal["eta_first", "steps_first", "balanced", "random"] = Field(
         "eta_first",
-        description="how r splits into eta and steps: which of the two is pushed to its limit first, or both in step; random: the paper's random splits",
+        description="how r splits into eta and steps: which of the two is pushed to its limit "
+        "first, or both in step; random: the paper's random splits",
     )
     prior: Literal["lognormal", "none", "monotone", "proportional"] = Field(
         "lognormal",
-        description="what is known before a rung: how the best kappa lies on public data; nothing; or, of the rung below, r as the lower end, or r scaled with epsilon as the centre",
+        description="what is known before a rung: how the best kappa lies on public data; nothing; "
+        "or, of the rung below, r as the lower end, or r scaled with epsilon as the "
+        "centre",
     )
     expected: tuple[Positive, Annotated[float, Field(gt=1, allow_inf_nan=False)]] | None = Field(
         None,
-        description="the lognormal prior's median, and the factor that is one deviation; empty: the learner's own, fitted on public data",
+        description="the lognormal prior's median, and the factor that is one deviation; empty: "
+        "the learner's own, fitted on public data",
     )
     seed: Annotated[int, Field(ge=0)] = Field(
         0, description="public seed of the draws of r; noise never comes from it"
@@ -410,22 +490,26 @@ class Select(Section):
 
 
 class Sweep(Section):
-    """The ladder's rungs: cheap private trials. `sweep: auto` buys those that pay on public data of this strength, if any."""
+    """The ladder's rungs: cheap private trials. `sweep: auto` buys those that pay on public data of
+    this strength, if any."""
 
     rungs: tuple[Rung, ...] | None = Field(
         None,
-        description="by hand: one entry per rung, cheapest first; []: no trials, kappa by the prior alone; empty: auto, the rungs and the score share that pay",
+        description="by hand: one entry per rung, cheapest first; []: no trials, kappa by the "
+        "prior alone; empty: auto, the rungs and the score share that pay",
     )
     search: Search = Field(default_factory=Search, description=Search.__doc__)
     select: Select = Field(default_factory=Select, description=Select.__doc__)
     together: bool = Field(
         True,
-        description="true: a rung is one job, and its trials share a process and a pass over the features; false: one job per trial, for a cluster",
+        description="true: a rung is one job, and its trials share a process and a pass over the "
+        "features; false: one job per trial, for a cluster",
     )
 
     @property
     def ladder(self) -> tuple[Rung, ...]:
-        """The rungs as far as they are known: what is left to the plan is settled there (plan/settle.py)."""
+        """The rungs as far as they are known: what is left to the plan is settled there
+        (plan/settle.py)."""
         return self.rungs or ()
 
 
@@ -433,15 +517,19 @@ class Fit(Section):
     """How r is extrapolated from the rungs to the final budget."""
 
     degree: Literal[1, 2] = Field(
-        1, description="1: line, 2: parabola through the rungs' best; needs one rung more than its degree"
+        1,
+        description="1: line, 2: parabola through the rungs' best; needs one rung more than its "
+        "degree",
     )
     against: Literal["kappa", "epsilon", "mu"] = Field(
         "kappa",
-        description="what r grows along from the rungs to the total: kappa, which stays as it is; epsilon (the paper); or mu",
+        description="what r grows along from the rungs to the total: kappa, which stays as it is; "
+        "epsilon (the paper); or mu",
     )
     using: Literal["best", "pooled"] = Field(
         "pooled",
-        description="every trial's released score, in one response surface; or each rung's best trial alone (the paper)",
+        description="every trial's released score, in one response surface; or each rung's best "
+        "trial alone (the paper)",
     )
 
 
@@ -449,7 +537,8 @@ class Final(Section):
     """The final private training."""
 
     budget: Literal["remaining"] | Positive = Field(
-        "remaining", description="remaining: all that the total leaves; or the final run's own epsilon"
+        "remaining",
+        description="remaining: all that the total leaves; or the final run's own epsilon",
     )
     targets: tuple[Positive, ...] = Field(
         (), description="several totals that share one sweep; empty: privacy.epsilon alone"
@@ -457,7 +546,9 @@ class Final(Section):
 
     without_noise: bool = Field(
         False,
-        description="only in mode: research: true trains once more with a noise of a millionth, for up to eight times the steps that sweep.search allows, shown as epsilon = infinity, for the gap to privacy; no release, and it protects nobody",
+        description="only in mode: research: true trains once more with a noise of a millionth, "
+        "for up to eight times the steps that sweep.search allows, shown as epsilon = "
+        "infinity, for the gap to privacy; no release, and it protects nobody",
     )
 
     @model_validator(mode="after")
@@ -470,7 +561,8 @@ class Final(Section):
 
 
 def _as_pairs(given: Any) -> Any:
-    """A mapping, or a list that names the labels 0, 1, ..., as what each label counts as. What counts as null is left out."""
+    """A mapping, or a list that names the labels 0, 1, ..., as what each label counts as. What
+    counts as null is left out."""
     if isinstance(given, Mapping):
         given = [*given.items()]
     elif not isinstance(given, list | tuple):
@@ -488,48 +580,62 @@ _WRITTEN = {
     "default": [],
 }
 Renamed = Annotated[
-    tuple[tuple[str, str], ...], BeforeValidator(_as_pairs), WithJsonSchema(_WRITTEN, mode="validation")
+    tuple[tuple[str, str], ...],
+    BeforeValidator(_as_pairs),
+    WithJsonSchema(_WRITTEN, mode="validation"),
 ]
 
 
 class Also(Section):
-    """Another test beside the test part, for a shift: another source, or the images of a test, corrupted."""
+    """Another test beside the test part, for a shift: another source, or the images of a test,
+    corrupted."""
 
     name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)] = Field(
         description="what it is called in tables and figures"
     )
     source: str | None = Field(
-        None, min_length=1, description="another source to evaluate on; empty: those of `of`, corrupted"
+        None,
+        min_length=1,
+        description="another source to evaluate on; empty: those of `of`, corrupted",
     )
     declared_public: bool = Field(
-        False, description="true: nobody in that source needs protection, and its counts are exact and free"
+        False,
+        description="true: nobody in that source needs protection, and its counts are exact "
+        "and free",
     )
     classes: Renamed = Field(
         (),
-        description="what its labels count as: a list that names the labels 0, 1, ... in the words of dataset.classes (null: left out), or a mapping of its own labels to those words; empty: each label counts under its own name",
+        description="what its labels count as: a list that names the labels 0, 1, ... in the words "
+        "of dataset.classes (null: left out), or a mapping of its own labels to those "
+        "words; empty: each label counts under its own name",
     )
     group: Group | None = Field(
         None,
-        description="of a source: the groups of its records, which may be called otherwise than those of dataset.group; for measures: groups, and for tests of some of them",
+        description="of a source: the groups of its records, which may be called otherwise than "
+        "those of dataset.group; for measures: groups, and for tests of some of them",
     )
     of: Name | None = Field(
         None,
-        description="test, or another name here: that test's images, corrupted, one test for each severity; or those of its records that are of some groups",
+        description="test, or another name here: that test's images, corrupted, one test for each "
+        "severity; or those of its records that are of some groups",
     )
     groups: Groups = Field(
         (),
-        description="of `of`, the groups whose records are counted; empty: those that it counts itself",
+        description="of `of`, the groups whose records are counted; empty: those that it counts "
+        "itself",
     )
     corruption: Literal["blur", "noise"] | None = Field(
         None,
-        description="Gaussian, as in ImageNet-C, on the image that the network sees; noise is drawn from the image itself, so that it is the same every time",
+        description="Gaussian, as in ImageNet-C, on the image that the network sees; noise is "
+        "drawn from the image itself, so that it is the same every time",
     )
-    severities: Annotated[tuple[Annotated[int, Field(ge=1, le=5)], ...], Field(min_length=1)] = Field(
-        (1, 2, 3, 4, 5), description="how strong: 1 to 5"
+    severities: Annotated[tuple[Annotated[int, Field(ge=1, le=5)], ...], Field(min_length=1)] = (
+        Field((1, 2, 3, 4, 5), description="how strong: 1 to 5")
     )
     epsilon: Positive | None = Field(
         None,
-        description="of each count where its records are private ones of the test part: paid beside evaluate.epsilon",
+        description="of each count where its records are private ones of the test part: paid "
+        "beside evaluate.epsilon",
     )
 
 
@@ -541,17 +647,25 @@ class Evaluate(Section):
 
     of: Name | None = Field(
         None,
-        description="only in experiments: another one, whose final models are measured on this one's private test part. Nothing is trained; other sections are as they are there, and this dataset.lineage alone pays, up to this privacy.epsilon for each model",
+        description="only in experiments: another one, whose final models are measured on this "
+        "one's private test part. Nothing is trained; other sections are as they are "
+        "there, and this dataset.lineage alone pays, up to this privacy.epsilon for "
+        "each model",
     )
     epsilon: Positive | None = Field(
         None,
-        description="epsilon of the noised test count on the private test part; empty: as much as the final training",
+        description="epsilon of the noised test count on the private test part; empty: as much as "
+        "the final training",
     )
     measures: Measures = Field(
         "accuracy",
-        description="what that buys: how many are right; how many of each class, or of each of dataset.group, at the same price and so with more noise in the sum; or, with two classes, half of it for AUC",
+        description="what that buys: how many are right; how many of each class, or of each of "
+        "dataset.group, at the same price and so with more noise in the sum; or, with "
+        "two classes, half of it for AUC",
     )
-    also: tuple[Also, ...] = Field((), description="further tests, each by a name, measured in the same way")
+    also: tuple[Also, ...] = Field(
+        (), description="further tests, each by a name, measured in the same way"
+    )
 
 
 class Research(Section):
@@ -567,19 +681,26 @@ class Resources(Section):
     """What one job may use."""
 
     threads: Count = Field(2, description="CPU threads of a training or extraction job")
-    mem_mb: Count = Field(4000, description="memory of a job, in MB; on a cluster a retry asks for more")
+    mem_mb: Count = Field(
+        4000, description="memory of a job, in MB; on a cluster a retry asks for more"
+    )
     runtime: Count = Field(60, description="wall time of a job, in minutes")
     gpu: Annotated[int, Field(ge=0)] = Field(0, description="GPUs of an extraction or training job")
 
 
 class Paths(Section):
-    """Where private files lie, relative to the working directory. Public outputs are always in results/."""
+    """Where private files lie, relative to the working directory. Public outputs are always in
+    results/."""
 
     private: str = Field(
-        "private", min_length=1, description="manifest, feature caches, diagnostics: mode 0700, never shared"
+        "private",
+        min_length=1,
+        description="manifest, feature caches, diagnostics: mode 0700, never shared",
     )
     cache: str | None = Field(
-        None, description="feature caches that clones and projects share; empty: inside the private folder"
+        None,
+        description="feature caches that clones and projects share; empty: inside the "
+        "private folder",
     )
 
 
@@ -587,7 +708,8 @@ Words = Annotated[str, Field(min_length=1)]
 
 
 class Deployment(Section):
-    """What only people know of what is published, for the statement and for `dpladder register`. Nothing is computed from it."""
+    """What only people know of what is published, for the statement and for `dpladder register`.
+    Nothing is computed from it."""
 
     name: Words = Field(description="what the published model is called")
     curators: Annotated[tuple[Words, ...], Field(min_length=1)] = Field(
@@ -601,14 +723,16 @@ class Deployment(Section):
         description="what the private data is: about whom, from where, collected when and why"
     )
     region: Words = Field(description="the region that the data describes, or whose law applies")
-    sector: Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"] = Field(
-        description="the field that it belongs to, by the registry's list"
+    sector: Literal["Technology", "Healthcare", "Education", "Government", "Energy", "Finance"] = (
+        Field(description="the field that it belongs to, by the registry's list")
     )
     access: Words = Field(
-        description="who may read the private data and DPLADDER_HOME, and what keeps everybody else out"
+        description="who may read the private data and DPLADDER_HOME, and what keeps everybody "
+        "else out"
     )
     published: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] | None = Field(
-        None, description="day of first publication, in quotes: 'YYYY-MM-DD'; empty: the statement's day"
+        None,
+        description="day of first publication, in quotes: 'YYYY-MM-DD'; empty: the statement's day",
     )
     dynamic: bool = Field(False, description="true: new data comes in over time")
 
@@ -618,15 +742,19 @@ class Config(Section):
 
     mode: Literal["release", "research"] = Field(
         "release",
-        description="release: secret noise, ledger and limits; research: public data only, not a release",
+        description="release: secret noise, ledger and limits; research: public data only, not a "
+        "release",
     )
     task: Literal["classification", "language_model"] = Field(
         "classification",
-        description="what is learnt: records' classes; or to write texts like them, which have no classes: a causal language model, trained by dp_finetune or hyfree_finetune from its tokens on",
+        description="what is learnt: records' classes; or to write texts like them, which have no "
+        "classes: a causal language model, trained by dp_finetune or hyfree_finetune "
+        "from its tokens on",
     )
     respend: bool | tuple[Name, ...] = Field(
         False,
-        description="true: allow a change that pays again for something already released; or the names of the mechanisms, rules or experiments that may",
+        description="true: allow a change that pays again for something already released; or the "
+        "names of the mechanisms, rules or experiments that may",
     )
     dataset: Dataset = Field(description=Dataset.__doc__)
     features: Features = Field(default_factory=Features, description=Features.__doc__)

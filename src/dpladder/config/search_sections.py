@@ -1,7 +1,7 @@
 """The searches, one section for each, with the options that it reads and no others.
 
-The ladder is a graph of jobs. Every other way is a single job that puts out one model: what else it trains stays secret,
-because its theorem needs that. Its room in search/ bears its name.
+The ladder is a graph of jobs. Every other way is a single job that puts out one model: what else it
+trains stays secret, because its theorem needs that. Its room in search/ bears its name.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ Mean = Annotated[float, Field(gt=1, le=500, description="expected number of runs
 Padded = Annotated[
     bool,
     Field(
-        description="train as often as there may ever be runs, so that time and memory do not tell how many counted: at a mean of 10, 148 times for a logarithmic law, 66 geometric, 21 Poisson"
+        description="train as often as there may ever be runs, so that time and memory do not tell "
+        "how many counted: at a mean of 10, 148 times for a logarithmic law, 66 "
+        "geometric, 21 Poisson"
     ),
 ]
 
 
 class Ladder(Section):
-    """Rungs of cheap trials, and r carried along them to the total (Panda et al.); sweep and fit are its sections."""
+    """Rungs of cheap trials, and r carried along them to the total (Panda et al.); sweep and fit
+    are its sections."""
 
     name: Literal["ladder"] = Field(
         "ladder",
-        description="ladder, or a private search that pays for itself; config/README.md has them all",
+        description="ladder, or a private search that pays for itself; config/README.md has them "
+        "all",
     )
 
 
@@ -36,7 +40,9 @@ class RandomSearch(Section):
     """One training at a random r, with the whole total. It looks at nothing."""
 
     name: Literal["random_search"] = "random_search"
-    law: Literal["log_uniform", "uniform"] = Field("log_uniform", description="how r is drawn in its range")
+    law: Literal["log_uniform", "uniform"] = Field(
+        "log_uniform", description="how r is drawn in its range"
+    )
 
 
 class NaiveComposition(Section):
@@ -60,7 +66,8 @@ class PapernotSteinke(Selection):
     name: Literal["papernot_steinke"] = "papernot_steinke"
     law: Law = Field(
         "logarithmic",
-        description="law of the number of runs; a Poisson number may be 0, and then nothing is trained",
+        description="law of the number of runs; a Poisson number may be 0, and then nothing is "
+        "trained",
     )
 
 
@@ -72,33 +79,45 @@ class LiuTalwar(Selection):
 
 
 class DpHypo(Selection):
-    """Private selection whose runs look where earlier ones did well, by a Gaussian process (Wang et al., DP-HyPO)."""
+    """Private selection whose runs look where earlier ones did well, by a Gaussian process (Wang et
+    al., DP-HyPO)."""
 
     name: Literal["dp_hypo"] = "dp_hypo"
-    law: Literal["logarithmic", "geometric"] = Field("geometric", description="law of the number of runs")
-    adapting: Share = Field(0.2, description="share of the total that leaning towards good runs may cost")
+    law: Literal["logarithmic", "geometric"] = Field(
+        "geometric", description="law of the number of runs"
+    )
+    adapting: Share = Field(
+        0.2, description="share of the total that leaning towards good runs may cost"
+    )
 
 
 class KoskelaKulkarni(Selection):
-    """Private selection on a secret random subset of the units; the final training sees the rest, or everything."""
+    """Private selection on a secret random subset of the units; the final training sees the rest,
+    or everything."""
 
     name: Literal["koskela_kulkarni"] = "koskela_kulkarni"
     law: Law = Field("geometric", description="law of the number of runs")
     share: Share = Field(0.2, description="expected share of the units that selects")
-    apart: bool = Field(True, description="true: the final training sees the rest alone; false: everything")
+    apart: bool = Field(
+        True, description="true: the final training sees the rest alone; false: everything"
+    )
 
 
 class ProposeTest(Section):
-    """Candidates tested on models of disjoint parts of the data, by AboveThreshold with doubling steps (Ding & Wu). The
-    choice is a guess unless parts times a round's epsilon is some 100."""
+    """Candidates tested on models of disjoint parts of the data, by AboveThreshold with doubling
+    steps (Ding & Wu). The choice is a guess unless parts times a round's epsilon is some 100."""
 
     name: Literal["propose_test"] = "propose_test"
-    parts: Annotated[int, Field(ge=2, le=1000, description="disjoint parts, each with models of its own")] = (
-        10
-    )
+    parts: Annotated[
+        int, Field(ge=2, le=1000, description="disjoint parts, each with models of its own")
+    ] = 10
     candidates: Count = Field(4, description="values of r that are tried, spread over its range")
-    step: Annotated[float, Field(ge=0.01, lt=1, description="least gain in accuracy worth a round")] = 0.1
-    aside: Share = Field(0.2, description="expected share of the units that models of parts are tested on")
+    step: Annotated[
+        float, Field(ge=0.01, lt=1, description="least gain in accuracy worth a round")
+    ] = 0.1
+    aside: Share = Field(
+        0.2, description="expected share of the units that models of parts are tested on"
+    )
     final: Share = Field(0.8, description="share of mu squared for the final training")
 
 

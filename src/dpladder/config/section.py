@@ -22,8 +22,8 @@ class Section(BaseModel):
 
 
 def restored(kind: Any, values: Mapping[str, Any]) -> Any:
-    """A section, or a dataclass of plain values and sections, from its JSON document. What does not fit is an error that
-    says where."""
+    """A section, or a dataclass of plain values and sections, from its JSON document. What does not
+    fit is an error that says where."""
     return _adapter(kind).validate_json(json.dumps(values))
 
 

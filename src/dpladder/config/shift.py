@@ -1,4 +1,5 @@
-"""What a further test is: how its labels find their class, which groups its records are of, and how its images are corrupted."""
+"""What a further test is: how its labels find their class, which groups its records are of, and how
+its images are corrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ class Corruption:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Where a record's own group stands, in a column or in the name of a folder, and what the groups are called."""
+    """Where a record's own group stands, in a column or in the name of a folder, and what the
+    groups are called."""
 
     names: tuple[str, ...]
     column: str | None = None
@@ -25,10 +27,11 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Matching:
-    """Labels of another source, matched by name and never by place: two sources may count the same classes in another
-    order. `names`: the model's own classes, where they have some; else `classes` and `source` tell how many there are.
-    `labels`: what the other's labels 0, 1, ... are called, where that is known. `counts_as`: of its labels, by name or number,
-    the class that each counts as. `grouping`: of its records, where they are told by groups."""
+    """Labels of another source, matched by name and never by place: two sources may count the same
+    classes in another order. `names`: the model's own classes, where they have some; else `classes`
+    and `source` tell how many there are. `labels`: what the other's labels 0, 1, ... are called,
+    where that is known. `counts_as`: of its labels, by name or number, the class that each counts
+    as. `grouping`: of its records, where they are told by groups."""
 
     names: tuple[str, ...] | None
     classes: int | None
@@ -43,10 +46,11 @@ ALSO = "also-"  # begins the parts of further tests
 
 @dataclass(frozen=True)
 class FurtherTest:
-    """One test beside the test part. `records`: the part that they are of; its own, or that of the test whose images it
-    corrupts, or of which it takes some groups. `matched`: how labels find their class, where the records are its own.
-    `epsilon`: of its count on private ones. `named`: what the groups of its records are called, where they are known;
-    `groups`: those that it takes, all where none is named."""
+    """One test beside the test part. `records`: the part that they are of; its own, or that of the
+    test whose images it corrupts, or of which it takes some groups. `matched`: how labels find
+    their class, where the records are its own. `epsilon`: of its count on private ones. `named`:
+    what the groups of its records are called, where they are known; `groups`: those that it takes,
+    all where none is named."""
 
     name: str
     records: str

@@ -1,4 +1,5 @@
-"""Where records may come from, one entry each: what stands in the config, who reads it, and what it can be."""
+"""Where records may come from, one entry each: what stands in the config, who reads it, and what it
+can be."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ GENRES = ("law", "history", "wisdom", "prophets", "gospels", "acts", "letters", 
 
 @dataclass(frozen=True)
 class SourceKind:
-    """`reader`: a module of `data` and its function. `after`: what the config writes after the name and a colon; a count may be
-    left out. `classes`: what the public knows of them. `holds`: what its records may be; of a table, its columns tell.
-    `columns`: some of them may be named."""
+    """`reader`: a module of `data` and its function. `after`: what the config writes after the name
+    and a colon; a count may be left out. `classes`: what the public knows of them. `holds`: what
+    its records may be; of a table, its columns tell. `columns`: some of them may be named."""
 
     reader: str
     after: Literal["", "<path>", "<Name>", "<count>"] = "<path>"
@@ -77,8 +78,8 @@ LABELS: Mapping[str, tuple[str, ...]] = {
     "torchvision:SVHN": DIGITS,
     "torchvision:USPS": DIGITS,
 }
-"""What the labels 0, 1, ... of published data are called, by their authors: two sources may count the same classes in
-another order."""
+"""What the labels 0, 1, ... of published data are called, by their authors: two sources may count
+the same classes in another order."""
 
 
 def labels_of(source: str) -> tuple[str, ...] | None:
@@ -95,8 +96,8 @@ def kind_of(source: str) -> SourceKind | None:
 
 
 def overlap(one: str, other: str) -> bool:
-    """Whether two sources hold the same records by their names: they are one, or one is all splits of a published data set and
-    the other is one of these."""
+    """Whether two sources hold the same records by their names: they are one, or one is all splits
+    of a published data set and the other is one of these."""
     kind = kind_of(one)
     if kind is None or kind.after != "<Name>":
         return one == other
@@ -105,7 +106,8 @@ def overlap(one: str, other: str) -> bool:
 
 
 def names_of(source: str, classes: int | tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The names of a data set's classes: those that the config lists, or that are published of as many."""
+    """The names of a data set's classes: those that the config lists, or that are published of as
+    many."""
     if isinstance(classes, tuple):
         return classes
     known = labels_of(source)

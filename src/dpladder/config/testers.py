@@ -1,4 +1,5 @@
-"""What holds for an experiment that measures another one's models (evaluate.of): it trains nothing, and has people of its own."""
+"""What holds for an experiment that measures another one's models (evaluate.of): it trains nothing,
+and has people of its own."""
 
 from __future__ import annotations
 
@@ -10,12 +11,21 @@ from dpladder.config.sources import labels_of, names_of
 from dpladder.config.wording import KeyPath, gives, shown
 
 # What such an experiment must say itself, and the sections that it may.
-THEIRS = (("dataset", "lineage"), ("dataset", "source"), ("dataset", "nominal_size"), ("privacy", "epsilon"))
+THEIRS = (
+    ("dataset", "lineage"),
+    ("dataset", "source"),
+    ("dataset", "nominal_size"),
+    ("privacy", "epsilon"),
+)
 SECTIONS = ("dataset", "privacy", "evaluate", "resources", "respend")
-# What the other one says of its own data and of what it buys there, which is nothing of these people.
+# What the other one says of its own data and of what it buys there, which is nothing of these
+# people.
 OWN: tuple[KeyPath, ...] = (
     ("evaluate",),
-    *(("dataset", key) for key in ("declared_public", "few_usable", "group", "new_lineage", "public_test")),
+    *(
+        ("dataset", key)
+        for key in ("declared_public", "few_usable", "group", "new_lineage", "public_test")
+    ),
     ("privacy", "share"),
     ("privacy", "lifetime", "loss"),
     ("privacy", "lifetime", "weight"),
@@ -43,19 +53,24 @@ def problems_of_testers(
 
 def _of_nobody(of: str, others: Sequence[str]) -> Iterator[Problem]:
     allowed = (
-        f"allowed: {', '.join(others)}" if others else "it is for experiments beside this one: leave it out"
+        f"allowed: {', '.join(others)}"
+        if others
+        else "it is for experiments beside this one: leave it out"
     )
     yield ("evaluate", "of"), f"given {shown(of)}; {allowed}"
 
 
-def _called_alike(name: str, config: Config, experiments: Mapping[str, Config]) -> Iterator[Problem]:
+def _called_alike(
+    name: str, config: Config, experiments: Mapping[str, Config]
+) -> Iterator[Problem]:
     """A test is told by its name, and an experiment that measures another's models is one."""
     testers = {other for other, found in experiments.items() if found.evaluate.of == name}
     for place, also in enumerate(config.evaluate.also):
         if testers & {also.name, *(f"{also.name}-{severity}" for severity in also.severities)}:
             yield (
                 ("evaluate", "also", place, "name"),
-                f"given {shown(also.name)}; an experiment that measures {name} is called so: choose another name",
+                f"given {shown(also.name)}; an experiment that measures {name} is called so: "
+                "choose another name",
             )
 
 
@@ -65,7 +80,8 @@ def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iter
     yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in SECTIONS)
     missing = [key for key in THEIRS if not gives(given, key)]
     yield from (
-        (key, f"required, but missing: what {of} says is about other people; add it") for key in missing
+        (key, f"required, but missing: what {of} says is about other people; add it")
+        for key in missing
     )
     if missing:
         return
@@ -78,12 +94,18 @@ def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iter
     trained = () if dataset.group is None else dataset.group.train
     wrong = (
         (("dataset", "lineage"), dataset.lineage == there.lineage, f"given {shown(dataset.lineage)}, the lineage of {of} itself: name that of these records; what {of} holds out is measured there"),
-        (("dataset", "source"), dataset.source == there.source, f"given {shown(dataset.source)}, the source of {of} itself: name that of other people's records"),
+        (("dataset", "source"), dataset.source == there.source, f"given {shown(dataset.source)}, "
+                                                                f"the source of {of} itself: name "
+                                                                "that of other people's records"),
         (("dataset", "public_test"), dataset.public_test is not None, f"given {shown(dataset.public_test)}; {measures}, on private records: a public source goes into evaluate.also of {of}"),
-        (("dataset", "group", "train"), bool(trained), f"given {shown(list(trained))}, but {measures}: leave it out"),
-        (("evaluate", "also"), bool(config.evaluate.also), f"{measures}: further tests are those of {of}"),
+        (("dataset", "group", "train"), bool(trained), f"given {shown(list(trained))}, but "
+                                                       f"{measures}: leave it out"),
+        (("evaluate", "also"), bool(config.evaluate.also), f"{measures}: further tests are those "
+                                                           f"of {of}"),
         *((("dataset", key), getattr(dataset, key) != getattr(there, key), f"{measures}: set it in {of}") for key in public),
-        *((("dataset", key), own != its, f"given {shown(own)}, but {shown(its)} in {of}, whose models are measured: give both the same") for key, (own, its) in same.items()),
+        *((("dataset", key), own != its, f"given {shown(own)}, but {shown(its)} in {of}, whose "
+                                         "models are measured: give both the "
+                                         "same") for key, (own, its) in same.items()),
         (("dataset", "classes"), not _classes_agree(dataset, there), f"given {shown(dataset.classes)} with source {shown(dataset.source)}; they are not the classes of {of} by their names and order: list in both the same names"),
     )  # fmt: skip
     yield from ((key, what) for key, holds, what in wrong if holds)

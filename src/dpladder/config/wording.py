@@ -12,7 +12,9 @@ LONGEST = 80
 
 def dotted(key: KeyPath) -> str:
     return (
-        "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in key).lstrip(".")
+        "".join(f"[{part}]" if isinstance(part, int) else f".{_name(part)}" for part in key).lstrip(
+            "."
+        )
         or "config"
     )
 
@@ -30,7 +32,8 @@ def shown(value: Any) -> str:
 
 
 def gives(values: Any, key: KeyPath) -> bool:
-    """Do `values` themselves hold this key? A list is replaced whole, so it holds each of its entries."""
+    """Do `values` themselves hold this key? A list is replaced whole, so it holds each of its
+    entries."""
     for part in key:
         if isinstance(part, int):
             return True
@@ -58,6 +61,7 @@ def printable(name: object) -> str:
 
 
 def cell(name: object) -> str:
-    """A name that somebody else gave, as a spreadsheet's cell that is read as text: what would begin a formula is quoted."""
+    """A name that somebody else gave, as a spreadsheet's cell that is read as text: what would
+    begin a formula is quoted."""
     told = printable(name)
     return f"'{told}" if told.lstrip().startswith(("=", "+", "-", "@")) else told

@@ -34,22 +34,34 @@ def encoder(features: Features, source: Source, threads: int) -> Encoder:
         return _matrix(source, features.batch_size)
     if source.kind == "features":
         raise BadInput(
-            f"features.model is {features.model}, but {source.name} already holds features. Set features.model: none."
+            f"features.model is {features.model}, but {source.name} already holds features. Set "
+            "features.model: none."
         )
     if (source.kind == "texts") != (features.takes == "texts"):
-        held = "texts: set features.model to minilm or hf:<name>" if source.kind == "texts" else "images"
-        raise BadInput(
-            f"features.model is {features.model}, which takes {features.takes}, but {source.name} holds {held}."
+        held = (
+            "texts: set features.model to minilm or hf:<name>"
+            if source.kind == "texts"
+            else "images"
         )
-    return sentences(features, threads) if features.takes == "texts" else _network(features, threads)
+        raise BadInput(
+            f"features.model is {features.model}, which takes {features.takes}, but {source.name} "
+            f"holds {held}."
+        )
+    return (
+        sentences(features, threads) if features.takes == "texts" else _network(features, threads)
+    )
 
 
 def _matrix(source: Source, batch: int) -> Encoder:
     """The source's own numbers; pixels are scaled to [0, 1] and laid in a row."""
     if source.kind == "files":
-        raise BadInput(f"features.model is none, but {source.name} holds image files. Name a timm model.")
+        raise BadInput(
+            f"features.model is none, but {source.name} holds image files. Name a timm model."
+        )
     if source.kind == "texts":
-        raise BadInput(f"features.model is none, but {source.name} holds texts. Set features.model: minilm.")
+        raise BadInput(
+            f"features.model is none, but {source.name} holds texts. Set features.model: minilm."
+        )
     width = source.width
 
     def load(content: Rows, number: int) -> Rows:
@@ -69,11 +81,17 @@ def _network(features: Features, threads: int) -> Encoder:
     model = model_of(features)
     weights = digest(model.state_dict())
     size = features.image_size
-    if size and hasattr(model, "set_input_size"):  # transformers, whose position embedding follows the size
+    # transformers, whose position embedding follows the size
+    if size and hasattr(model, "set_input_size"):
         model.set_input_size(img_size=size)
-    settings = timm.data.resolve_data_config({"input_size": (3, size, size)} if size else {}, model=model)
-    # timm's own evaluation transform; its last step only turns the image into an array, which we do here
-    *steps, _ = timm.data.create_transform(**settings, is_training=False, use_prefetcher=True).transforms
+    settings = timm.data.resolve_data_config(
+        {"input_size": (3, size, size)} if size else {}, model=model
+    )
+    # timm's own evaluation transform; its last step only turns the image into an array, which we do
+    # here
+    *steps, _ = timm.data.create_transform(
+        **settings, is_training=False, use_prefetcher=True
+    ).transforms
 
     def load(content: Any, number: int) -> Rows:
         image = view(decode(content, features.largest_image), number, features.mirror)
@@ -96,7 +114,8 @@ def _network(features: Features, threads: int) -> Encoder:
         (row,) = forward([blank[None]])
     except Exception as error:
         raise BadInput(
-            f"features.image_size: {features.model} cannot take images of {blank.shape[0]} px. Leave it empty for the "
+            f"features.image_size: {features.model} cannot take images of {blank.shape[0]} px. "
+            "Leave it empty for the "
             f"model's own size, or try a multiple of 32. The network says: {error}"
         ) from error
     batch = batch_of(features, device)
@@ -119,7 +138,9 @@ def _network(features: Features, threads: int) -> Encoder:
     return Encoder(row.shape[1], batch, blank, load, forward, facts)
 
 
-def _pixels(load: Any, size: tuple[int, int, int], features: Features, weights: str, steps: str) -> Encoder:
+def _pixels(
+    load: Any, size: tuple[int, int, int], features: Features, weights: str, steps: str
+) -> Encoder:
     """Decoded pixels, for a network that is trained from its first layer on."""
     shape = (*size[1:], 3)
     facts: dict[str, str | int] = {
@@ -136,7 +157,9 @@ def _pixels(load: Any, size: tuple[int, int, int], features: Features, weights: 
     return Encoder(blank.size, features.batch_size, blank, load, encode, facts)
 
 
-def _forward(model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: Any, threads: int) -> Any:
+def _forward(
+    model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: Any, threads: int
+) -> Any:
     """From batches of 8-bit images to pooled features, in order."""
     import torch
 
@@ -194,8 +217,9 @@ def _pool(output: Any, channels_last: bool) -> Any:
 
 
 def fold(model: Any) -> None:
-    """Work each batch-norm in evaluation mode into the convolution before it, where the traced graph shows that only it
-    reads that convolution, and that each is used once. A model that cannot be traced stays as it is.
+    """Work each batch-norm in evaluation mode into the convolution before it, where the traced
+    graph shows that only it reads that convolution, and that each is used once. A model that cannot
+    be traced stays as it is.
     """
     from timm.layers import BatchNormAct2d, Conv2dSame
     from torch import fx, nn
@@ -203,7 +227,9 @@ def fold(model: Any) -> None:
 
     class Tracer(fx.Tracer):
         def is_leaf_module(self, module: nn.Module, name: str) -> bool:
-            return isinstance(module, nn.Conv2d | nn.BatchNorm2d) or super().is_leaf_module(module, name)
+            return isinstance(module, nn.Conv2d | nn.BatchNorm2d) or super().is_leaf_module(
+                module, name
+            )
 
     model.eval()
     try:
@@ -218,13 +244,24 @@ def fold(model: Any) -> None:
         if not conv or norm.running_mean is None or len(node.args[0].users) > 1:
             continue
         conv.weight, conv.bias = fuse_conv_bn_weights(
-            conv.weight, conv.bias, norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias
+            conv.weight,
+            conv.bias,
+            norm.running_mean,
+            norm.running_var,
+            norm.eps,
+            norm.weight,
+            norm.bias,
         )
-        rest = nn.Sequential(norm.drop, norm.act) if isinstance(norm, BatchNormAct2d) else nn.Identity()
+        rest = (
+            nn.Sequential(norm.drop, norm.act)
+            if isinstance(norm, BatchNormAct2d)
+            else nn.Identity()
+        )
         model.set_submodule(node.target, rest)
 
 
 def _called(node: Any, modules: Mapping[str, Any], kinds: tuple[type, ...]) -> Any:
-    """The module that a node of the graph calls, if it is exactly of these kinds: a subclass may do something else."""
+    """The module that a node of the graph calls, if it is exactly of these kinds: a subclass may do
+    something else."""
     module = modules.get(node.target) if node.op == "call_module" else None
     return module if type(module) in kinds else None

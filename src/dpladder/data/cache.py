@@ -1,8 +1,8 @@
 """Feature caches: what each claims to hold, how it is found again, opened and merged.
 
-A cache is a sealed file with the rows of one part, or of one shard of it, sorted by record id. Its address in the cache
-root is a keyed digest of everything its bytes follow from, so another experiment or clone under the same home finds it.
-Trial jobs import this module: no torch, no timm.
+A cache is a sealed file with the rows of one part, or of one shard of it, sorted by record id. Its
+address in the cache root is a keyed digest of everything its bytes follow from, so another
+experiment or clone under the same home finds it. Trial jobs import this module: no torch, no timm.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from dpladder.errors import BadInput, DpladderError
 from dpladder.formats import Newer
 from dpladder.network.facts import Network
 
-PROVENANCE = ("dpladder", "torch", "timm", "transformers", "shard")  # attributes that an address leaves out
+# attributes that an address leaves out
+PROVENANCE = ("dpladder", "torch", "timm", "transformers", "shard")
 NOTHING: Attrs = {}
 
 
 @dataclass(frozen=True)
 class FeatureCache:
-    """One part's features, memory-mapped and shared between processes. A label of -1 marks a row that counts as nothing.
-    `groups`: of each record, where they are declared.
+    """One part's features, memory-mapped and shared between processes. A label of -1 marks a row
+    that counts as nothing. `groups`: of each record, where they are declared.
 
     `digest` names these exact bytes; it is keyed, so it tells nothing to those without the key.
     """
@@ -59,7 +60,11 @@ class Listed:
 
 
 def claims(
-    features: Features, commitment: str, part: str, views: int = 1, corruption: Corruption | None = None
+    features: Features,
+    commitment: str,
+    part: str,
+    views: int = 1,
+    corruption: Corruption | None = None,
 ) -> Attrs:
     """What a cache must say about itself to belong to a config and a version of the data."""
     how = {} if corruption is None else {"corruption": f"{corruption.kind} {corruption.severity}"}
@@ -85,7 +90,8 @@ def claims(
 
 
 def network_behind(attrs: Mapping[str, Any], weights: str) -> Network | None:
-    """The public network that activations are of, where it was cut: by what a cache says of itself, or a model's file."""
+    """The public network that activations are of, where it was cut: by what a cache says of itself,
+    or a model's file."""
     if not attrs.get("until"):
         return None
     return Network(
@@ -107,7 +113,8 @@ def address(root: Path, attrs: Attrs, key: bytes) -> Path:
 
 
 def open_cache(path: Path, key: bytes, expected: Attrs = NOTHING) -> FeatureCache:
-    """Verify a cache from end to end and map it into memory. `expected` comes from `claims`, or is any part of it."""
+    """Verify a cache from end to end and map it into memory. `expected` comes from `claims`, or is
+    any part of it."""
     file = sealed.read(path, key)
     if file.attrs.get("kind") != "features":
         raise BadInput(f"{path} is not a feature cache. Run extract_features again.")
@@ -127,7 +134,8 @@ def verify_cache(path: Path, key: bytes) -> str | None:
 
 
 def list_caches(root: Path) -> Iterator[Listed]:
-    """The caches of a root and what they say of themselves; `verify_cache` tells whether it is true."""
+    """The caches of a root and what they say of themselves; `verify_cache` tells whether it is
+    true."""
     for path in sorted(root.glob("*.h5")):
         try:
             attrs, _ = sealed.read_attrs(path)
@@ -139,20 +147,27 @@ def list_caches(root: Path) -> Iterator[Listed]:
 
 
 def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Sequence[FeatureCache]:
-    """Put shards together in the cache root, where `output` will point. They come back as they were read, in order.
+    """Put shards together in the cache root, where `output` will point. They come back as they were
+    read, in order.
 
-    One shard is the whole and gets a second name, nothing is written again. Several are copied once, end to end: a
-    virtual dataset would save that pass, but it cannot be memory-mapped, and every step of every trial reads the map.
+    One shard is the whole and gets a second name, nothing is written again. Several are copied
+    once, end to end: a virtual dataset would save that pass, but it cannot be memory-mapped, and
+    every step of every trial reads the map.
     """
     opened = sorted((open_cache(path, key) for path in shards), key=_place)
     attrs = opened[0].attrs
     whole = address(closed_folder(root), attrs, key)
     if verify_cache(whole, key) is not None:
         for part in opened:
-            _compare(shards[0], part.attrs, {name: attrs[name] for name in attrs if name != "shard"})
-        if [_place(part) for part in opened] != [(place, len(opened)) for place in range(len(opened))]:
+            _compare(
+                shards[0], part.attrs, {name: attrs[name] for name in attrs if name != "shard"}
+            )
+        if [_place(part) for part in opened] != [
+            (place, len(opened)) for place in range(len(opened))
+        ]:
             raise BadInput(
-                "merge_features needs every shard of one part once. Run extract_features for all of them."
+                "merge_features needs every shard of one part once. Run extract_features for all "
+                "of them."
             )
         if len(opened) == 1:
             _name_again(shards[0], whole)
@@ -197,5 +212,6 @@ def _compare(path: Path, attrs: Attrs, expected: Mapping[str, str | int]) -> Non
     for name, value in expected.items():
         if attrs.get(name) != value:
             raise BadInput(
-                f"{path} was made with {name} {attrs.get(name)!r}, and {value!r} is asked for. Run extract_features again."
+                f"{path} was made with {name} {attrs.get(name)!r}, and {value!r} is asked for. Run "
+                "extract_features again."
             )

@@ -1,14 +1,17 @@
-"""What a source holds, counted for its owner's eyes; and the one bit that a run may act on before anything is spent.
+"""What a source holds, counted for its owner's eyes; and the one bit that a run may act on before
+anything is spent.
 
 Counts are private: they go to the operator's terminal when asked for, or into the private folder.
 
-**When a run stops.** Wrong paths and misspelt classes make records count as nothing, or leave one class; a run would spend
-its budget on that and report an accuracy of 1. So it stops where most units are lost, or nearly all that count are of one
-class. That shows in an exit code, so no line may lie where one person decides. What is counted are units, of which a person
-is one and moves each count by one. To stop, half of all units and `LEAST` at least must be lost; or `LEAST` or more count,
-and fewer than `LEAST`, and fewer than a tenth of them, are of another class than the most frequent. Data as it is meant
-lies far on one side of every line, a mistake far on the other. A person decides only where all others stand exactly on a
-line: nobody but the operator chooses sources, and who made up such data would learn of that one person alone.
+**When a run stops.** Wrong paths and misspelt classes make records count as nothing, or leave one
+class; a run would spend its budget on that and report an accuracy of 1. So it stops where most
+units are lost, or nearly all that count are of one class. That shows in an exit code, so no line
+may lie where one person decides. What is counted are units, of which a person is one and moves each
+count by one. To stop, half of all units and `LEAST` at least must be lost; or `LEAST` or more
+count, and fewer than `LEAST`, and fewer than a tenth of them, are of another class than the most
+frequent. Data as it is meant lies far on one side of every line, a mistake far on the other. A
+person decides only where all others stand exactly on a line: nobody but the operator chooses
+sources, and who made up such data would learn of that one person alone.
 """
 
 from __future__ import annotations
@@ -38,9 +41,12 @@ MEASURED = {"features": "length of a feature vector", "texts": "characters of a 
 Place = str | int
 
 
-def cannot_be_meant(units: NDArray[np.uint8], labels: NDArray[np.int64], seen: int, classes: int = 2) -> bool:
-    """Whether so little counts, of `seen` units, that other data must have been meant. `units` and `labels` are those of
-    the records that were kept; -1 counts as nothing. `classes`: where there is but one, nothing is told apart."""
+def cannot_be_meant(
+    units: NDArray[np.uint8], labels: NDArray[np.int64], seen: int, classes: int = 2
+) -> bool:
+    """Whether so little counts, of `seen` units, that other data must have been meant. `units` and
+    `labels` are those of the records that were kept; -1 counts as nothing. `classes`: where there
+    is but one, nothing is told apart."""
     known = labels >= 0
     usable = count_units(units[known])
     lost = seen - usable
@@ -67,9 +73,9 @@ def count_units(ids: NDArray[np.uint8]) -> int:
 
 @dataclass(frozen=True)
 class Census:
-    """`counting`: the records of each part that count; `parts`: the same by class, of which a record may have several.
-    `problems`: the records that count as nothing, or twice, by what is wrong with them. `sizes`: how long feature vectors are, how
-    large images."""
+    """`counting`: the records of each part that count; `parts`: the same by class, of which a
+    record may have several. `problems`: the records that count as nothing, or twice, by what is
+    wrong with them. `sizes`: how long feature vectors are, how large images."""
 
     source: str
     rows: int
@@ -80,7 +86,8 @@ class Census:
     parts: Mapping[str, Mapping[str, int]]
     labels: Mapping[str, int]  # those that name no class
     problems: Mapping[str, Sequence[Place]]
-    groups: Mapping[str, Mapping[str, int]]  # the same of each part by group, where groups are declared
+    # the same of each part by group, where groups are declared
+    groups: Mapping[str, Mapping[str, int]]
     sizes: str = "not looked at"
     shut: Sequence[Place] = ()  # links that are not followed
 
@@ -134,14 +141,25 @@ def _grouped(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
 
 
 def looked_into(counted: Census, source: Source, largest: int = LARGEST_IMAGE) -> Census:
-    """With a look into every record: what cannot be read, and how large the others are. `largest`: features.largest_image."""
+    """With a look into every record: what cannot be read, and how large the others are. `largest`:
+    features.largest_image."""
     seen = [*_each(source, largest)]
-    bad = ((found, place_of(source, index)) for index, found in enumerate(seen) if isinstance(found, str))
+    bad = (
+        (found, place_of(source, index))
+        for index, found in enumerate(seen)
+        if isinstance(found, str)
+    )
     sizes = np.array([found for found in seen if not isinstance(found, str)], np.float64)
     what = MEASURED.get(source.kind, "shorter side of an image")
-    told = ", ".join(f"{value:.4g}" for value in np.quantile(sizes, (0, 0.5, 1))) if len(sizes) else "none"
+    told = (
+        ", ".join(f"{value:.4g}" for value in np.quantile(sizes, (0, 0.5, 1)))
+        if len(sizes)
+        else "none"
+    )
     return replace(
-        counted, problems={**counted.problems, **_grouped(bad)}, sizes=f"{what}, least, median, most: {told}"
+        counted,
+        problems={**counted.problems, **_grouped(bad)},
+        sizes=f"{what}, least, median, most: {told}",
     )
 
 
@@ -159,7 +177,9 @@ def _size(source: Source, index: int, largest: int) -> float | str:
     content = source.read(index)
     if source.kind == "features":
         length = float(np.linalg.norm(np.asarray(content, np.float64)))
-        return length if np.isfinite(length) and length > 0 else "features are all zero, or not finite"
+        return (
+            length if np.isfinite(length) and length > 0 else "features are all zero, or not finite"
+        )
     if isinstance(content, bytes) and not content:
         return missing(source)
     if source.kind == "texts":
@@ -214,8 +234,11 @@ def report(found: Census) -> str:
     return "".join(f"{printable(line)}\n" for line in lines(found))
 
 
-def contact_sheet(found: Survey, side: int = 96, each: int = 10, largest: int = LARGEST_IMAGE) -> Any:
-    """A few images of each class, a row per class, as a run would see them; blank where one cannot be decoded."""
+def contact_sheet(
+    found: Survey, side: int = 96, each: int = 10, largest: int = LARGEST_IMAGE
+) -> Any:
+    """A few images of each class, a row per class, as a run would see them; blank where one cannot
+    be decoded."""
     from PIL import Image, ImageDraw, ImageOps
 
     names = found.names

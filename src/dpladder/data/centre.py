@@ -1,9 +1,11 @@
-"""The public map from a record's stored features to what a training sees: less a mean, at one public length.
+"""The public map from a record's stored features to what a training sees: less a mean, at one
+public length.
 
-Pooled features are mostly positive, so much of a record's length is a mean that tells no class from another, and noise is
-added in proportion to length. The mean may be a public sample's, the network's own by its last norm, or the data's with
-noise (Sun et al. 2023). It had served as a bias, so a constant feature takes its place. The length makes kappa exact
-(search/space.py): a unit of the noise in a logit needs to know how long a record is.
+Pooled features are mostly positive, so much of a record's length is a mean that tells no class from
+another, and noise is added in proportion to length. The mean may be a public sample's, the
+network's own by its last norm, or the data's with noise (Sun et al. 2023). It had served as a bias,
+so a constant feature takes its place. The length makes kappa exact (search/space.py): a unit of the
+noise in a logit needs to know how long a record is.
 
 Each record is mapped by itself, so all of this costs nothing beside the noised mean.
 """
@@ -31,8 +33,9 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """`radius`: of the ball that records are scaled into before a noised mean is taken away, or, where `exact`, the length
-    that they are all scaled to. `constant`: the share of a centred record's length that is a constant feature's."""
+    """`radius`: of the ball that records are scaled into before a noised mean is taken away, or,
+    where `exact`, the length that they are all scaled to. `constant`: the share of a centred
+    record's length that is a constant feature's."""
 
     mean: NDArray[np.float64] | None = None
     radius: float | None = None
@@ -66,7 +69,8 @@ class Map:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """Features as a training sees them, mapped when they are read: what does not fit into memory is never copied."""
+    """Features as a training sees them, mapped when they are read: what does not fit into memory is
+    never copied."""
 
     stored: NDArray[Any]
     map: Map
@@ -87,7 +91,8 @@ class Mapped:
 
 
 def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float, bool]:
-    """Where records are scaled to before their mean is noised: into a ball of their own, or all to the public length."""
+    """Where records are scaled to before their mean is noised: into a ball of their own, or all to
+    the public length."""
     if radius is not None:
         return radius, False
     if length == "as_is":
@@ -103,8 +108,9 @@ def noised_mean(
     meter: Publisher,
     exact: bool = False,
 ) -> NDArray[np.float64]:
-    """The sum over valid records, each scaled into the ball of this radius or, where `exact`, to its edge, with the noise
-    declared for it, over n0. One record moves the sum by at most `radius`."""
+    """The sum over valid records, each scaled into the ball of this radius or, where `exact`, to
+    its edge, with the noise declared for it, over n0. One record moves the sum by at most `radius`.
+    """
     total = np.zeros(features.shape[1])
     for block in _blocks(features):
         total += within(features[block], radius, exact)[np.asarray(labels[block]) >= 0].sum(axis=0)
@@ -122,9 +128,10 @@ def plain_mean(features: NDArray[Any]) -> NDArray[np.float64]:
 def network_mean(features: Features) -> NDArray[np.float64]:
     """The mean of the pooled features as the network itself knows it, without an image.
 
-    A batch norm's outputs had mean beta and deviation gamma in each channel over the images that it was trained on (Ioffe &
-    Szegedy 2015, section 3), so the mean behind it and its activation is E[act(z)], z ~ N(beta, gamma^2). A layer norm's
-    have mean beta, where inputs are spread evenly around theirs (Ba et al. 2016).
+    A batch norm's outputs had mean beta and deviation gamma in each channel over the images that it
+    was trained on (Ioffe & Szegedy 2015, section 3), so the mean behind it and its activation is
+    E[act(z)], z ~ N(beta, gamma^2). A layer norm's have mean beta, where inputs are spread evenly
+    around theirs (Ba et al. 2016).
     """
     import torch
     from timm.layers import BatchNormAct2d
@@ -146,9 +153,14 @@ def network_mean(features: Features) -> NDArray[np.float64]:
         if isinstance(last, nn.LayerNorm) and last.bias is not None:
             beta: NDArray[np.float64] = last.bias.detach().double().numpy()
             return beta
-    where = f"layers {', '.join(features.layers)} of {features.model}" if features.layers else features.model
+    where = (
+        f"layers {', '.join(features.layers)} of {features.model}"
+        if features.layers
+        else features.model
+    )
     raise BadInput(
-        f"features.centre is network, and {where} ends in no batch or layer norm that tells a mean. Name "
+        f"features.centre is network, and {where} ends in no batch or layer norm that tells a "
+        "mean. Name "
         "dataset.public_sample, or set features.centre: none."
     )
 

@@ -1,5 +1,6 @@
-"""A table's columns as features, by what the config declares of them: numbers, numbers of a public range, or one of public
-levels. A function of each row alone: no value decides what another one means."""
+"""A table's columns as features, by what the config declares of them: numbers, numbers of a public
+range, or one of public levels. A function of each row alone: no value decides what another one
+means."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ def name_of(column: Chosen) -> str:
 
 
 def matrix_of(columns: Sequence[Chosen], find: Find) -> Matrix:
-    """Rows of features. A number that is missing, or none, is not finite, and its record counts as nothing; a level that was
-    not declared is none of them."""
+    """Rows of features. A number that is missing, or none, is not finite, and its record counts as
+    nothing; a level that was not declared is none of them."""
     import numpy as np
 
     return np.column_stack([_encoded(column, find(name_of(column))) for column in columns])
@@ -38,7 +39,9 @@ def _encoded(column: Chosen, values: Sequence[Any]) -> Matrix:
         return _numbers(values)[:, None]
     if column.levels:
         given = np.array([_text(value) for value in values], object)
-        return np.column_stack([(given == _text(level)).astype(np.float64) for level in column.levels])
+        return np.column_stack(
+            [(given == _text(level)).astype(np.float64) for level in column.levels]
+        )
     found = _numbers(values)
     if column.range is not None:
         low, high = column.range
@@ -62,7 +65,8 @@ def _number(value: Any) -> float:
 
 
 def _text(value: Any) -> str:
-    """A level as its owner sees it: 3.0 is 3, as pandas makes one of the other where a value is missing."""
+    """A level as its owner sees it: 3.0 is 3, as pandas makes one of the other where a value is
+    missing."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return unicodedata.normalize("NFC", str(value)).strip()
@@ -74,4 +78,6 @@ def plain(column: Chosen) -> Any:
 
 
 def restored_columns(columns: Sequence[Any]) -> tuple[Chosen, ...]:
-    return tuple(column if isinstance(column, str) else restored(Column, column) for column in columns)
+    return tuple(
+        column if isinstance(column, str) else restored(Column, column) for column in columns
+    )

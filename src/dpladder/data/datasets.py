@@ -25,7 +25,8 @@ Classes = int | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Public:
-    """A published dataset: its number of classes, and what each of its splits is called by torchvision."""
+    """A published dataset: its number of classes, and what each of its splits is called by
+    torchvision."""
 
     classes: int
     splits: Mapping[str, Mapping[str, object]]
@@ -82,7 +83,8 @@ def classes_of(declared: Classes | None, source: str) -> Classes:
     found = declared or known_classes(source)
     if found is None:
         raise BadInput(
-            f"dataset.classes is not set, and nothing is published about {source}. Give the list of class names, or their "
+            f"dataset.classes is not set, and nothing is published about {source}. Give the list "
+            "of class names, or their "
             "number; reading it off private labels would leak which classes are there."
         )
     return found
@@ -95,8 +97,8 @@ def class_count(found: Classes) -> int:
 def class_index(found: Classes) -> Callable[[object], int]:
     """A function from a label as given to its class, or to -1 where it names none.
 
-    With a number of classes, labels are 0, 1, …; with a list, they are its names, and whole numbers are positions in
-    the list unless the list itself has numbers for names.
+    With a number of classes, labels are 0, 1, …; with a list, they are its names, and whole numbers
+    are positions in the list unless the list itself has numbers for names.
     """
     if found == 1:  # nothing is told apart
         return lambda label: 0
@@ -118,9 +120,9 @@ def open_source(
     grouping: Grouping | None = None,
     links: Links = "none",
 ) -> Source:
-    """The records that a config's `source` names; `columns`: of a table, those that are features; of jsonl, those that it has.
-    `labelled`: whether a table has to name a class for each. `grouping`: where a record's group stands. `links`: which are
-    followed in a folder."""
+    """The records that a config's `source` names; `columns`: of a table, those that are features;
+    of jsonl, those that it has. `labelled`: whether a table has to name a class for each.
+    `grouping`: where a record's group stands. `links`: which are followed in a folder."""
     kind, rest = kind_of(name), name.partition(":")[2]
     if kind is None:
         raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
@@ -131,7 +133,10 @@ def open_source(
         if kind.folder:
             options |= {"level": None if grouping is None else grouping.level, "links": links}
         else:
-            options |= {"labelled": labelled, "group": None if grouping is None else grouping.column}
+            options |= {
+                "labelled": labelled,
+                "group": None if grouping is None else grouping.column,
+            }
         found = read(Path(rest).expanduser(), **options)
     elif kind.after == "<count>":
         found = read(rest)
@@ -169,11 +174,14 @@ def _pixels(images: Any, labels: Any) -> Source:
 
 
 def from_torchvision(name: str, split: str) -> Source:
-    """A published dataset, all of its splits or the one after the slash; downloaded where it is missing."""
+    """A published dataset, all of its splits or the one after the slash; downloaded where it is
+    missing."""
     if name not in TORCHVISION or (split and split not in TORCHVISION[name].splits):
         raise BadInput(
-            f"dataset.source: torchvision:{name}{'/' if split else ''}{split} is not known. Use one of "
-            f"{', '.join(TORCHVISION)}, alone or followed by /train, /validation or /test where it has them."
+            f"dataset.source: torchvision:{name}{'/' if split else ''}{split} is not known. Use "
+            "one of "
+            f"{', '.join(TORCHVISION)}, alone or followed by /train, /validation or /test where it "
+            "has them."
         )
     splits = {part: args for part, args in TORCHVISION[name].splits.items() if split in ("", part)}
     folders = [_download(name, args) for args in splits.values()]
@@ -187,7 +195,9 @@ def from_torchvision(name: str, split: str) -> Source:
         "pixels",
         read,
         labels=[label for folder in folders for label in _labels(folder)],
-        parts=[part for part, folder in zip(splits, folders, strict=True) for _ in range(len(folder))],
+        parts=[
+            part for part, folder in zip(splits, folders, strict=True) for _ in range(len(folder))
+        ],
         width=read(0).size,
     )
 
@@ -204,7 +214,8 @@ def _download(name: str, args: Mapping[str, object]) -> Any:
         return getattr(torchvision.datasets, name)(root, download=True, **args)
     except (OSError, RuntimeError) as error:
         raise BadInput(
-            f"dataset.source: torchvision:{name} is not in {root} and cannot be fetched. Connect once, or copy the folder "
+            f"dataset.source: torchvision:{name} is not in {root} and cannot be fetched. Connect "
+            "once, or copy the folder "
             "there from a machine that has it."
         ) from error
 

@@ -1,4 +1,5 @@
-"""What every encoder of records is, whatever it reads: a map of each record by itself, in batches of one shape."""
+"""What every encoder of records is, whatever it reads: a map of each record by itself, in batches
+of one shape."""
 
 from __future__ import annotations
 
@@ -17,14 +18,15 @@ from dpladder.errors import Refused
 Rows = NDArray[Any]
 Forward = Callable[[Iterable[Rows]], Iterator[Rows]]
 
-CPU_BATCH = 32  # larger batches fall out of a CPU's caches: EfficientNet-Lite0 at 96 px is 1.5 x slower at 64
+# larger batches fall out of a CPU's caches: EfficientNet-Lite0 at 96 px is 1.5 x slower at 64
+CPU_BATCH = 32
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """How records become rows. `load` turns one view of a record into an array of fixed shape, or raises; `encode` maps batches
-    of exactly `batch` such arrays to rows; `blank` is what stands in for a record that is missing or bad; `facts` name
-    all that the rows follow from.
+    """How records become rows. `load` turns one view of a record into an array of fixed shape, or
+    raises; `encode` maps batches of exactly `batch` such arrays to rows; `blank` is what stands in
+    for a record that is missing or bad; `facts` name all that the rows follow from.
     """
 
     width: int
@@ -64,8 +66,9 @@ def inference(device: Any) -> Iterator[None]:
 def streamed(start: Callable[[Rows], Any], device: Any, threads: int) -> Forward:
     """A pass over batches, in order.
 
-    On a CPU every thread takes whole batches through the network by itself: nobody waits at barriers inside a layer,
-    and rows do not depend on how many threads a job has. On a GPU one batch is in flight while the next is sent.
+    On a CPU every thread takes whole batches through the network by itself: nobody waits at
+    barriers inside a layer, and rows do not depend on how many threads a job has. On a GPU one
+    batch is in flight while the next is sent.
     """
     import torch
 
@@ -83,12 +86,17 @@ def streamed(start: Callable[[Rows], Any], device: Any, threads: int) -> Forward
         if running is not None:
             yield running.cpu().numpy()
 
-    return (lambda batches: in_order(alone, batches, threads)) if device.type == "cpu" else overlapped
+    return (
+        (lambda batches: in_order(alone, batches, threads)) if device.type == "cpu" else overlapped
+    )
 
 
-def check_independence(forward: Forward, draw: Callable[[np.random.Generator], Rows], name: str) -> None:
-    """Privacy rests on rows that follow from their own record alone, so see it on this machine with public noise:
-    reordered and among other neighbours, every row comes out the same to the last bit.
+def check_independence(
+    forward: Forward, draw: Callable[[np.random.Generator], Rows], name: str
+) -> None:
+    """Privacy rests on rows that follow from their own record alone, so see it on this machine with
+    public noise: reordered and among other neighbours, every row comes out the same to the last
+    bit.
     """
     random = np.random.default_rng(0)
     records, others = draw(random), draw(random)
@@ -98,6 +106,8 @@ def check_independence(forward: Forward, draw: Callable[[np.random.Generator], R
     rows, moved, among = forward([records, records[order], mixed])
     if not (np.array_equal(rows[order], moved) and np.array_equal(rows[:half], among[:half])):
         raise Refused(
-            f"features.model: with {name} at batch_size {len(records)} a record's features depend on the other records of "
-            "its batch on this machine, which no privacy guarantee allows. Set features.batch_size: 1."
+            f"features.model: with {name} at batch_size {len(records)} a record's features depend "
+            "on the other records of "
+            "its batch on this machine, which no privacy guarantee allows. Set "
+            "features.batch_size: 1."
         )

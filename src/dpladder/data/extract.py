@@ -1,8 +1,10 @@
-"""Features of one shard of one part: a public map of each record by itself, resumable after a kill at any moment.
+"""Features of one shard of one part: a public map of each record by itself, resumable after a kill
+at any moment.
 
-Rows go through the network in batches of one fixed size, in manifest order, and every batch is appended to a private
-journal as soon as it is done. A journal entry carries its own seal, so an entry cut short, or left by other data or
-another network, is made again. One process holds the journal; a second waits and then finds the shard finished.
+Rows go through the network in batches of one fixed size, in manifest order, and every batch is
+appended to a private journal as soon as it is done. A journal entry carries its own seal, so an
+entry cut short, or left by other data or another network, is made again. One process holds the
+journal; a second waits and then finds the shard finished.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ class Check(IntEnum):
     NOT_FINITE = 3
 
 
-Load = Callable[[int], tuple[Rows, Check]]  # one record ready for the network, or a blank and the reason
+# one record ready for the network, or a blank and the reason
+Load = Callable[[int], tuple[Rows, Check]]
 
 WORDS = {
     Check.UNREADABLE: "record cannot be decoded",
@@ -61,7 +64,8 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Shard:
-    """What is asked for: some rows of a manifest through one encoder, in batches of one size, so many views of each."""
+    """What is asked for: some rows of a manifest through one encoder, in batches of one size, so
+    many views of each."""
 
     manifest: Manifest
     rows: NDArray[np.int64]
@@ -98,13 +102,17 @@ def extract(
     views: int = 1,
     corruption: Corruption | None = None,
 ) -> None:
-    """Write the cache of one shard to `output`, or point it at the whole part's cache where the root has that already."""
+    """Write the cache of one shard to `output`, or point it at the whole part's cache where the
+    root has that already."""
     known = read_manifest(manifest, cache_key)
-    source = open_source(known.source, known.columns, known.classes > 1, known.grouping, known.links)
+    source = open_source(
+        known.source, known.columns, known.classes > 1, known.grouping, known.links
+    )
     network = _corrupting(encoder(features, source, threads), corruption)
     if known.tokenizer and known.tokenizer != network.facts["tokenizer_sha256"]:
         raise Refused(
-            f"the tokenizer of {features.model} is not the one that cut the documents into spans. Run prepare_dataset again, and "
+            f"the tokenizer of {features.model} is not the one that cut the documents into spans. "
+            "Run prepare_dataset again, and "
             "prepare_public where a public source is named."
         )
     rows = known.rows(part)
@@ -134,13 +142,16 @@ def extract(
             path.unlink(missing_ok=True)
     checks = open_cache(output, cache_key).checks
     problems = [
-        (int(known.index[row]), WORDS[Check(c)]) for row, c in zip(rows, checks, strict=True) if c in WORDS
+        (int(known.index[row]), WORDS[Check(c)])
+        for row, c in zip(rows, checks, strict=True)
+        if c in WORDS
     ]
     write_diagnostics(diagnostics, source, problems)
 
 
 def _corrupting(network: Encoder, how: Corruption | None) -> Encoder:
-    """An encoder of images as a further test wants them: corrupted, each as a function of itself alone."""
+    """An encoder of images as a further test wants them: corrupted, each as a function of itself
+    alone."""
     if how is None:
         return network
 
@@ -160,7 +171,8 @@ def _is_done(path: Path, key: bytes, expected: Attrs) -> bool:
 
 @contextlib.contextmanager
 def _held(path: Path) -> Iterator[BinaryIO]:
-    """The journal, for this process alone; the kernel lets go of it when the process ends, however it ends."""
+    """The journal, for this process alone; the kernel lets go of it when the process ends, however
+    it ends."""
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as journal:
         fcntl.flock(journal, fcntl.LOCK_EX)
         yield journal
@@ -172,7 +184,8 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
     done = _count_sound(journal, work, seal)
     journal.truncate(done * _entry_type(work).itemsize)
     journal.seek(0, os.SEEK_END)
-    # A view of a record goes through the network like a record; its number counts on from the record's own views.
+    # A view of a record goes through the network like a record; its number counts on from the
+    # record's own views.
     each = [rows * work.views + view for rows in batches[done:] for view in range(work.views)]
     encoded = encode(work.encoder, work.features, lambda item: _load(item, work), each, threads)
     with progress("extracting features", len(work.rows)) as advance:
@@ -187,7 +200,8 @@ def _fill(journal: BinaryIO, work: Shard, seal: bytes, threads: int) -> None:
 def _side_by_side(
     encoded: Iterator[tuple[Rows, NDArray[np.uint8]]], work: Shard
 ) -> Iterator[tuple[Rows, NDArray[np.uint8]]]:
-    """Records with all their views. One whose view fails a check counts as nothing, by a look at this record alone."""
+    """Records with all their views. One whose view fails a check counts as nothing, by a look at
+    this record alone."""
     while found := list(islice(encoded, work.views)):
         checks = np.max([seen for _, seen in found], axis=0)
         rows = np.stack([rows for rows, _ in found], axis=1)
@@ -196,14 +210,20 @@ def _side_by_side(
 
 
 def encode(
-    encoder: Encoder, features: Features, load: Load, batches: Iterable[NDArray[np.int64]], threads: int
+    encoder: Encoder,
+    features: Features,
+    load: Load,
+    batches: Iterable[NDArray[np.int64]],
+    threads: int,
 ) -> Iterator[tuple[Rows, NDArray[np.uint8]]]:
-    """Batches of records, of at most the encoder's size, as rows that can be stored, and what is wrong with each; filled up
-    with rows that are none."""
+    """Batches of records, of at most the encoder's size, as rows that can be stored, and what is
+    wrong with each; filled up with rows that are none."""
     checks: deque[NDArray[np.uint8]] = deque()
 
     def arrays() -> Iterator[Rows]:
-        for found, seen in in_order(lambda rows: _load_batch(rows, load, encoder), batches, threads):
+        for found, seen in in_order(
+            lambda rows: _load_batch(rows, load, encoder), batches, threads
+        ):
             checks.append(seen)
             yield found
 
@@ -211,11 +231,15 @@ def encode(
         yield _finish(rows, checks.popleft(), features)
 
 
-def _load_batch(rows: NDArray[np.int64], load: Load, encoder: Encoder) -> tuple[Rows, NDArray[np.uint8]]:
+def _load_batch(
+    rows: NDArray[np.int64], load: Load, encoder: Encoder
+) -> tuple[Rows, NDArray[np.uint8]]:
     """Records ready for the network, filled up to the fixed size, and what is wrong with each."""
     loaded = [load(int(row)) for row in rows]
     loaded += [(encoder.blank, Check.UNLABELLED)] * (encoder.batch - len(loaded))
-    return np.stack([array for array, _ in loaded]), np.array([check for _, check in loaded], np.uint8)
+    return np.stack([array for array, _ in loaded]), np.array(
+        [check for _, check in loaded], np.uint8
+    )
 
 
 def _load(item: int, work: Shard) -> tuple[Rows, Check]:
@@ -227,7 +251,8 @@ def _load(item: int, work: Shard) -> tuple[Rows, Check]:
     content = work.source.read(index) if index < len(work.source.labels) else b""
     if content_digest(content, work.units_key) != work.manifest.contents[row].tobytes():
         raise Refused(
-            f"{work.source.name} changed after its manifest was made, so this is a new version of the lineage. "
+            f"{work.source.name} changed after its manifest was made, so this is a new version of "
+            "the lineage. "
             "Run prepare_dataset again; the lineage and its budget stay the same."
         )
     return load_content(content, work.encoder, view + int(work.manifest.spans[row]))
@@ -240,9 +265,12 @@ def load_content(content: Any, encoder: Encoder, number: int = 0) -> tuple[Rows,
         return encoder.blank, Check.UNREADABLE
 
 
-def _finish(rows: Rows, checks: NDArray[np.uint8], features: Features) -> tuple[Rows, NDArray[np.uint8]]:
-    """Rows as they are stored. Those that failed a check are zero; a finite row beyond the type's range is scaled
-    down as a whole, so that it keeps its direction and nobody else's row is touched."""
+def _finish(
+    rows: Rows, checks: NDArray[np.uint8], features: Features
+) -> tuple[Rows, NDArray[np.uint8]]:
+    """Rows as they are stored. Those that failed a check are zero; a finite row beyond the type's
+    range is scaled down as a whole, so that it keeps its direction and nobody else's row is
+    touched."""
     if features.stored in ("uint8", "int32"):
         return rows * (checks == Check.FINE)[:, None].astype(rows.dtype), checks
     rows = rows.astype(np.float64)
@@ -270,7 +298,9 @@ def _entry_type(work: Shard) -> np.dtype:
 
 def _entry_seal(entry: NDArray[Any], number: int, key: bytes) -> bytes:
     return hmac.digest(
-        key, number.to_bytes(8, "little") + entry["features"].tobytes() + entry["checks"].tobytes(), "sha256"
+        key,
+        number.to_bytes(8, "little") + entry["features"].tobytes() + entry["checks"].tobytes(),
+        "sha256",
     )
 
 
@@ -295,7 +325,8 @@ def _write(output: Path, journal: BinaryIO, work: Shard, attrs: Attrs, key: byte
     entries = _entries(journal, work)
     whole = [slice(len(rows)) for rows in work.batches]
     checks = np.concatenate(
-        [entry["checks"][keep] for entry, keep in zip(entries, whole, strict=True)] or [np.empty(0, np.uint8)]
+        [entry["checks"][keep] for entry, keep in zip(entries, whole, strict=True)]
+        or [np.empty(0, np.uint8)]
     )
     labels = np.where(checks == Check.FINE, work.manifest.labels[work.rows], -1)
     pieces = (entry["features"][keep] for entry, keep in zip(entries, whole, strict=True))

@@ -22,8 +22,8 @@ def private_folder(path: Path) -> Path:
 
 
 def closed_folder(path: Path) -> Path:
-    """A private folder that the user chose, so it may be there already: shared with a group, but not with everybody.
-    A file's size alone tells how many records there are."""
+    """A private folder that the user chose, so it may be there already: shared with a group, but
+    not with everybody. A file's size alone tells how many records there are."""
     mode = private_folder(path).stat().st_mode & 0o777
     if mode & 0o007:
         raise BadInput(
@@ -35,7 +35,8 @@ def closed_folder(path: Path) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new file of mode 0600 to fill, which takes the name `path` when the block succeeds and vanishes when it fails."""
+    """A new file of mode 0600 to fill, which takes the name `path` when the block succeeds and
+    vanishes when it fails."""
     private_folder(path.parent)
     temporary = _beside(path)
     with explained(path):
@@ -56,12 +57,14 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def link(target: Path, name: Path) -> None:
-    """Let `name` stand for `target`, in one step, whatever stood there before. A target within the project, whose path
-    is relative, is found again when the project was copied or moved."""
+    """Let `name` stand for `target`, in one step, whatever stood there before. A target within the
+    project, whose path is relative, is found again when the project was copied or moved."""
     private_folder(name.parent)
     temporary, found = _beside(name), target.resolve()
     with explained(name):
-        temporary.symlink_to(found if target.is_absolute() else os.path.relpath(found, name.parent.resolve()))
+        temporary.symlink_to(
+            found if target.is_absolute() else os.path.relpath(found, name.parent.resolve())
+        )
         os.replace(temporary, name)
 
 
@@ -73,7 +76,8 @@ def explained(path: Path) -> Iterator[None]:
     except OSError as error:
         raise BadInput(
             f"{path} cannot be written: {error.strerror or 'the file system refused'}. "
-            "Check free space and permissions there, then run again; what was finished before is kept."
+            "Check free space and permissions there, then run again; what was finished before is "
+            "kept."
         ) from error
 
 

@@ -1,4 +1,5 @@
-"""The files in a folder, by way of links only where the config allows them and only as far as they stay inside."""
+"""The files in a folder, by way of links only where the config allows them and only as far as they
+stay inside."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class Tangled(BadInput):
 
 @dataclass
 class Tree:
-    """All files of these suffixes under a folder, and the links among them and on the way that were not followed."""
+    """All files of these suffixes under a folder, and the links among them and on the way that were
+    not followed."""
 
     root: Path
     suffixes: Collection[str]
@@ -36,19 +38,24 @@ class Tree:
             child.is_symlink() and child.is_dir() for child in self.root.iterdir()
         ):
             raise BadInput(
-                f"{self.root} has links to folders, and none is followed: what they show may lie anywhere. Set dataset.links: inside, "
-                "where they lead to folders of the source itself, or put the folders themselves there; cp -rl makes one whose "
+                f"{self.root} has links to folders, and none is followed: what they show may lie "
+                "anywhere. Set dataset.links: inside, "
+                "where they lead to folders of the source itself, or put the folders themselves "
+                "there; cp -rl makes one whose "
                 "files take no second place on the disk."
             )
         self._walk(self.root, ())
 
     def _walk(self, folder: Path, way: tuple[Path, ...]) -> None:
-        """`way`: the folders, as they really lie, in which the links stand by which this one was reached."""
+        """`way`: the folders, as they really lie, in which the links stand by which this one was
+        reached."""
         for here, folders, names in os.walk(folder, onerror=_unreadable):
             for file in (Path(here, name) for name in sorted(names)):
                 if file.suffix.lower() in self.suffixes:
                     self.files.append(file)
-                    self.shut += [file] if file.is_symlink() and not self._leads_inside(file) else []
+                    self.shut += (
+                        [file] if file.is_symlink() and not self._leads_inside(file) else []
+                    )
             for link in (Path(here, name) for name in sorted(folders)):
                 if link.is_symlink():
                     self._follow(link, (*way, Path(here).resolve()))
@@ -63,7 +70,9 @@ class Tree:
         if any(folder.is_relative_to(target) for folder in way):
             _refuse("that leads in a loop, back to a folder on its own way", link, target)
         if (other := self._entered.setdefault(target, link)) != link:
-            _refuse("to a folder that another link leads to as well", link, target, f", as does {other}")
+            _refuse(
+                "to a folder that another link leads to as well", link, target, f", as does {other}"
+            )
         self._walk(link, way)
 
     def _leads_inside(self, link: Path) -> bool:
@@ -72,7 +81,8 @@ class Tree:
 
 def _refuse(what: str, link: Path, target: Path, more: str = "") -> NoReturn:
     raise Tangled(
-        f"dataset.source has a link {what}. Only links to other folders of the source are followed, each folder once: take the "
+        f"dataset.source has a link {what}. Only links to other folders of the source are "
+        "followed, each folder once: take the "
         "link out, or set dataset.links: none. `dpladder check` names it.",
         f"{link} leads to {target}{more}",
     )

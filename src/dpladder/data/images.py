@@ -10,18 +10,21 @@ from PIL import Image, ImageOps
 
 from dpladder.config.model import LARGEST_IMAGE
 
-# Public bounds, beyond which one small file could exhaust the memory of the whole job: when it is unpacked (the config's, in
-# place of Pillow's own), or when its short side is stretched to the network's.
+# Public bounds, beyond which one small file could exhaust the memory of the whole job: when it is
+# unpacked (the config's, in place of Pillow's own), or when its short side is stretched to the
+# network's.
 Image.MAX_IMAGE_PIXELS = None
 LONGEST = 100  # times the short side
 
-DEFLATED = b"1.2.840.10008.1.2.1.99"  # DICOM's name for a file whose size after unpacking nobody knows
+# DICOM's name for a file whose size after unpacking nobody knows
+DEFLATED = b"1.2.840.10008.1.2.1.99"
 
 SMALLEST = 0.75  # side of a crop over the image's own
 
 
 def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
-    """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a bad record."""
+    """The first frame, upright, in RGB. Raises whatever the decoder raises: the caller makes that a
+    bad record."""
     dicom = isinstance(content, bytes) and content[128:132] == b"DICM"
     image = _from_dicom(content, largest) if dicom else _opened(content)
     _check_size(image.width, image.height, largest)
@@ -31,8 +34,8 @@ def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
 
 
 def view(image: Image.Image, number: int, mirror: bool) -> Image.Image:
-    """A public variation of an image, the same for every record: itself, then crops whose size and place everybody can draw,
-    every second one mirrored where `mirror` says that no class minds."""
+    """A public variation of an image, the same for every record: itself, then crops whose size and
+    place everybody can draw, every second one mirrored where `mirror` says that no class minds."""
     if not number:
         return image
     size, left, top = np.random.default_rng(number).uniform((SMALLEST, 0.0, 0.0), 1.0)
@@ -48,8 +51,9 @@ def _check_size(width: int, height: int, largest: int) -> None:
 
 
 def _from_dicom(content: bytes, largest: int) -> Image.Image:
-    """As the file's own window shows it, or else from its own least value to its most, and what is white where less is
-    brighter turned round. Compressed pixels are not read: they could unpack to any size."""
+    """As the file's own window shows it, or else from its own least value to its most, and what is
+    white where less is brighter turned round. Compressed pixels are not read: they could unpack to
+    any size."""
     try:
         from pydicom import dcmread
         from pydicom.pixels import apply_modality_lut, apply_voi_lut, pixel_array
@@ -84,7 +88,8 @@ def _from_pixels(pixels: np.ndarray) -> Image.Image:
 
 
 def _to_eight_bits(image: Image.Image) -> Image.Image:
-    """Pillow opens 16-bit grey as I;16 or I and would cut it off at 255; scale the full range instead."""
+    """Pillow opens 16-bit grey as I;16 or I and would cut it off at 255; scale the full range
+    instead."""
     if image.mode.startswith("I"):
         return Image.fromarray(_high_byte(np.asarray(image).clip(0, 65535)))
     if image.mode == "F":

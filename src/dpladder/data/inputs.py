@@ -18,8 +18,8 @@ TABLES: Mapping[str, Callable[[Path, bool], Source]] = {
 
 
 def open_inputs(path: Path, chosen: Sequence[Chosen] = (), texts: bool = False) -> Source:
-    """The records of an image or text file, a folder with images, or `texts`, anywhere in it, or a table, of which `chosen`
-    columns are features."""
+    """The records of an image or text file, a folder with images, or `texts`, anywhere in it, or a
+    table, of which `chosen` columns are features."""
     if not path.exists():
         raise BadInput(f"{path} does not exist. Give a file, a folder of files, or a table.")
     if path.is_dir():
@@ -44,11 +44,14 @@ def _folder(folder: Path, texts: bool) -> Source:
     found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes]
     if not found:
         raise BadInput(
-            f"{folder} holds no {'texts' if texts else 'images'}. Known suffixes: {', '.join(suffixes)}."
+            f"{folder} holds no {'texts' if texts else 'images'}. Known suffixes: "
+            f"{', '.join(suffixes)}."
         )
     return _files(found, texts)
 
 
 def _files(paths: list[Path], texts: bool) -> Source:
     kind: sources.Files = "texts" if texts else "files"
-    return Source(kind, lambda index: sources.bytes_of(paths[index]), [None] * len(paths), files=paths)
+    return Source(
+        kind, lambda index: sources.bytes_of(paths[index]), [None] * len(paths), files=paths
+    )

@@ -17,7 +17,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_order(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
     """`work` on every item, one thread each; no more items are begun than keeps the threads busy."""
     begun: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads) as pool:

@@ -1,27 +1,33 @@
-"""The manifest: which record is which, which unit owns it, which part it lies in, and what version of the data this is.
+"""The manifest: which record is which, which unit owns it, which part it lies in, and what version
+of the data this is.
 
-Everything about a unit follows from that unit's own records and a key, never from its position or its neighbours, so
-one unit more or less changes one unit's rows in one part.
+Everything about a unit follows from that unit's own records and a key, never from its position or
+its neighbours, so one unit more or less changes one unit's rows in one part.
 
-**Copies.** Where a source has no ids, a record *is* its content with its label: exact copies are one record and count
-once. The map from a list to its set moves neighbours to neighbours, randomness drawn from record ids stays independent
-between rows (two rows under one id would fall into a Poisson batch together, which its amplification does not allow), and
-an image that someone stored twice is protected as the one image it is. Data in which equal rows are different people has
-ids to say so.
+**Copies.** Where a source has no ids, a record *is* its content with its label: exact copies are
+one record and count once. The map from a list to its set moves neighbours to neighbours, randomness
+drawn from record ids stays independent between rows (two rows under one id would fall into a
+Poisson batch together, which its amplification does not allow), and an image that someone stored
+twice is protected as the one image it is. Data in which equal rows are different people has ids to
+say so.
 
-**Conflicts.** Rows that claim one id but differ count as nothing, all of them. So one row more adds a record or takes one
-away, and never puts one in the place of another, which would move a sum twice as far as is charged.
+**Conflicts.** Rows that claim one id but differ count as nothing, all of them. So one row more adds
+a record or takes one away, and never puts one in the place of another, which would move a sum twice
+as far as is charged.
 
-**Missing records.** A file or a text that is missing or empty is a record by its place alone, and counts as nothing: by its content all
-of them would be one record for each label, and nobody would see that they are many.
+**Missing records.** A file or a text that is missing or empty is a record by its place alone, and
+counts as nothing: by its content all of them would be one record for each label, and nobody would
+see that they are many.
 
-**Spans.** A document that is cut into spans stands here first as one row, so that copies and conflicts are found as above, and
-its part follows from the document. Then each span is a record, by its document's id and its place. All of them are the
-document's unit, or its user's, and where there are more than the cap, the same keyed ids choose among them: at random to
-everybody without the key, and whatever other units there are.
+**Spans.** A document that is cut into spans stands here first as one row, so that copies and
+conflicts are found as above, and its part follows from the document. Then each span is a record, by
+its document's id and its place. All of them are the document's unit, or its user's, and where there
+are more than the cap, the same keyed ids choose among them: at random to everybody without the key,
+and whatever other units there are.
 
-**Versions.** Where a record is its content, an edited record is another one and may lie in another part. So the parts of
-different versions of such a lineage add up, and `identity` tells the ledger so.
+**Versions.** Where a record is its content, an edited record is another one and may lie in another
+part. So the parts of different versions of such a lineage add up, and `identity` tells the ledger
+so.
 """
 
 from __future__ import annotations
@@ -117,9 +123,9 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a source holds, as a run would take it: the rows that are kept, sorted by record id; what is wrong with which
-    row; and every unit that any row names, kept or not. `class_of`: from a label to the place of its class among `names`.
-    Private."""
+    """What a source holds, as a run would take it: the rows that are kept, sorted by record id;
+    what is wrong with which row; and every unit that any row names, kept or not. `class_of`: from a
+    label to the place of its class among `names`. Private."""
 
     source: Source
     dataset: Dataset
@@ -133,8 +139,8 @@ class Survey:
 
 @dataclass(frozen=True)
 class Sorter:
-    """From a group as given to its place among the names, or to -1. `trained`: the groups that alone are taken into the parts
-    that trainings see; all where none is named."""
+    """From a group as given to its place among the names, or to -1. `trained`: the groups that
+    alone are taken into the parts that trainings see; all where none is named."""
 
     names: tuple[str, ...] = ()
     trained: tuple[str, ...] = ()
@@ -161,8 +167,9 @@ def survey(
     matching: Matching | None = None,
     cutting: Cutter | None = None,
 ) -> Survey:
-    """Read a dataset, or its source declared public for the part `public`, all of it in that part; of a further test, with
-    labels that find their class by `matching`. `cutting`: how documents become spans, where they do."""
+    """Read a dataset, or its source declared public for the part `public`, all of it in that part;
+    of a further test, with labels that find their class by `matching`. `cutting`: how documents
+    become spans, where they do."""
     name: str | None = dataset.source if public is None else getattr(dataset, f"public_{public}")
     if name is None:
         raise BadInput(
@@ -191,8 +198,11 @@ def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) 
     return None if dataset.group is None or public == "sample" else dataset.group.grouping
 
 
-def _classes(dataset: Dataset, name: str, matching: Matching | None) -> tuple[ClassOf, tuple[str, ...]]:
-    """How labels find their class, and what the classes are called: a number where they have no names."""
+def _classes(
+    dataset: Dataset, name: str, matching: Matching | None
+) -> tuple[ClassOf, tuple[str, ...]]:
+    """How labels find their class, and what the classes are called: a number where they have no
+    names."""
     if matching is not None:
         class_of, count = matched(matching)
         names = matching.names or tuple(map(str, range(count)))
@@ -204,8 +214,8 @@ def _classes(dataset: Dataset, name: str, matching: Matching | None) -> tuple[Cl
 
 
 def _label_of(class_of: ClassOf, count: int, most: int) -> ClassOf:
-    """From a record's label as given to its class, or to the number of its classes where it may be of `most`; -1 where one of
-    them is none, or they are more."""
+    """From a record's label as given to its class, or to the number of its classes where it may be
+    of `most`; -1 where one of them is none, or they are more."""
     if most == 1:
         return class_of
 
@@ -282,7 +292,8 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
 
 
 def content_digest(content: Any, key: bytes) -> bytes:
-    """A keyed digest of what a record says, the same for a matrix of float32 as for its exact copy in float64."""
+    """A keyed digest of what a record says, the same for a matrix of float32 as for its exact copy
+    in float64."""
     if isinstance(content, bytes):
         return prf(key, b"file", content)
     array = np.ascontiguousarray(content, "<f8" if content.ndim == 1 else None)
@@ -299,7 +310,8 @@ def prf(key: bytes, *parts: bytes) -> bytes:
 
 
 def write_diagnostics(path: Path, source: Source, problems: Iterable[tuple[int, str]]) -> None:
-    """Which records failed which check, for the owner's eyes. Written also when empty: its presence tells nothing."""
+    """Which records failed which check, for the owner's eyes. Written also when empty: its presence
+    tells nothing."""
     lines = [
         json.dumps({"record": place_of(source, index), "check": check}) + "\n"
         for index, check in sorted(problems)
@@ -324,12 +336,14 @@ def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
         )
     if public is None and dataset.unit.by == "user" and source.users is None:
         raise BadInput(
-            f"dataset.unit.by is user, but {name} has no user column. Add one (of jsonl, name it in dataset.columns), "
+            f"dataset.unit.by is user, but {name} has no user column. Add one (of jsonl, name it "
+            "in dataset.columns), "
             "or protect records."
         )
     if public is None and dataset.split.rule == "given" and source.parts is None:
         raise BadInput(
-            f"dataset.split.rule is given, but {name} has no split column. Add one (of jsonl, name it in dataset.columns), "
+            f"dataset.split.rule is given, but {name} has no split column. Add one (of jsonl, name "
+            "it in dataset.columns), "
             "or use rule: hash."
         )
 
@@ -344,8 +358,8 @@ def _rows(
     units: set[bytes],
     sorter: Sorter | None = None,
 ) -> Iterator[Row]:
-    """Every record with its identity; what is wrong with one is noted and costs that one only. One of a group that is not
-    trained on is not there, where a training would see it."""
+    """Every record with its identity; what is wrong with one is noted and costs that one only. One
+    of a group that is not trained on is not there, where a training would see it."""
     nothing = content_digest(b"", keys.units)
     part_of = _part_rule(source, dataset.split, keys.split, public)
     by_user = public is None and dataset.unit.by == "user"
@@ -356,9 +370,13 @@ def _rows(
             problems.append((index, missing(source)))
             place = str(place_of(source, index)).encode("utf-8", "surrogateescape")
             content = prf(keys.units, b"missing", place)
-        group = -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
+        group = (
+            -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
+        )
         own = (
-            prf(keys.units, b"id", _name(given)) if given else _content_id(keys.units, content, label, group)
+            prf(keys.units, b"id", _name(given))
+            if given
+            else _content_id(keys.units, content, label, group)
         )
         user = _given(source.users, index) if by_user else ""
         unit = prf(keys.units, b"user", _name(user)) if user else prf(keys.units, b"record", own)
@@ -383,18 +401,21 @@ def _rows(
             label = -1
         of_group = () if group < 0 else (str(group).encode(),)
         rank = prf(keys.units, b"rank", content, bytes([part]), str(label).encode(), *of_group)
-        yield Row(unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index, group)
+        yield Row(
+            unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index, group
+        )
 
 
 def _content_id(key: bytes, content: bytes, label: int, group: int = -1) -> bytes:
-    """Without an id a record is its content with its label, and its group where it has one: two people may well label one
-    image differently."""
+    """Without an id a record is its content with its label, and its group where it has one: two
+    people may well label one image differently."""
     of_group = () if group < 0 else (str(group).encode(),)
     return prf(key, b"content", content, str(label).encode(), *of_group)
 
 
 def _identity(source: Source, dataset: Dataset) -> Identity:
-    """By the columns that the source has and the unit that the config names, never by what is in a row."""
+    """By the columns that the source has and the unit that the config names, never by what is in a
+    row."""
     return "id" if source.ids is not None or dataset.unit.by == "user" else "content"
 
 
@@ -412,7 +433,9 @@ def _digests(source: Source, key: bytes, batch: int = 256) -> Iterator[bytes]:
             advance(len(found))
 
 
-def _part_rule(source: Source, split: Split, key: bytes, public: Part | None) -> Callable[[bytes, int], int]:
+def _part_rule(
+    source: Source, split: Split, key: bytes, public: Part | None
+) -> Callable[[bytes, int], int]:
     """From a unit, and its record's index for parts as given, to the unit's part; -1 for none."""
     if public is not None:
         return lambda unit, index: PARTS.index(public)
@@ -457,15 +480,18 @@ def _spans(source: Source, cutting: Cutter, key: bytes) -> Into:
 def _chosen(
     rows: Iterable[Row], cap: int | None, problems: list[tuple[int, str]], spans: Into | None = None
 ) -> Iterator[Row]:
-    """One row per record and at most `cap` per unit, all in one part, chosen by keyed hash among the unit's own. Those that
-    count as nothing come last: a missing one is known by its place alone, which other units move, so it must decide nothing."""
+    """One row per record and at most `cap` per unit, all in one part, chosen by keyed hash among
+    the unit's own. Those that count as nothing come last: a missing one is known by its place
+    alone, which other units move, so it must decide nothing."""
     ordered = sorted(rows, key=lambda row: (row.unit, row.record, row.rank, row.index))
     for _, own in groupby(ordered, lambda row: row.unit):
         records = []
         for _, copies in groupby(own, lambda row: row.record):
             first, *others = copies
             if any(row.rank != first.rank for row in others):
-                problems += [(row.index, "differs from another row with its id") for row in (first, *others)]
+                problems += [
+                    (row.index, "differs from another row with its id") for row in (first, *others)
+                ]
                 continue
             records.append(first)
             problems += [(row.index, "copy of another record") for row in others]
@@ -477,9 +503,13 @@ def _chosen(
             together = sorted((span for row in together for span in spans(row)), key=_by_key)
         yield from islice(together, cap)
         problems += [
-            (row.index, "in another part than its unit") for row in records if row.part != records[0].part
+            (row.index, "in another part than its unit")
+            for row in records
+            if row.part != records[0].part
         ]
-        problems += [(row.index, "over its unit's cap") for row in together[cap:] if cap is not None]
+        problems += [
+            (row.index, "over its unit's cap") for row in together[cap:] if cap is not None
+        ]
 
 
 def _by_key(row: Row) -> tuple[bool, bytes]:

@@ -1,10 +1,11 @@
 """Sealed files: HDF5 whose arrays can be memory-mapped, and whose every byte a key vouches for.
 
-The seal is an HMAC over the attributes and a two-level hash tree of the arrays: sha256 of each 4 MiB leaf, in order.
-Opening hashes everything, on all cores, before a single value is used: 3.3 GB take about a second on two cores, as
-long as one pass of training over the same bytes, and leave them in the page cache. A lazier check would let a trial
-release something computed from bytes nobody vouched for. What is verified is what is used: arrays are read through
-the one memory map that was hashed, never through HDF5 again. Someone who can write to the file while a job runs is
+The seal is an HMAC over the attributes and a two-level hash tree of the arrays: sha256 of each 4
+MiB leaf, in order. Opening hashes everything, on all cores, before a single value is used: 3.3 GB
+take about a second on two cores, as long as one pass of training over the same bytes, and leave
+them in the page cache. A lazier check would let a trial release something computed from bytes
+nobody vouched for. What is verified is what is used: arrays are read through the one memory map
+that was hashed, never through HDF5 again. Someone who can write to the file while a job runs is
 outside.
 """
 
@@ -47,14 +48,17 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Sealed:
-    """A file as it was sealed. `digest` is the seal: it names these exact bytes, and only a key holder can compute it."""
+    """A file as it was sealed. `digest` is the seal: it names these exact bytes, and only a key
+    holder can compute it."""
 
     attrs: Attrs
     arrays: Mapping[str, NDArray[Any]]
     digest: str
 
 
-def write(path: Path, arrays: Mapping[str, NDArray[Any] | Blocks], attrs: Attrs, key: bytes) -> None:
+def write(
+    path: Path, arrays: Mapping[str, NDArray[Any] | Blocks], attrs: Attrs, key: bytes
+) -> None:
     """Write, seal, sync and only then give the file its name."""
     blocks = {name: _as_blocks(array) for name, array in arrays.items()}
     with replacing(path) as temporary:
@@ -80,7 +84,9 @@ def read(path: Path, key: bytes) -> Sealed:
     except FileNotFoundError:
         raise BadInput(f"{path} does not exist. Run the rule that makes it.") from None
     except PermissionError:
-        raise BadInput(f"{path} cannot be opened: no permission. It belongs to another user.") from None
+        raise BadInput(
+            f"{path} cannot be opened: no permission. It belongs to another user."
+        ) from None
     except Newer:
         raise
     except Exception as error:  # whatever HDF5 and its binding trip over in damaged bytes
@@ -96,11 +102,13 @@ def read(path: Path, key: bytes) -> Sealed:
 
 
 def read_attrs(path: Path) -> tuple[dict[str, str | int], bytes]:
-    """The attributes as they stand, not yet vouched for, and the seal that `read` compares them with. The format's number is
-    under no seal: what a cache is known by must not hang on which dpladder wrote it."""
+    """The attributes as they stand, not yet vouched for, and the seal that `read` compares them
+    with. The format's number is under no seal: what a cache is known by must not hang on which
+    dpladder wrote it."""
     with h5py.File(path, "r", locking=False) as file:
         values: dict[str, Any] = {
-            name: value if isinstance(value, str) else value.tolist() for name, value in file.attrs.items()
+            name: value if isinstance(value, str) else value.tolist()
+            for name, value in file.attrs.items()
         }
     formats.check("cache", path, values.pop(formats.KEY, None))
     return values, bytes(values.pop(SEAL))
@@ -159,7 +167,8 @@ def _fill(file: BinaryIO, array: Blocks) -> None:
 
 def _seal(attrs: Attrs, arrays: Mapping[str, NDArray[Any]], key: bytes) -> bytes:
     described = {
-        name: [array.dtype.str, array.shape, _tree(array).hex()] for name, array in sorted(arrays.items())
+        name: [array.dtype.str, array.shape, _tree(array).hex()]
+        for name, array in sorted(arrays.items())
     }
     return hmac.digest(key, json.dumps([dict(attrs), described], sort_keys=True).encode(), "sha256")
 

@@ -1,7 +1,7 @@
 """Public language models, as functions from one text to one row.
 
-Every text is cut or padded to one length, and attention leaves padding out, so that a row depends neither on the batch
-that it was computed in nor on how long its neighbours are.
+Every text is cut or padded to one length, and attention leaves padding out, so that a row depends
+neither on the batch that it was computed in nor on how long its neighbours are.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def sentences(features: Features, threads: int) -> Encoder:
         raise
     except Exception as error:
         raise BadInput(
-            f"features.tokens: {features.model} cannot take texts of {features.tokens} tokens, or it is no encoder of texts. "
+            f"features.tokens: {features.model} cannot take texts of {features.tokens} tokens, or "
+            "it is no encoder of texts. "
             "Try fewer, or another model."
         ) from error
     batch = batch_of(features, device)
@@ -79,12 +80,16 @@ def sentences(features: Features, threads: int) -> Encoder:
     }
     if features.until is not None:
         each = [] if features.until == INPUT else [row.shape[1] // features.tokens]
-        facts |= {"shape": json.dumps([features.tokens, *each]), "transform": f"{features.tokens} tokens"}
+        facts |= {
+            "shape": json.dumps([features.tokens, *each]),
+            "transform": f"{features.tokens} tokens",
+        }
     return Encoder(row.shape[1], batch, blank, load, forward, facts)
 
 
 def cut(tokenizer: Any, text: str, span: int = 0) -> Rows:
-    """A text's tokens at the fixed length, from its beginning or in one of its spans, and which of them are no padding."""
+    """A text's tokens at the fixed length, from its beginning or in one of its spans, and which of
+    them are no padding."""
     found = pieces(tokenizer, text)[span]
     if all(
         special or not seen

@@ -1,7 +1,9 @@
-"""Tests of a shift: images corrupted as a function of each image alone, and another source's labels by their names.
+"""Tests of a shift: images corrupted as a function of each image alone, and another source's labels
+by their names.
 
-Blur and noise are ImageNet-C's Gaussian ones (Hendrycks & Dietterich 2019, ICLR, appendix B), on the image that the network sees:
-there the deviation of a blur is so many of 224 pixels, and that of noise a share of the full range.
+Blur and noise are ImageNet-C's Gaussian ones (Hendrycks & Dietterich 2019, ICLR, appendix B), on
+the image that the network sees: there the deviation of a blur is so many of 224 pixels, and that of
+noise a share of the full range.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ def corrupted(image: Pixels, how: Corruption) -> Pixels:
 
 
 def matched(how: Matching) -> tuple[Callable[[object], int], int]:
-    """From another source's label to the model's own class, by name, or to -1; and how many classes there are."""
+    """From another source's label to the model's own class, by name, or to -1; and how many classes
+    there are."""
     counts_as = {text(label): text(name) for label, name in how.counts_as}
     if (
         how.names is None
@@ -62,5 +65,7 @@ def matched(how: Matching) -> tuple[Callable[[object], int], int]:
 
 def _called(label: str, names: Sequence[str]) -> str:
     """What a label is called: where its source numbers them, by the list of their names."""
-    known = label.isdecimal() and len(label) < DIGITS and label not in names and int(label) < len(names)
+    known = (
+        label.isdecimal() and len(label) < DIGITS and label not in names and int(label) < len(names)
+    )
     return text(names[int(label)]) if known else label

@@ -1,4 +1,5 @@
-"""Where records lie: a source reads one record at a time, in any order, exactly as its owner stored it."""
+"""Where records lie: a source reads one record at a time, in any order, exactly as its owner stored
+it."""
 
 from __future__ import annotations
 
@@ -22,19 +23,41 @@ Files = Literal["files", "texts"]
 COLUMNS = ("label", "id", "user", "split")
 TEXT = "text"
 SUFFIXES = frozenset(
-    (".bmp", ".dcm", ".gif", ".jp2", ".jpeg", ".jpg", ".png", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+    (
+        ".bmp",
+        ".dcm",
+        ".gif",
+        ".jp2",
+        ".jpeg",
+        ".jpg",
+        ".png",
+        ".ppm",
+        ".pgm",
+        ".tif",
+        ".tiff",
+        ".webp",
+    )
 )
 TEXT_SUFFIX = ".txt"
 Errors = tuple[type[Exception], ...]
 # What libraries say of files that are damaged, or made to be odd.
-BROKEN: Errors = (OSError, ValueError, KeyError, RuntimeError, TypeError, OverflowError, MemoryError)
+BROKEN: Errors = (
+    OSError,
+    ValueError,
+    KeyError,
+    RuntimeError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+)
 
 
 @dataclass(frozen=True)
 class Source:
     """Records by index. Labels, ids, users, parts and groups are as given, not yet checked.
 
-    `read` gives an image file's bytes, a text's, an array of pixels, or one row of features, as `kind` says.
+    `read` gives an image file's bytes, a text's, an array of pixels, or one row of features, as
+    `kind` says.
     """
 
     kind: Literal["files", "texts", "pixels", "features"]
@@ -51,13 +74,14 @@ class Source:
 
 
 def from_folder(path: Path, level: int | None = None, links: Links = "none") -> Source:
-    """One folder of images per class; a file's class is the first folder on its way, or, where its group is, the second. Files
-    of other suffixes are no records."""
+    """One folder of images per class; a file's class is the first folder on its way, or, where its
+    group is, the second. Files of other suffixes are no records."""
     return _folder("files", path, "images", SUFFIXES, level, links)
 
 
 def from_texts(path: Path, level: int | None = None, links: Links = "none") -> Source:
-    """The same of text files. It has a name of its own, because no file in a folder may decide what the others are."""
+    """The same of text files. It has a name of its own, because no file in a folder may decide what
+    the others are."""
     return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,), level, links)
 
 
@@ -71,8 +95,12 @@ def _folder(
     files = [file for file in tree.files if not any(map(_aside, file.relative_to(path).parts[:-1]))]
     shut = frozenset(tree.shut)
     ways = [file.relative_to(path).parts for file in files]
-    labels = [way[1] if level == 1 and len(way) > 2 else way[0] if level != 1 else "" for way in ways]
-    groups = None if level is None else [way[level - 1] if len(way) > level else None for way in ways]
+    labels = [
+        way[1] if level == 1 and len(way) > 2 else way[0] if level != 1 else "" for way in ways
+    ]
+    groups = (
+        None if level is None else [way[level - 1] if len(way) > level else None for way in ways]
+    )
 
     def read(index: int) -> bytes:
         return b"" if files[index] in shut else bytes_of(files[index])
@@ -88,12 +116,14 @@ def _aside(folder: str) -> bool:
 def from_csv(
     path: Path, labelled: bool = True, chosen: Sequence[Chosen] = (), group: str | None = None
 ) -> Source:
-    """Rows of path,label or text,label, or of features and a label, with optional id, user and split, and the column `group`
-    where one is declared, between commas, semicolons or tabs; paths are relative to the table's own folder."""
+    """Rows of path,label or text,label, or of features and a label, with optional id, user and
+    split, and the column `group` where one is declared, between commas, semicolons or tabs; paths
+    are relative to the table's own folder."""
     if not path.is_file():
         raise _missing(
             path,
-            "a table with the columns path (or text, or features) and label, and if you have them id,user,split",
+            "a table with the columns path (or text, or features) and label, and if you have them "
+            "id,user,split",
         )
     header = header_of(path)
     if chosen or not {"path", TEXT} & set(header):
@@ -104,7 +134,9 @@ def from_csv(
         return _text_table(path, labelled, group)
     rows, names = _rows_of(path)
     _need(dict.fromkeys(names), "path", path)
-    columns = {name: [_printable(row[name]) for row in rows] for name in _beside(group) if name in names}
+    columns = {
+        name: [_printable(row[name]) for row in rows] for name in _beside(group) if name in names
+    }
     files = [path.parent / (row["path"] or "") for row in rows]
     found = _columns(columns, path, labelled, len(files), group)
     return Source("files", lambda index: bytes_of(files[index]), **found, files=files)
@@ -116,19 +148,25 @@ def _beside(group: str | None) -> tuple[str, ...]:
 
 
 def _check_group(path: Path, chosen: Sequence[Chosen], group: str | None) -> None:
-    """Whether a column of groups is a feature as well is said, and never guessed: predictions will be made of the same."""
+    """Whether a column of groups is a feature as well is said, and never guessed: predictions will
+    be made of the same."""
     if group is not None and not chosen:
         raise BadInput(
-            f"{path}: beside the column {group} of groups, dataset.columns must name the columns that are features."
+            f"{path}: beside the column {group} of groups, dataset.columns must name the columns "
+            "that are features."
         )
 
 
-def _number_table(path: Path, labelled: bool, chosen: Sequence[Chosen], group: str | None) -> Source:
-    """Features, as the header names them: what a row holds decides nothing for the others. An unnamed column numbers rows."""
+def _number_table(
+    path: Path, labelled: bool, chosen: Sequence[Chosen], group: str | None
+) -> Source:
+    """Features, as the header names them: what a row holds decides nothing for the others. An
+    unnamed column numbers rows."""
     names = header_of(path)
     if (absent := [name_of(one) for one in chosen if name_of(one) not in names]) or not chosen:
         raise BadInput(
-            f"{path} has no column {', '.join(absent) or 'of features'}. It holds {', '.join(names) or 'nothing'}; name those that are "
+            f"{path} has no column {', '.join(absent) or 'of features'}. It holds "
+            f"{', '.join(names) or 'nothing'}; name those that are "
             "features in dataset.columns."
         )
     csv.field_size_limit(2**31 - 1)
@@ -171,8 +209,8 @@ def _text_table(path: Path, labelled: bool, group: str | None) -> Source:
 
 
 def _rows_of(path: Path) -> tuple[list[dict[str, Any]], Sequence[str]]:
-    """And the names of the columns. Bytes that are no UTF-8 are one bad record rather than the end of the run, and so is a cell of
-    any length."""
+    """And the names of the columns. Bytes that are no UTF-8 are one bad record rather than the end
+    of the run, and so is a cell of any length."""
     csv.field_size_limit(2**31 - 1)
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
@@ -185,8 +223,9 @@ def _rows_of(path: Path) -> tuple[list[dict[str, Any]], Sequence[str]]:
 def from_jsonl(
     path: Path, labelled: bool = True, chosen: Sequence[str] = (), group: str | None = None
 ) -> Source:
-    """An object a line with text and label, and those of id, user and split that are chosen: a file without a header says
-    nowhere which it has, and no line may say it for the others. A line that is no object is one bad record."""
+    """An object a line with text and label, and those of id, user and split that are chosen: a file
+    without a header says nowhere which it has, and no line may say it for the others. A line that
+    is no object is one bad record."""
     try:
         lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     except OSError:
@@ -207,7 +246,11 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _texts(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], path: Path, labelled: bool, group: str | None
+    rows: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    path: Path,
+    labelled: bool,
+    group: str | None,
 ) -> Source:
     texts = [text_bytes(row.get(TEXT)) for row in rows]
     columns = {name: [_printable(row.get(name)) for row in rows] for name in names}
@@ -216,7 +259,8 @@ def _texts(
 
 
 def text_bytes(value: Any) -> bytes:
-    """A text as its owner stored it, in UTF-8. Bytes that were none, or half a surrogate pair, come out as none."""
+    """A text as its owner stored it, in UTF-8. Bytes that were none, or half a surrogate pair, come
+    out as none."""
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
 
 
@@ -226,7 +270,8 @@ def _printable(value: Any) -> Any:
 
 
 def from_npz(path: Path, labelled: bool = True, group: str | None = None) -> Source:
-    """Arrays named features or images, labels, and optional ids, users, splits, and `group` where one is declared."""
+    """Arrays named features or images, labels, and optional ids, users, splits, and `group` where
+    one is declared."""
     import numpy as np
 
     damaged: Errors = (*BROKEN, EOFError, *_zip_errors())
@@ -234,18 +279,21 @@ def from_npz(path: Path, labelled: bool = True, group: str | None = None) -> Sou
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
-        raise _missing(path, "an .npz file with the arrays features (or images) and labels") from None
+        raise _missing(
+            path, "an .npz file with the arrays features (or images) and labels"
+        ) from None
     except damaged:
         raise BadInput(
-            f"{path} cannot be read as .npz: truncated, no permission, or it holds objects. Write it with "
+            f"{path} cannot be read as .npz: truncated, no permission, or it holds objects. Write "
+            "it with "
             "numpy.savez from plain arrays."
         ) from None
     return _from_arrays(arrays, path, labelled, group)
 
 
 def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> Source:
-    """Datasets named features or images, labels, and optional ids, users, splits, and `group` where one is declared. Rows stay
-    on disk until read."""
+    """Datasets named features or images, labels, and optional ids, users, splits, and `group` where
+    one is declared. Rows stay on disk until read."""
     import h5py
 
     if not path.is_file():
@@ -255,7 +303,9 @@ def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> So
             path, "r", locking=False
         )  # open as long as the source is: rows are read from it one by one
         whole = all(_holds_all(file, name) for name in file)
-        arrays = {name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)}
+        arrays = {
+            name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)
+        }
         found = _from_arrays(arrays, path, labelled, group) if whole else None
     except BROKEN:
         raise BadInput(
@@ -263,7 +313,8 @@ def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> So
         ) from None
     if found is None:
         raise BadInput(
-            f"{path} has links, or data sets that lie in other files (external or virtual). Only what the file holds "
+            f"{path} has links, or data sets that lie in other files (external or virtual). Only "
+            "what the file holds "
             "itself is read: copy the rows into it, with h5repack or h5py."
         )
     return found
@@ -282,8 +333,9 @@ def _holds_all(file: Any, name: str) -> bool:
 def from_parquet(
     path: Path, labelled: bool = True, chosen: Sequence[Chosen] = (), group: str | None = None
 ) -> Source:
-    """A label column, optional id, user, split and declared group; features are the chosen columns, or one list column named features, or
-    all others that are no index of pandas'. Where a column is named text and none is chosen, that is what records are."""
+    """A label column, optional id, user, split and declared group; features are the chosen columns,
+    or one list column named features, or all others that are no index of pandas'. Where a column is
+    named text and none is chosen, that is what records are."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -291,12 +343,16 @@ def from_parquet(
         table = pq.read_table(path)
         held = table.column_names
     except FileNotFoundError:
-        raise _missing(path, "a parquet table with a label column and numeric feature columns") from None
+        raise _missing(
+            path, "a parquet table with a label column and numeric feature columns"
+        ) from None
     except (*BROKEN, pa.ArrowException):
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
     columns = {name: _cells(table.column(name)) for name in _beside(group) if name in held}
     if TEXT in held and not chosen:
-        return _text_column(table.column(TEXT), _columns(columns, path, labelled, len(table), group), path)
+        return _text_column(
+            table.column(TEXT), _columns(columns, path, labelled, len(table), group), path
+        )
     _check_group(path, chosen, group)
     others = [name for name in held if name not in (*COLUMNS, *_index_of(table.schema))]
     wanted: list[Chosen] = list(chosen or others)
@@ -318,7 +374,8 @@ def _values(column: Any) -> Sequence[Any]:
 
 
 def _cells(column: Any) -> list[Any]:
-    """Nothing where a cell holds what Python has no value for: names that are no UTF-8, a time after its last one."""
+    """Nothing where a cell holds what Python has no value for: names that are no UTF-8, a time
+    after its last one."""
     try:
         whole: list[Any] = column.to_pylist()
     except Exception:
@@ -342,7 +399,9 @@ def _text_column(column: Any, beside: Mapping[str, Any], path: Path) -> Source:
     try:
         texts = [text or b"" for text in column.cast(pa.large_binary()).to_pylist()]
     except pa.ArrowException:
-        raise BadInput(f"{path}: the column {TEXT} holds {column.type}. It must hold strings.") from None
+        raise BadInput(
+            f"{path}: the column {TEXT} holds {column.type}. It must hold strings."
+        ) from None
     return Source("texts", texts.__getitem__, **beside)
 
 
@@ -353,14 +412,16 @@ def _index_of(schema: Any) -> list[str]:
 
 
 def _check_columns(chosen: Sequence[Chosen], schema: Any, path: Path) -> None:
-    """A date or a text among features would be dropped, or worse, be taken for a number. Levels may be of any type."""
+    """A date or a text among features would be dropped, or worse, be taken for a number. Levels may
+    be of any type."""
     import pyarrow as pa
 
     names = [name_of(column) for column in chosen]
     absent = [name for name in names if name not in schema.names]
     if absent or not names:
         raise BadInput(
-            f"{path} has no column {', '.join(absent) or 'of features'}. It holds {', '.join(schema.names)}; name those that "
+            f"{path} has no column {', '.join(absent) or 'of features'}. It holds "
+            f"{', '.join(schema.names)}; name those that "
             "are features in dataset.columns."
         )
     kinds = {
@@ -369,33 +430,47 @@ def _check_columns(chosen: Sequence[Chosen], schema: Any, path: Path) -> None:
         if isinstance(column, str) or not column.levels
     }
     numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    wrong = [f"{name} ({kind})" for name, kind in kinds.items() if not any(is_so(kind) for is_so in numeric)]
+    wrong = [
+        f"{name} ({kind})"
+        for name, kind in kinds.items()
+        if not any(is_so(kind) for is_so in numeric)
+    ]
     if wrong and names != ["features"]:
         raise BadInput(
-            f"{path}: {', '.join(wrong)} must be numeric to be features. Name those that are in dataset.columns, with levels "
-            f"where they are words, or take the others out; beside them there may be {', '.join(COLUMNS)}."
+            f"{path}: {', '.join(wrong)} must be numeric to be features. Name those that are in "
+            "dataset.columns, with levels "
+            "where they are words, or take the others out; beside them there may be "
+            f"{', '.join(COLUMNS)}."
         )
 
 
 def _list_column(column: Any, path: Path) -> Any:
-    """One list per row, of a width that the schema states: no row's own length may decide it for the others."""
+    """One list per row, of a width that the schema states: no row's own length may decide it for
+    the others."""
     import numpy as np
     import pyarrow as pa
 
     if not pa.types.is_fixed_size_list(column.type):
-        raise BadInput(f"{path}: features must be a fixed-size list column, or one column per feature.")
+        raise BadInput(
+            f"{path}: features must be a fixed-size list column, or one column per feature."
+        )
     missing = [None] * column.type.list_size
-    return np.array([row or missing for row in column.to_pylist()], np.float64).reshape(-1, len(missing))
+    return np.array([row or missing for row in column.to_pylist()], np.float64).reshape(
+        -1, len(missing)
+    )
 
 
-def _from_arrays(arrays: Mapping[str, Any], path: Path, labelled: bool, group: str | None) -> Source:
+def _from_arrays(
+    arrays: Mapping[str, Any], path: Path, labelled: bool, group: str | None
+) -> Source:
     """Rows of `features`, or pixels of `images`, with the columns beside them."""
     columns = {name: arrays[f"{name}s"][()].tolist() for name in COLUMNS if f"{name}s" in arrays}
     if group is not None and group in arrays:
         columns[group] = arrays[group][()].tolist()
     if not {"features", "images"} & set(arrays) or (labelled and "labels" not in arrays):
         raise BadInput(
-            f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}. It needs features, a row of numbers for each record, or "
+            f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}. It needs features, a row of "
+            "numbers for each record, or "
             f"images{', and labels' if labelled else ''}: write it with these names."
         )
     if "features" in arrays:
@@ -434,7 +509,9 @@ def _columns(
     """Records that are to be predicted, and not learned from, need no labels."""
     labels = _need(columns, "label", path) if labelled or "label" in columns else [None] * rows
     if any(len(column) != len(labels) for column in columns.values()):
-        raise BadInput(f"{path}: its columns differ in length. Give every record one value in each.")
+        raise BadInput(
+            f"{path}: its columns differ in length. Give every record one value in each."
+        )
     return {
         "labels": labels,
         "ids": columns.get("id"),
@@ -447,24 +524,35 @@ def _columns(
 def _need(columns: Mapping[str, Any], name: str, path: Path) -> Any:
     if name not in columns:
         raise BadInput(
-            f"{path} has no {name}. It holds {', '.join(sorted(columns)) or 'nothing that is known here'}."
+            f"{path} has no {name}. It holds "
+            f"{', '.join(sorted(columns)) or 'nothing that is known here'}."
         )
     return columns[name]
 
 
 def several(label: object, classes: int) -> list[object]:
-    """The labels of a record that may have several: those of a list, or between bars, or of a truth value for each class. Rows
-    of an array are of one length, so they are filled up with numbers below 0, or with nothing."""
+    """The labels of a record that may have several: those of a list, or between bars, or of a truth
+    value for each class. Rows of an array are of one length, so they are filled up with numbers
+    below 0, or with nothing."""
     given = label.tolist() if hasattr(label, "tolist") else label
-    each = given if isinstance(given, list | tuple) else text(given).split("|") if given is not None else []
+    each = (
+        given
+        if isinstance(given, list | tuple)
+        else text(given).split("|")
+        if given is not None
+        else []
+    )
     if all(isinstance(one, bool) for one in each) or _truths(each, classes):
         return [place for place, holds in enumerate(each) if holds]
     return [one for one in each if not _filling(one)]
 
 
 def _truths(each: Sequence[object], classes: int) -> bool:
-    """Whether these are 0 or 1 for each class. Of two classes they might be their numbers; of more, one would stand there twice."""
-    return len(each) == classes > 2 and all(isinstance(one, int | float) and one in (0, 1) for one in each)
+    """Whether these are 0 or 1 for each class. Of two classes they might be their numbers; of more,
+    one would stand there twice."""
+    return len(each) == classes > 2 and all(
+        isinstance(one, int | float) and one in (0, 1) for one in each
+    )
 
 
 def _filling(label: object) -> bool:
@@ -481,8 +569,8 @@ def text(value: object) -> str:
 
 
 def bytes_of(file: Path) -> bytes:
-    """A file's bytes; none if it is no regular file (a pipe would be waited for without end) or cannot be read: one bad
-    record rather than the end of the run."""
+    """A file's bytes; none if it is no regular file (a pipe would be waited for without end) or
+    cannot be read: one bad record rather than the end of the run."""
     try:
         return file.read_bytes() if file.is_file() else b""
     except (OSError, ValueError):  # no path at all, where NUL is in it
@@ -497,4 +585,6 @@ def _zip_errors() -> Errors:
 
 
 def _missing(path: Path, wanted: str) -> BadInput:
-    return BadInput(f"dataset.source: {path} does not exist. It must be {wanted}; is the right disk mounted?")
+    return BadInput(
+        f"dataset.source: {path} does not exist. It must be {wanted}; is the right disk mounted?"
+    )

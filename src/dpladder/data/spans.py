@@ -1,7 +1,9 @@
-"""Documents cut into spans: records of a fixed number of tokens, as a function of the document and a public tokenizer alone.
+"""Documents cut into spans: records of a fixed number of tokens, as a function of the document and
+a public tokenizer alone.
 
-Spans of one document are one unit's, or its author's (config/check.py): a document would otherwise be protected a span at a
-time, which protects no document. Which of them count, where a unit has more than its cap, is for data/prepare.py.
+Spans of one document are one unit's, or its author's (config/check.py): a document would otherwise
+be protected a span at a time, which protects no document. Which of them count, where a unit has
+more than its cap, is for data/prepare.py.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ LEAST = 2  # tokens of a span: one has to follow another
 
 @dataclass(frozen=True)
 class Cutter:
-    """`count`: the spans of a document, by its content; 1 where it cannot be read, for one record that counts as nothing.
-    `sha256`: of the tokenizer, and how long spans are."""
+    """`count`: the spans of a document, by its content; 1 where it cannot be read, for one record
+    that counts as nothing. `sha256`: of the tokenizer, and how long spans are."""
 
     count: Callable[[Any], int]
     sha256: str
@@ -34,12 +36,14 @@ def cutter(asked: Spans) -> Cutter:
             found = pieces(tokenizer, decode(content))
         except ValueError:
             return 1
-        return max(1, len(found) - (sum(found[-1].attention_mask) < LEAST))  # all but the last are full
+        # all but the last are full
+        return max(1, len(found) - (sum(found[-1].attention_mask) < LEAST))
 
     return Cutter(count, tokenizer_digest(tokenizer))
 
 
 def pieces(tokenizer: Any, text: str) -> list[Any]:
-    """A text's tokens, so many at a time, each with the special tokens that a text of its own would have."""
+    """A text's tokens, so many at a time, each with the special tokens that a text of its own would
+    have."""
     first = tokenizer.encode(text)
     return [first, *first.overflowing]

@@ -1,7 +1,9 @@
-"""Verses of the Bible by genre: the King James version of 1611, and the same verses in modern English (World English).
+"""Verses of the Bible by genre: the King James version of 1611, and the same verses in modern
+English (World English).
 
-Real sentences with labels that everybody knows, from PyPI alone. `kjv:5000` are 5,000 verses, spread over the whole book;
-`web:1000` are a thousand from the other end of the same public order, so that the two share no verse up to 31,102 in all.
+Real sentences with labels that everybody knows, from PyPI alone. `kjv:5000` are 5,000 verses,
+spread over the whole book; `web:1000` are a thousand from the other end of the same public order,
+so that the two share no verse up to 31,102 in all.
 """
 
 from __future__ import annotations
@@ -34,10 +36,13 @@ def _verses(name: str, count: str) -> Source:
     import pythonbible
     from pythonbible.bible.errors import VersionMissingVerseError
 
-    known = sorted((verse for verse in pythonbible.verses.VERSE_IDS if book_of(verse) <= 66), key=_shuffled)
+    known = sorted(
+        (verse for verse in pythonbible.verses.VERSE_IDS if book_of(verse) <= 66), key=_shuffled
+    )
     if count and not 0 < int(count) <= len(known):
         raise BadInput(
-            f"dataset.source: {name}:{count} asks for {count} verses. There are {len(known):,}: name from 1 to as many."
+            f"dataset.source: {name}:{count} asks for {count} verses. There are {len(known):,}: "
+            "name from 1 to as many."
         )
     chosen = known[: int(count)] if count else known
     if count and name == "web":

@@ -1,4 +1,5 @@
-"""One spend of a mechanism of the user's own: reserved, committed before anything is drawn, finished with its release."""
+"""One spend of a mechanism of the user's own: reserved, committed before anything is drawn,
+finished with its release."""
 
 from __future__ import annotations
 
@@ -29,13 +30,17 @@ AGAIN = "Reserve anew, which is a new charge"
 
 
 class Charge:
-    """A spend that is reserved. `commit()` writes it down before anything is drawn; `finish()` what came out of it.
+    """A spend that is reserved. `commit()` writes it down before anything is drawn; `finish()` what
+    came out of it.
 
-    It belongs to the process that reserved it and, from COMMIT on, to the thread that committed it: drawn from twice, one
-    charge would pay for two mechanisms. Killed at any moment, it stays charged from COMMIT on.
+    It belongs to the process that reserved it and, from COMMIT on, to the thread that committed it:
+    drawn from twice, one charge would pay for two mechanisms. Killed at any moment, it stays
+    charged from COMMIT on.
     """
 
-    def __init__(self, ledger: Ledger, held: Held, lock: threading.RLock, moved: Callable[[], None]) -> None:
+    def __init__(
+        self, ledger: Ledger, held: Held, lock: threading.RLock, moved: Callable[[], None]
+    ) -> None:
         self._ledger, self._held, self._lock, self._moved = ledger, held, lock, moved
         self._process = os.getpid()
         self._thread: threading.Thread | None = None
@@ -52,7 +57,8 @@ class Charge:
         return self._held.status
 
     def commit(self) -> Charge:
-        """Write the charge down, durably. Only then may the mechanism read private data and draw its noise."""
+        """Write the charge down, durably. Only then may the mechanism read private data and draw
+        its noise."""
         self._own_process()
         with self._lock:
             if self.status != "RESERVED":
@@ -60,16 +66,20 @@ class Charge:
             try:
                 # Each attempt is a question of its own: what one that died has shown, nobody knows.
                 query = secrets.token_hex(32)
-                self._held = book.commit_elsewhere(self._ledger, self._held.token, query, self._held.declared)
+                self._held = book.commit_elsewhere(
+                    self._ledger, self._held.token, query, self._held.declared
+                )
             except Refused:
                 now = self._ledger.state.items[self._held.token].status
                 if now == "RESERVED":
                     raise
                 self._refuse(
-                    f"was reserved under this name by another process or thread too, and is {now} there. Give each its own name"
+                    f"was reserved under this name by another process or thread too, and is {now} "
+                    "there. Give each its own name"
                 )
             self._thread = threading.current_thread()
-            # As the workflow's releases do, this tells of the ledger if the ledger is put back in time alone.
+            # As the workflow's releases do, this tells of the ledger if the ledger is put back in
+            # time alone.
             (self._ledger.home.releases / self._ledger.lineage / query).mkdir(
                 mode=0o700, parents=True, exist_ok=True
             )
@@ -93,8 +103,9 @@ class Charge:
             self._held = self._ledger.state.items[self._held.token]
 
     def noise(self, value: Any, sensitivity: float) -> Any:
-        """`value` with Gaussian noise from home's key, on a public grid: one of the reserved Gaussians that lie under no
-        sample. `sensitivity` is the most (L2) that one record adds to `value`."""
+        """`value` with Gaussian noise from home's key, on a public grid: one of the reserved
+        Gaussians that lie under no sample. `sensitivity` is the most (L2) that one record adds to
+        `value`."""
         self._committed("draw noise")
         if not (sensitivity > 0.0 and math.isfinite(sensitivity)):
             raise BadInput(f"sensitivity is {sensitivity}. It must be positive and finite.")
@@ -102,7 +113,10 @@ class Charge:
             step = self._take(lambda left: left.sample_rate == 1.0, "another Gaussian")
             index, self._drawn = self._drawn, self._drawn + 1
         source = SecretNoise(
-            subkey(self._ledger.home, "noise"), self._held.job, str(self._held.query), str(self._held.nonce)
+            subkey(self._ledger.home, "noise"),
+            self._held.job,
+            str(self._held.query),
+            str(self._held.nonce),
         )
         exact = np.asarray(value, np.float64)
         drawn = noise.gaussian(source.stream("own", index), exact.shape)
@@ -110,8 +124,9 @@ class Charge:
         return float(noised) if np.ndim(value) == 0 else noised
 
     def accountant(self) -> IAccountant:
-        """An accountant for Opacus (`engine.accountant = charge.accountant()`, before `make_private`): a step that was
-        not reserved, or not committed, is refused before it changes the model."""
+        """An accountant for Opacus (`engine.accountant = charge.accountant()`, before
+        `make_private`): a step that was not reserved, or not committed, is refused before it
+        changes the model."""
         from dpladder.embed.accountant import WatchedAccountant
 
         return WatchedAccountant(self.step)
@@ -121,13 +136,14 @@ class Charge:
         self._committed("take a step")
 
         def same(left: Steps) -> bool:
-            return math.isclose(left.noise_multiplier, noise_multiplier, rel_tol=EQUAL) and math.isclose(
-                left.sample_rate, sample_rate, rel_tol=EQUAL
-            )
+            return math.isclose(
+                left.noise_multiplier, noise_multiplier, rel_tol=EQUAL
+            ) and math.isclose(left.sample_rate, sample_rate, rel_tol=EQUAL)
 
         with self._lock:
             self._take(
-                same, f"a step at noise multiplier {noise_multiplier:g} and sample rate {sample_rate:g}"
+                same,
+                f"a step at noise multiplier {noise_multiplier:g} and sample rate {sample_rate:g}",
             )
 
     def __enter__(self) -> Charge:
@@ -135,11 +151,14 @@ class Charge:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None and self.status == "COMMITTED":
-            self._refuse("ended without finish(released). It stays charged: say what came out of it")
+            self._refuse(
+                "ended without finish(released). It stays charged: say what came out of it"
+            )
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         self._refuse(
-            "cannot be copied, or sent to another process or host. Open the Ledger there and reserve there"
+            "cannot be copied, or sent to another process or host. Open the Ledger there and "
+            "reserve there"
         )
 
     def _take(self, fits: Callable[[Steps], bool], what: str) -> Steps:
@@ -148,23 +167,30 @@ class Charge:
                 self._left[place] = Steps(left.noise_multiplier, left.sample_rate, left.count - 1)
                 return left
         self._refuse(
-            f"has no room for {what}: it was not reserved, or is used up. Reserve what the mechanism draws"
+            f"has no room for {what}: it was not reserved, or is used up. Reserve what the "
+            "mechanism draws"
         )
 
     def _committed(self, what: str) -> None:
         self._own_process()
         if self.status != "COMMITTED":
-            before = "commit() it first" if self.status == "RESERVED" else f"it is {self.status}. {AGAIN}"
+            before = (
+                "commit() it first"
+                if self.status == "RESERVED"
+                else f"it is {self.status}. {AGAIN}"
+            )
             self._refuse(f"cannot {what}: {before}")
         if threading.current_thread() is not self._thread:
             self._refuse(
-                f"cannot {what} in another thread than the one that committed it. {AGAIN} in each thread"
+                f"cannot {what} in another thread than the one that committed it. {AGAIN} in each "
+                "thread"
             )
 
     def _own_process(self) -> None:
         if os.getpid() != self._process:
             self._refuse(
-                "was reserved by another process, of which this is a fork. Open the Ledger here and reserve here"
+                "was reserved by another process, of which this is a fork. Open the Ledger here "
+                "and reserve here"
             )
 
     def _refuse(self, what: str) -> NoReturn:

@@ -30,19 +30,23 @@ Result = TypeVar("Result")
 
 
 class OpenLedger:
-    """The ledger of a lineage, for mechanisms of your own: Opacus, JAX-Privacy, TensorFlow Privacy, your loop.
+    """The ledger of a lineage, for mechanisms of your own: Opacus, JAX-Privacy, TensorFlow Privacy,
+    your loop.
 
-    `epsilon` at `delta` is the most that may ever be released about the lineage: declared when it is opened first, fixed
-    for life, enforced at every reservation and again at every COMMIT. That limit is the guarantee. It covers whatever was
-    chosen because of what: spends are entries of a filter (docs/privacy.md), so a search may look at its own results.
+    `epsilon` at `delta` is the most that may ever be released about the lineage: declared when it
+    is opened first, fixed for life, enforced at every reservation and again at every COMMIT. That
+    limit is the guarantee. It covers whatever was chosen because of what: spends are entries of a
+    filter (docs/privacy.md), so a search may look at its own results.
 
-    What is guaranteed: each spend is on disk before `commit()` returns; a process that is killed loses no charge; nothing
-    that would exceed the limit is committed, whichever process, thread or host with the same home asks.
+    What is guaranteed: each spend is on disk before `commit()` returns; a process that is killed
+    loses no charge; nothing that would exceed the limit is committed, whichever process, thread or
+    host with the same home asks.
 
-    What is trusted: that your mechanism is what its event says, that it draws after `commit()` and once, that whatever
-    leaves it (weights, scores, stopping, intermediate values, your choice of what to try next by looking at private data)
-    is charged, and that all data about the same people is one lineage. Two machines with homes of their own know nothing
-    of each other: a lineage has one home (DPLADDER_HOME); `results` remembers which.
+    What is trusted: that your mechanism is what its event says, that it draws after `commit()` and
+    once, that whatever leaves it (weights, scores, stopping, intermediate values, your choice of
+    what to try next by looking at private data) is charged, and that all data about the same people
+    is one lineage. Two machines with homes of their own know nothing of each other: a lineage has
+    one home (DPLADDER_HOME); `results` remembers which.
     """
 
     def __init__(
@@ -63,13 +67,16 @@ class OpenLedger:
         opened = open_home(None if home is None else Path(home))
         known = book.Ledger(opened, lineage)
         state = book.load(known)
-        anchors.check(opened, [a for a in anchors_in(self.results) if a.lineage == lineage], {lineage: state})
+        anchors.check(
+            opened, [a for a in anchors_in(self.results) if a.lineage == lineage], {lineage: state}
+        )
         terms = state.terms or Terms(
             lineage, relation, unit, 1, delta, OWN, epsilon, "release", booking.SHARE, loss, weight
         )
         if terms.mode != "release":
             raise Refused(
-                f"lineage {lineage} is in mode {terms.mode}, which guarantees nothing. Open another lineage."
+                f"lineage {lineage} is in mode {terms.mode}, which guarantees nothing. Open "
+                "another lineage."
             )
         given = replace(terms, relation=relation, unit=unit, delta=delta, lifetime_epsilon=epsilon)
         if (loss, weight) != (0.0, 1.0):
@@ -78,19 +85,24 @@ class OpenLedger:
         self._ledger = book.open_ledger(opened, given)
 
     def reserve(self, name: str, mechanism: Mechanism, *, again: bool = False) -> Charge:
-        """Set budget aside for a mechanism: a DpEvent of dp_accounting, an Opacus accountant, its history
-        [(noise_multiplier, sample_rate, steps), ...], or a list of these. Refused beyond the limit.
+        """Set budget aside for a mechanism: a DpEvent of dp_accounting, an Opacus accountant, its
+        history [(noise_multiplier, sample_rate, steps), ...], or a list of these. Refused beyond
+        the limit.
 
-        Noise multipliers are over what one record adds, and halved here under replace_one. ZCDpEvent.rho is for the
-        lineage's own relation: 4 rho under replace_one, where rho is what holds for added and removed records. Laplace noise
-        is booked as the Gaussian that covers it: one strong release is dear (docs/ledger.md).
+        Noise multipliers are over what one record adds, and halved here under replace_one.
+        ZCDpEvent.rho is for the lineage's own relation: 4 rho under replace_one, where rho is what
+        holds for added and removed records. Laplace noise is booked as the Gaussian that covers it:
+        one strong release is dear (docs/ledger.md).
 
-        A reservation that was never used is taken up again under its name, by a script that is run again. A name that was
-        committed is refused, because that is paid for: `again=True` pays once more.
+        A reservation that was never used is taken up again under its name, by a script that is run
+        again. A name that was committed is refused, because that is paid for: `again=True` pays
+        once more.
         """
         self._own_process()
         if not NAME.fullmatch(name):
-            raise BadInput(f"a spend is called {name!r}. It must be letters, digits, and -, _ or . inside.")
+            raise BadInput(
+                f"a spend is called {name!r}. It must be letters, digits, and -, _ or . inside."
+            )
         item = self._item(name, mechanism)
         with self._lock:
             held = book.load(self._ledger).of(item.job)
@@ -102,7 +114,8 @@ class OpenLedger:
             return Charge(self._ledger, mine, self._lock, self._anchor)
 
     def spend(self, name: str, mechanism: Mechanism, *, again: bool = False) -> Charge:
-        """Reserve and commit: `with ledger.spend(name, mechanism) as charge:`, and `charge.finish(released)` inside."""
+        """Reserve and commit: `with ledger.spend(name, mechanism) as charge:`, and
+        `charge.finish(released)` inside."""
         return self.reserve(name, mechanism, again=again).commit()
 
     def spends(
@@ -112,8 +125,8 @@ class OpenLedger:
         *,
         again: bool = False,
     ) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
-        """A decorator: each call is one spend, and what the function returns is what it released. Name and mechanism may be
-        functions of the call's arguments."""
+        """A decorator: each call is one spend, and what the function returns is what it released.
+        Name and mechanism may be functions of the call's arguments."""
 
         def decorate(work: Callable[Given, Result]) -> Callable[Given, Result]:
             @functools.wraps(work)
@@ -135,15 +148,18 @@ class OpenLedger:
         try:
             with self._lock:
                 book.admit(
-                    self._terms, book.load(self._ledger), [self._item("asked", mechanism)], respend=True
+                    self._terms,
+                    book.load(self._ledger),
+                    [self._item("asked", mechanism)],
+                    respend=True,
                 )
         except Refused:
             return False
         return True
 
     def stop_when_spent(self, mechanism: Mechanism) -> Callable[[Any, Any], None]:
-        """A callback for Optuna's `study.optimize`: ends the search when no other trial of this cost fits. What the final
-        training needs is reserved before."""
+        """A callback for Optuna's `study.optimize`: ends the search when no other trial of this
+        cost fits. What the final training needs is reserved before."""
 
         def callback(study: Any, _: Any) -> None:
             if not self.affords(mechanism):
@@ -164,14 +180,15 @@ class OpenLedger:
             return book.spent(self._ledger, book.load(self._ledger)).epsilon
 
     def statement(self) -> str:
-        """Write privacy.json and privacy.md into `results`, with a record of each spend, and return the page.
-        `dpladder verify RESULTS` recomputes them."""
+        """Write privacy.json and privacy.md into `results`, with a record of each spend, and return
+        the page. `dpladder verify RESULTS` recomputes them."""
         self._own_process()
         with self._lock:
             return write_statement(self._ledger, self.results)
 
     def verify(self) -> list[str]:
-        """Every problem of the ledger, and of the statement where there is one, by name; none if all is as it was."""
+        """Every problem of the ledger, and of the statement where there is one, by name; none if
+        all is as it was."""
         with self._lock:
             problems = book.verify(self._ledger, anchors_in(self.results))
             if (self.results / "privacy.json").is_file():
@@ -180,7 +197,8 @@ class OpenLedger:
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         raise Refused(
-            f"the ledger of lineage {self._ledger.lineage} cannot be copied, or sent to another process or host. Open it there, "
+            f"the ledger of lineage {self._ledger.lineage} cannot be copied, or sent to another "
+            "process or host. Open it there, "
             "with the same home."
         )
 
@@ -200,11 +218,14 @@ class OpenLedger:
 
     def _own_process(self) -> None:
         if os.getpid() != self._process:
-            raise Refused("this Ledger was opened by another process, of which this is a fork. Open it here.")
+            raise Refused(
+                "this Ledger was opened by another process, of which this is a fork. Open it here."
+            )
 
     def _refuse_used(self, name: str) -> NoReturn:
         raise Refused(
-            f"spend {name} on lineage {self._ledger.lineage} was committed before, so it is paid for. What it released stands; "
+            f"spend {name} on lineage {self._ledger.lineage} was committed before, so it is paid "
+            "for. What it released stands; "
             f"use another name for another release, or again=True. {AGAIN}."
         )
 

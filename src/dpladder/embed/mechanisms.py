@@ -1,14 +1,18 @@
-"""What a mechanism of the user's own costs: from a `DpEvent` of dp_accounting, or an Opacus accountant's history, to events.
+"""What a mechanism of the user's own costs: from a `DpEvent` of dp_accounting, or an Opacus
+accountant's history, to events.
 
-Their noise multiplier is noise over what one record can add, C. Under replace_one a record leaves while another one comes,
-which moves a sum by 2 C; and an event of ours counts noise over what the lineage's relation moves. So there multipliers
-are halved, which is what dp_accounting does with its privacy loss distributions too.
+Their noise multiplier is noise over what one record can add, C. Under replace_one a record leaves
+while another one comes, which moves a sum by 2 C; and an event of ours counts noise over what the
+lineage's relation moves. So there multipliers are halved, which is what dp_accounting does with its
+privacy loss distributions too.
 
-A rho (ZCDpEvent) and a randomised response are guarantees, and no noise over what one record adds: they are for the
-lineage's own relation, and nothing about them is halved. Whoever knows a rho where records are added or removed gives
-4 rho under replace_one: two such steps lie between its neighbours (Bun & Steinke 2016, Proposition 1.9).
+A rho (ZCDpEvent) and a randomised response are guarantees, and no noise over what one record adds:
+they are for the lineage's own relation, and nothing about them is halved. Whoever knows a rho where
+records are added or removed gives 4 rho under replace_one: two such steps lie between its
+neighbours (Bun & Steinke 2016, Proposition 1.9).
 
-A pure mechanism is booked as the Gaussian that dominates it: at delta = 1e-5 a discrete Laplace of epsilon 1 takes 5.58.
+A pure mechanism is booked as the Gaussian that dominates it: at delta = 1e-5 a discrete Laplace of
+epsilon 1 takes 5.58.
 """
 
 from __future__ import annotations
@@ -39,14 +43,16 @@ from dpladder.privacy.accounting.events import (
 Mechanism = Any  # a DpEvent, an Opacus accountant, its history, or a sequence of these
 
 KNOWN = (
-    "Gaussian, Laplace, DiscreteLaplace, RandomizedResponse (replace_one), ZC, Composed, SelfComposed, RepeatAndSelect of "
+    "Gaussian, Laplace, DiscreteLaplace, RandomizedResponse (replace_one), ZC, Composed, "
+    "SelfComposed, RepeatAndSelect of "
     "Gaussians, PoissonSampled of Gaussians or of one Laplace, NoOp"
 )
 
 
 @dataclass(frozen=True)
 class Steps:
-    """`count` steps of DP-SGD, as Opacus counts them: Poisson samples, and noise over the clipping norm."""
+    """`count` steps of DP-SGD, as Opacus counts them: Poisson samples, and noise over the clipping
+    norm."""
 
     noise_multiplier: float
     sample_rate: float
@@ -54,10 +60,13 @@ class Steps:
 
 
 def events_of(given: Mechanism, relation: Relation, delta0: float) -> tuple[Event, ...]:
-    """The events that a spend is charged. Those that are Gaussian only nearly are composed, and booked at `delta0`."""
+    """The events that a spend is charged. Those that are Gaussian only nearly are composed, and
+    booked at `delta0`."""
     parts = list(flat(_events(given, relation)))
     if not parts:
-        raise BadInput("this mechanism costs nothing: there is nothing to reserve, and nothing to commit.")
+        raise BadInput(
+            "this mechanism costs nothing: there is nothing to reserve, and nothing to commit."
+        )
     sampled = tuple(part for part in parts if isinstance(part.event, Sampled))
     concentrated = tuple(part for part in parts if isinstance(part.event, ZCdp))
     plain = tuple(part for part in parts if not isinstance(part.event, Sampled | ZCdp))
@@ -121,8 +130,10 @@ def _of_event(given: Any, relation: Relation) -> Iterator[Counted]:
             yield Counted(RepeatAndSelect(inner, float(given.mean), float(given.shape)))
         case _:
             raise Refused(
-                f"{type(given).__name__} under {relation} has no price here, so it cannot be charged. Known are {KNOWN}; "
-                "or an Opacus accountant, or its history [(noise_multiplier, sample_rate, steps), ...]."
+                f"{type(given).__name__} under {relation} has no price here, so it cannot be "
+                f"charged. Known are {KNOWN}; "
+                "or an Opacus accountant, or its history [(noise_multiplier, sample_rate, steps), "
+                "...]."
             )
 
 
@@ -134,7 +145,8 @@ def _of_sample(rate: float, inside: tuple[Counted, ...]) -> Iterator[Counted]:
     together = mu(one)
     if together is None and not isinstance(one, Laplace) and rate != 1.0:
         raise Refused(
-            f"a Poisson sample of {describe(one)} has no price here. Samples are priced of Gaussians, and of one Laplace."
+            f"a Poisson sample of {describe(one)} has no price here. Samples are priced of "
+            "Gaussians, and of one Laplace."
         )
     yield Counted(_sampled(rate, one if together is None else Gaussian(1.0 / together)))
 
@@ -148,7 +160,8 @@ def _kind(given: Any) -> str:
 
     if not isinstance(given, dp_event.DpEvent):
         raise BadInput(
-            f"a mechanism is given as {type(given).__name__}. It must be a DpEvent of dp_accounting, an Opacus accountant, its "
+            f"a mechanism is given as {type(given).__name__}. It must be a DpEvent of "
+            "dp_accounting, an Opacus accountant, its "
             "history [(noise_multiplier, sample_rate, steps), ...], or a list of these."
         )
     return type(given).__name__.removesuffix("DpEvent").removesuffix("Event")

@@ -1,4 +1,5 @@
-"""The digest of what a mechanism released: the ledger keeps it, so that later on a release can be told from another."""
+"""The digest of what a mechanism released: the ledger keeps it, so that later on a release can be
+told from another."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from dpladder.privacy.statement.records import file_digest
 
 
 def digest(released: Any) -> str:
-    """SHA-256 of bytes, files (as paths), numbers, text, arrays and tensors, a module's weights, and nestings of these."""
+    """SHA-256 of bytes, files (as paths), numbers, text, arrays and tensors, a module's weights,
+    and nestings of these."""
     return hashlib.sha256(encode(_plain(released))).hexdigest()
 
 
@@ -34,6 +36,7 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tobytes") and hasattr(value, "dtype"):
         return {"dtype": str(value.dtype), "shape": list(value.shape), "bytes": value.tobytes()}
     raise BadInput(
-        f"what was released is given as {type(value).__name__}. Give bytes, a Path, numbers, text, arrays, tensors, a module, or "
+        f"what was released is given as {type(value).__name__}. Give bytes, a Path, numbers, text, "
+        "arrays, tensors, a module, or "
         "lists and mappings of these."
     )

@@ -1,4 +1,5 @@
-"""The statement of mechanisms of one's own: the same page and document that a run of the workflow ends with."""
+"""The statement of mechanisms of one's own: the same page and document that a run of the workflow
+ends with."""
 
 from __future__ import annotations
 
@@ -43,7 +44,11 @@ def write_statement(ledger: Ledger, results: Path) -> str:
             },
             {str(path.relative_to(results.parent)): file_digest(path) for path in paths},
             book.head(ledger),
-            Origin(datetime.now(UTC).date().isoformat(), None, {name: version(name) for name in PACKAGES}),
+            Origin(
+                datetime.now(UTC).date().isoformat(),
+                None,
+                {name: version(name) for name in PACKAGES},
+            ),
         )
         sealed = seal(dataclasses.asdict(statement), subkey(ledger.home, "ledger"))
         _write(results / "privacy.json", sealed)
@@ -56,7 +61,11 @@ def write_statement(ledger: Ledger, results: Path) -> str:
 
 def _records(state: State, folder: Path) -> dict[Path, Held]:
     """What each name released last, by the place of its record."""
-    done = [held for held in state.items.values() if held.status == "DONE" and held.job.experiment == OWN]
+    done = [
+        held
+        for held in state.items.values()
+        if held.status == "DONE" and held.job.experiment == OWN
+    ]
     return {folder / f"{held.job.rule}.privacy.json": held for held in done}
 
 
@@ -65,7 +74,8 @@ def _check_folder(ledger: Ledger, results: Path) -> None:
     others = {anchor.lineage for anchor in stated_anchors(results)} - {ledger.lineage}
     if others or (results / "plan.json").exists():
         raise Refused(
-            f"{results} holds the results of {', '.join(sorted(others)) or 'a run of the workflow'}. Give this Ledger a folder of "
+            f"{results} holds the results of "
+            f"{', '.join(sorted(others)) or 'a run of the workflow'}. Give this Ledger a folder of "
             "its own: Ledger(..., results=...)."
         )
 

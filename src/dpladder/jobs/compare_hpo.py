@@ -1,4 +1,5 @@
-"""Searches against each other, and the ladder against itself with one part changed, on data declared public."""
+"""Searches against each other, and the ladder against itself with one part changed, on data
+declared public."""
 
 from __future__ import annotations
 
@@ -35,9 +36,13 @@ def compare_hpo(task: Task[CompareHpo]) -> None:
         ablated = epsilon == task.reads.ablated
         own, ladders = compare(arena, setting, learner, repeats, _possible(arena), ablated)
         rows, varied = rows + own, varied + ladders
-    about = f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
+    about = (
+        f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
+    )
     for name, lines in (("hpo", rows), ("ablations", varied)):
-        publish(lines, about, *(task.output[f"{name}_{kind}"] for kind in ("csv", "table", "figure")))
+        publish(
+            lines, about, *(task.output[f"{name}_{kind}"] for kind in ("csv", "table", "figure"))
+        )
     write_record(task, free="research on data declared public; no model is released")
 
 
@@ -60,7 +65,8 @@ def compare(
 
 
 def judge(row: Standing, floor: float, top: float, delta: float) -> Document:
-    """RERR: the share of the oracle's lead over random search that a row closes, where there is such a lead."""
+    """RERR: the share of the oracle's lead over random search that a row closes, where there is
+    such a lead."""
     honest = gdp.epsilon(math.sqrt(GRID) * gdp.mu(row.epsilon, delta), delta)
     rerr = (row.mean - floor) / (top - floor) if top > floor else math.nan
     return {**asdict(row), "rerr": rerr, "oracle": top, "oracle_epsilon": honest}
@@ -77,7 +83,9 @@ def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
         "dearer rungs, at 0.3 and 0.4 of the total": LadderSearcher(((0.3, 3), (0.4, 3))),
         "a fifth of each trial for its score": LadderSearcher(two, share=0.2),
         "each rung's best alone": LadderSearcher(two, best),
-        "line in epsilon through each rung's best": LadderSearcher(two, Fit(using="best", against="epsilon")),
+        "line in epsilon through each rung's best": LadderSearcher(
+            two, Fit(using="best", against="epsilon")
+        ),
         "line in epsilon, three rungs": LadderSearcher(three, Fit(using="best", against="epsilon")),
         "parabola in epsilon, three rungs": LadderSearcher(
             three, Fit(using="best", against="epsilon", degree=2)
@@ -117,11 +125,13 @@ def _learner_of(task: Task[CompareHpo]) -> Learner:
     learner = task.reads.learner
     if learner.searches is None:
         raise BadInput(
-            f"learner.name is {learner.name}, which has nothing to search. Choose one that has, such as dp_gd."
+            f"learner.name is {learner.name}, which has nothing to search. Choose one that has, "
+            "such as dp_gd."
         )
     if task.reads.mean is not None or shares_releases(learner):
         raise BadInput(
-            "features.mean, learner.covariance and learner.statistics are releases of their own, and a comparison of "
+            "features.mean, learner.covariance and learner.statistics are releases of their own, "
+            "and a comparison of "
             "searches has none. Remove them from this config."
         )
     return learner

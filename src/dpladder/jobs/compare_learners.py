@@ -1,5 +1,5 @@
-"""The learners of a project's experiments against each other, on data declared public and the first experiment's
-features."""
+"""The learners of a project's experiments against each other, on data declared public and the first
+experiment's features."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 def compare_learners(task: Task[CompareLearners]) -> None:
     arena, repeats = arena_of(task), task.reads.repeats
     rows = [asdict(row) for row in contest(arena, _entries_of(task, arena.constants), repeats)]
-    about = f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
+    about = (
+        f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
+    )
     write_csv(rows, task.output["csv"])
     write_markdown(rows, about, task.output["table"])
     plot_learners(rows, about, task.output["figure"])
@@ -44,10 +46,12 @@ def entries(
     epsilons: Iterable[float] = EPSILONS,
     centred: bool = True,
 ) -> list[Competitor]:
-    """A learner at every total, and how its r is found. Rungs are as for `total`, and scale with the totals; `auto` buys
-    for each total what pays there."""
+    """A learner at every total, and how its r is found. Rungs are as for `total`, and scale with
+    the totals; `auto` buys for each total what pays there."""
     rungs = (
-        None if sweep.rungs is None else tuple((rung.epsilon / total, rung.trials) for rung in sweep.rungs)
+        None
+        if sweep.rungs is None
+        else tuple((rung.epsilon / total, rung.trials) for rung in sweep.rungs)
     )
     search = expecting(sweep.search, learner, centred)
     ladder = LadderSearcher(rungs, fit, sweep.select.share)
@@ -61,8 +65,10 @@ def _entries_of(task: Task, constants: Constants) -> list[Competitor]:
     entered = task.reads.contestants
     if other := [entry.experiment for entry in entered if not entry.comparable]:
         raise BadInput(
-            f"experiments {', '.join(other)} have other data or features than the first, a noised mean, covariance or "
-            "statistics, or a search of their own (hpo), so their learners cannot be compared with the others. Leave them out of this config."
+            f"experiments {', '.join(other)} have other data or features than the first, a noised "
+            "mean, covariance or "
+            "statistics, or a search of their own (hpo), so their learners cannot be compared with "
+            "the others. Leave them out of this config."
         )
     learners = [entry.learner.name for entry in entered]
     apart = len(set(learners)) == len(learners)

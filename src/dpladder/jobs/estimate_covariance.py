@@ -1,4 +1,5 @@
-"""The noised covariance of the training features: released once, used by every training of the learners that ask for it."""
+"""The noised covariance of the training features: released once, used by every training of the
+learners that ask for it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,16 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from dpladder.jobs.private import Release, constants_of, part_of, read, release_once, reserved, shared, single
+from dpladder.jobs.private import (
+    Release,
+    constants_of,
+    part_of,
+    read,
+    release_once,
+    reserved,
+    shared,
+    single,
+)
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import publish
 from dpladder.learn.moments import noised_covariance

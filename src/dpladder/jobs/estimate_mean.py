@@ -7,7 +7,15 @@ from pathlib import Path
 from safetensors.numpy import save_file
 
 from dpladder.data import centre
-from dpladder.jobs.private import Release, part_of, read_raw, release_once, reserved, single, stored_constants
+from dpladder.jobs.private import (
+    Release,
+    part_of,
+    read_raw,
+    release_once,
+    reserved,
+    single,
+    stored_constants,
+)
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import plain
 from dpladder.plan.reads import EstimateMean
@@ -30,7 +38,9 @@ def release_of(task: Task[EstimateMean]) -> Release:
 
     def produce(meter: Meter, folder: Path) -> None:
         data = read_raw(train)
-        found = centre.noised_mean(plain(data.features), data.labels, radius, constants.n0, meter, exact)
+        found = centre.noised_mean(
+            plain(data.features), data.labels, radius, constants.n0, meter, exact
+        )
         save_file({"mean": found}, folder / "mean.safetensors")
 
     draws = [gaussian("mean", sigma, constants.moves(radius), (train.dimension,))]

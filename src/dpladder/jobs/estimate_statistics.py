@@ -1,11 +1,21 @@
-"""DP-LS's noised sums: released once, solved by every trial, and made more exact by the final training."""
+"""DP-LS's noised sums: released once, solved by every trial, and made more exact by the final
+training."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
-from dpladder.jobs.private import Release, constants_of, part_of, read, release_once, reserved, shared, single
+from dpladder.jobs.private import (
+    Release,
+    constants_of,
+    part_of,
+    read,
+    release_once,
+    reserved,
+    shared,
+    single,
+)
 from dpladder.jobs.task import Task
 from dpladder.learn.dp_ls.cost import declare_sums
 from dpladder.learn.dp_ls.statistics import create

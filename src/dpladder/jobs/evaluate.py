@@ -1,4 +1,5 @@
-"""How good the final model is on the test part: noised counts on private data, exact ones on a declared-public source."""
+"""How good the final model is on the test part: noised counts on private data, exact ones on a
+declared-public source."""
 
 from __future__ import annotations
 
@@ -42,8 +43,9 @@ SCORES = 0.5  # of mu squared, for the counts that AUC follows from
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of a test, by the config. `names`: all of its records'; `counted`: those whose records are in a count, each in
-    one of its own where `apart`; `summed`: of these, those that the accuracy is of. `trained`: those that were trained on."""
+    """The groups of a test, by the config. `names`: all of its records'; `counted`: those whose
+    records are in a count, each in one of its own where `apart`; `summed`: of these, those that the
+    accuracy is of. `trained`: those that were trained on."""
 
     names: tuple[str, ...]
     counted: tuple[str, ...]
@@ -52,7 +54,8 @@ class Groups:
     apart: bool = False
 
     def kept(self, data: Data) -> Data:
-        """With the records of other groups as if they had no label, and groups numbered as they are counted."""
+        """With the records of other groups as if they had no label, and groups numbered as they are
+        counted."""
         if data.groups is None:
             return data
         places = np.full(len(self.names) + 1, -1, np.int64)  # the last is for a group that is none
@@ -65,9 +68,11 @@ class Groups:
 NO_GROUPS = Groups((), (), (), ())
 
 
-def groups_of(group: TrainedGroup | None, measured: Measures, also: FurtherTest | None = None) -> Groups:
-    """Of the test part, where groups are declared: those that were trained on, or each by itself; of a further test, those that
-    it names, or the same; of another source, all."""
+def groups_of(
+    group: TrainedGroup | None, measured: Measures, also: FurtherTest | None = None
+) -> Groups:
+    """Of the test part, where groups are declared: those that were trained on, or each by itself;
+    of a further test, those that it names, or the same; of another source, all."""
     apart = measured == "groups"
     trained = () if group is None else group.trained
     if also is not None and (also.groups or also.records != "test"):
@@ -99,10 +104,16 @@ class Test:
         return self.constants.classes if self.measures in ("classes", "auc") else None
 
     def counts(self, data: Data) -> Counts:
-        """Right and wrong, in all, or class by class, or group by group. Private until noise is added."""
+        """Right and wrong, in all, or class by class, or group by group. Private until noise is
+        added."""
         if self.rows is None:
-            return score.right_and_wrong(self.model, data.features, data.labels, self.losses or self.own)
-        predicted, classes = score.predict(self.model, data.features, self.own), self.constants.classes
+            return score.right_and_wrong(
+                self.model, data.features, data.labels, self.losses or self.own
+            )
+        predicted, classes = (
+            score.predict(self.model, data.features, self.own),
+            self.constants.classes,
+        )
         if not self.groups.apart:
             return measures.by_class(predicted, data.labels, classes)
         assert data.groups is not None, "prepared with the groups that the config declares"
@@ -116,14 +127,18 @@ class Test:
         found = [measures.margin(self.model, part, self.own) for part in parts]
         return measures.by_score(np.concatenate([np.empty(0), *found]), data.labels, edges)
 
-    def told(self, counts: Counts, sd: float, scores: Counts | None = None, sd_scores: float = 0.0) -> Tested:
+    def told(
+        self, counts: Counts, sd: float, scores: Counts | None = None, sd_scores: float = 0.0
+    ) -> Tested:
         """What follows from noised counts; and of a language model, what it is known by."""
         if self.groups.apart:
             return by_groups(self.groups, counts, sd)
         found = metrics(self.names, counts, sd, scores, sd_scores)
         if self.losses is None:
             return found
-        return replace(found, perplexity=perplexity(found.accuracy, found.accuracy_sd, self.losses.most))
+        return replace(
+            found, perplexity=perplexity(found.accuracy, found.accuracy_sd, self.losses.most)
+        )
 
     def sigmas(self, mu: float) -> tuple[float, ...]:
         """Of each set of counts, the noise in units of what one unit moves it by."""
@@ -131,13 +146,15 @@ class Test:
         return tuple(gdp.sigma(mu * math.sqrt(share), 1) for share in shares)
 
     def draws(self, mu: float) -> tuple[Draw, ...]:
-        """A record is in one of the counts, and in one of the bins; replaced, it may move from one to another."""
+        """A record is in one of the counts, and in one of the bins; replaced, it may move from one
+        to another."""
         moved = self.constants.moves_apart(1.0)
         counts = (2,) if self.rows is None else (self.rows, 2)
         wanted = (("counts", counts), ("scores", (2, measures.BINS)))
         sigmas = self.sigmas(mu)
         return tuple(
-            gaussian(name, sigma, moved, shape) for (name, shape), sigma in zip(wanted, sigmas, strict=False)
+            gaussian(name, sigma, moved, shape)
+            for (name, shape), sigma in zip(wanted, sigmas, strict=False)
         )
 
 
@@ -184,7 +201,9 @@ def release_of(task: Task[EvaluateTest]) -> Release:
         scores = meter.publish("scores", test.scores(data)) if test.measures == "auc" else None
         write_json(folder / "metrics.json", asdict(test.told(found, sds[0], scores, sds[-1])))
 
-    spends = held.concrete("test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part)
+    spends = held.concrete(
+        "test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part
+    )
     inputs = {
         "test": part.seal,
         **shared(task),
@@ -212,17 +231,22 @@ def class_names(classes: int | tuple[str, ...] | None, constants: Constants) -> 
 
 
 def perplexity(share: float, sd: float, most: float) -> Perplexity:
-    """Of the mean of clipped losses, which is `most` less the share of it that records count: its exponential, and where
-    that lies with probability 0.95 over the noise alone."""
+    """Of the mean of clipped losses, which is `most` less the share of it that records count: its
+    exponential, and where that lies with probability 0.95 over the noise alone."""
     loss, spread = most * (1.0 - share), most * sd
     low, high = (math.exp(min(max(loss + side * SURE * spread, 0.0), most)) for side in (-1, 1))
     return Perplexity(math.exp(loss), low, high, loss, spread, most)
 
 
 def metrics(
-    names: tuple[str, ...], counts: Counts, sd: float, scores: Counts | None = None, sd_scores: float = 0.0
+    names: tuple[str, ...],
+    counts: Counts,
+    sd: float,
+    scores: Counts | None = None,
+    sd_scores: float = 0.0,
 ) -> Tested:
-    """From noised counts, post-processing alone: with both of them, the part's true size is needed nowhere."""
+    """From noised counts, post-processing alone: with both of them, the part's true size is needed
+    nowhere."""
     rows = counts.reshape(-1, 2)
     correct, wrong = (float(count) for count in rows.sum(axis=0))
     total, summed = max(correct + wrong, 1.0), sd * math.sqrt(len(rows))
@@ -243,7 +267,8 @@ def metrics(
 
 
 def by_groups(groups: Groups, counts: Counts, sd: float) -> Tested:
-    """From noised counts of each group: the accuracy over those that were trained on, over all others, and of each."""
+    """From noised counts of each group: the accuracy over those that were trained on, over all
+    others, and of each."""
     summed = [name in groups.summed for name in groups.counted]
     rows = _of_classes(groups.counted, counts, sd)
     found = metrics((), counts[summed].sum(axis=0), sd * math.sqrt(sum(summed)))
@@ -252,7 +277,9 @@ def by_groups(groups: Groups, counts: Counts, sd: float) -> Tested:
     right, wrong = (float(count) for count in others.sum(axis=0))
     return replace(
         found,
-        groups=tuple(GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows),
+        groups=tuple(
+            GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows
+        ),
         worst=None if worst is None else WorstTested(worst[0], **asdict(worst[1])),
         elsewhere=_measured(measures.share(right, wrong, sd * math.sqrt(len(others))))
         if len(others)

@@ -30,4 +30,6 @@ def extract_features(task: Task[ExtractFeatures]) -> None:
         views=task.reads.views,
         corruption=task.reads.corruption,
     )
-    write_record(task, free="a public map of each record by itself; the rows stay in the private folder")
+    write_record(
+        task, free="a public map of each record by itself; the rows stay in the private folder"
+    )

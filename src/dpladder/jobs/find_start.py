@@ -1,4 +1,5 @@
-"""The head that a descent starts from, for nothing: trained without noise on a sample declared public."""
+"""The head that a descent starts from, for nothing: trained without noise on a sample declared
+public."""
 
 from __future__ import annotations
 

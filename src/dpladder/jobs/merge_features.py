@@ -18,7 +18,9 @@ from dpladder.privacy.ledger.home import subkey
 
 def merge_features(task: Task[MergeFeatures]) -> None:
     part = task.wildcards["part"]
-    shards = [places.features(task, part, Path(record).parent.name) for record in task.input["shards"]]
+    shards = [
+        places.features(task, part, Path(record).parent.name) for record in task.input["shards"]
+    ]
     output, key = places.features(task, part), subkey(places.job_home(), "cache")
     merged = merge(shards, places.cache_root(task), output, key)
     if part != "sample":  # whose labels nobody reads
@@ -26,4 +28,6 @@ def merge_features(task: Task[MergeFeatures]) -> None:
             np.concatenate([getattr(one, name) for one in merged]) for name in ("units", "labels")
         )
         stop_if_few_usable(task, units, labels, count_units(units), int(merged[0].attrs["classes"]))
-    write_record(task, free="rows are put together, none is changed; they stay in the private folder")
+    write_record(
+        task, free="rows are put together, none is changed; they stay in the private folder"
+    )

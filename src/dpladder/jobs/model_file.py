@@ -16,7 +16,8 @@ from dpladder.learn.interface import Weights
 from dpladder.learn.registry import method
 from dpladder.plan.reads import SearchPrivately, TrainFinal
 
-# Of what a feature cache says of itself, the part that comes from the config and from a public network.
+# Of what a feature cache says of itself, the part that comes from the config and from a public
+# network.
 NETWORK = (
     *(
         "model",
@@ -30,7 +31,15 @@ NETWORK = (
         "normalize",
         "dtype",
     ),
-    *("batch_size", "width", "shape", "weights_sha256", "tokenizer_sha256", "transform", "forward_batch"),
+    *(
+        "batch_size",
+        "width",
+        "shape",
+        "weights_sha256",
+        "tokenizer_sha256",
+        "transform",
+        "forward_batch",
+    ),
     *("arithmetic", "timm", "torch", "transformers"),
 )
 
@@ -42,7 +51,8 @@ def save_model(
     train: Part,
     choice: Mapping[str, Any],
 ) -> None:
-    """`choice`: how the model was trained. What its statement says is not known yet; it lies in results/privacy.json."""
+    """`choice`: how the model was trained. What its statement says is not known yet; it lies in
+    results/privacy.json."""
     facts = {
         "experiment": task.experiment,
         "target_epsilon": task.reads.target,

@@ -25,17 +25,21 @@ WithFeatures = ReleaseReads | FindMean | ExtractFeatures | MergeFeatures
 
 
 def job_home() -> Home:
-    """The home where reservations lie. A job never makes one: a node without it has the wrong mount."""
+    """The home where reservations lie. A job never makes one: a node without it has the wrong
+    mount."""
     return open_home(create=False)
 
 
 def head_home(task: Task[PrepareDataset]) -> Home:
-    """Home, surely the head node's: there the workflow opened the lineage before it started any job."""
+    """Home, surely the head node's: there the workflow opened the lineage before it started any
+    job."""
     home = job_home()
     if not Ledger(home, task.reads.lineage).folder.is_dir():
         raise Refused(
-            f"home {home.path} knows nothing of lineage {task.reads.lineage}. On a cluster, check that "
-            f"DPLADDER_HOME is mounted on this node and is the head node's.{advice()} Nothing was read."
+            f"home {home.path} knows nothing of lineage {task.reads.lineage}. On a cluster, check "
+            "that "
+            f"DPLADDER_HOME is mounted on this node and is the head node's.{advice()} Nothing was "
+            "read."
         )
     return home
 
@@ -52,7 +56,10 @@ def part_in(part: str) -> Part:
 
 def features(task: Task[WithFeatures], part: str, shard: str | None = None) -> Path:
     """The features of a part, or of one shard of it."""
-    return Path(task.reads.places.features[part]) / f"{part if shard is None else f'{part}.{shard}'}.h5"
+    return (
+        Path(task.reads.places.features[part])
+        / f"{part if shard is None else f'{part}.{shard}'}.h5"
+    )
 
 
 def diagnostics(task: Task[Private], name: str) -> Path:

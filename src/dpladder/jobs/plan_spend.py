@@ -1,4 +1,5 @@
-"""The plan as files: what this DAG declared it would spend. The reservation itself lives in the ledger alone."""
+"""The plan as files: what this DAG declared it would spend. The reservation itself lives in the
+ledger alone."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     # Data that is declared public has no budget to begin anew.
     confirmed = load(Ledger(home, lineage)).confirmed or task.reads.mode == "research"
     register_units(home, lineage, rows(made.units), rows(made.contents), confirmed)
-    write_record(task, free="the manifest stays in the private folder; nothing about a record leaves it")
+    write_record(
+        task, free="the manifest stays in the private folder; nothing about a record leaves it"
+    )
 
 
 def rows(ids: NDArray[np.uint8]) -> set[bytes]:

@@ -29,7 +29,8 @@ def prepare_public(task: Task[PreparePublic]) -> None:
         what = f"public_{part}" if task.reads.matched is None else f"{named.removeprefix(ALSO)}"
         key = "dataset" if task.reads.matched is None else "evaluate.also"
         raise Refused(
-            f"{key}.{what} holds the private data itself. A public source is another one, open to everybody; to "
+            f"{key}.{what} holds the private data itself. A public source is another one, open to "
+            "everybody; to "
             "hold out some of the private data, use dataset.split."
         )
     write_record(task, free="declared public in the config")

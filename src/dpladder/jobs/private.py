@@ -44,7 +44,8 @@ from dpladder.privacy.release.store import Produce, Question, Work, is_kept, que
 from dpladder.privacy.statement.records import file_digest
 
 RESULTS = Path("results")
-RELEASES = ("mean", "covariance", "statistics", "weights")  # the inputs that are releases themselves
+# the inputs that are releases themselves
+RELEASES = ("mean", "covariance", "statistics", "weights")
 
 VERSION = 16  # digits of a commitment that tell versions apart
 
@@ -67,8 +68,8 @@ class Reserved:
         return self.entry(label).mu
 
     def concrete(self, label: str, events: Iterable[Counted], part: Part) -> list[Spend]:
-        """The events that a mechanism really makes, in place of the declared one, on the version of the data that it
-        reads."""
+        """The events that a mechanism really makes, in place of the declared one, on the version of
+        the data that it reads."""
         return [self._made(self.spends[label], event, part) for event in events]
 
     def _made(self, declared: Spend, event: Counted, part: Part) -> Spend:
@@ -77,7 +78,8 @@ class Reserved:
 
 
 def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
-    """A job that stood on an edited release would be paid for, and once more when the release is restored."""
+    """A job that stood on an edited release would be paid for, and once more when the release is
+    restored."""
     lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
     for name in RELEASES:
         path = task.input.get(name)
@@ -86,8 +88,10 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
         if isinstance(path, str) and not is_kept(ledger.home, Path(path), lineage):
             under = "another lineage" if lineage is None else f"lineage {lineage}"
             raise Refused(
-                f"{path} is not what was released under {under}: it was edited, or made under another home. "
-                "Nothing was charged for it. Delete it and run again: what the ledger holds as released is restored, free."
+                f"{path} is not what was released under {under}: it was edited, or made under "
+                "another home. "
+                "Nothing was charged for it. Delete it and run again: what the ledger holds as "
+                "released is restored, free."
             )
 
 
@@ -98,8 +102,8 @@ def _noised(task: Task[ReleaseReads]) -> bool:
 
 @dataclass(frozen=True)
 class Part:
-    """A part's feature cache, known by its seal, which names its exact bytes without a private read. `dimension` is that
-    of its rows as they are stored."""
+    """A part's feature cache, known by its seal, which names its exact bytes without a private
+    read. `dimension` is that of its rows as they are stored."""
 
     path: Path
     seal: str
@@ -113,8 +117,8 @@ def ledger_of(task: Task[ReleaseReads]) -> Ledger:
 
 
 def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
-    """What the head node reserved for this job. Jobs look in the ledger, never in a file. Jobs of one process share a
-    `ledger`, which remembers what it has read."""
+    """What the head node reserved for this job. Jobs look in the ledger, never in a file. Jobs of
+    one process share a `ledger`, which remembers what it has read."""
     stood = [anchor for anchor in anchors.read(RESULTS) if anchor.lineage == task.reads.lineage]
     ledger = ledger or ledger_of(task)
     state = ledgers.load(ledger)
@@ -124,22 +128,26 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
     held = [h for h in state.of(job) if h.static == task.reads.static]
     if not held:
         raise Refused(
-            f"{ledgers.name(job)} finds no reservation in {ledger.folder}. On a cluster, check that DPLADDER_HOME is "
-            f"mounted on this node and is the head node's; otherwise start the workflow again, it reserves first.{advice()}"
+            f"{ledgers.name(job)} finds no reservation in {ledger.folder}. On a cluster, check "
+            "that DPLADDER_HOME is "
+            "mounted on this node and is the head node's; otherwise start the workflow again, it "
+            f"reserves first.{advice()}"
         )
     _check_code(task, held)
     return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared})
 
 
 def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
-    """A job runs the code that the head node reserved it for, also when files were edited since, or a node has others."""
+    """A job runs the code that the head node reserved it for, also when files were edited since, or
+    a node has others."""
     reads = task.reads
     learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateTest) else None
     search = reads.hpo.name if isinstance(reads, SearchPrivately) else None
     code = stages.rule_code(task.rule, learner, search)
     if any(one.status == "RESERVED" and one.code != code for one in held):
         raise Refused(
-            "the package's code changed after the workflow was started, or this node has another version of it. "
+            "the package's code changed after the workflow was started, or this node has another "
+            "version of it. "
             "Nothing was read or spent: start the workflow again."
         )
 
@@ -148,7 +156,8 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
     path = places.features(task, part)
     if not path.is_file():
         raise Refused(
-            f"the features in {path} are gone. `snakemake --forcerun prepare_dataset prepare_public` makes them again; "
+            f"the features in {path} are gone. `snakemake --forcerun prepare_dataset "
+            "prepare_public` makes them again; "
             "what was released from them is restored, free."
         )
     attrs, seal = sealed.read_attrs(path)
@@ -158,8 +167,9 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
 
 
 def read(task: Task[SeenReads], part: Part) -> Data:
-    """The features as a training sees them: less a public or released mean, at the public length; beside them the
-    released covariance or statistics and the public head to start from, where there are any."""
+    """The features as a training sees them: less a public or released mean, at the public length;
+    beside them the released covariance or statistics and the public head to start from, where there
+    are any."""
     data = read_raw(part)
     data = replace(data, features=Mapped(data.features, map_of(task)))
     if task.input.get("covariance"):
@@ -193,8 +203,9 @@ def shared(task: Task[Any]) -> dict[str, str]:
 
 @cache
 def read_raw(part: Part) -> Data:
-    """The features themselves, mapped and every byte of them vouched for: before COMMIT, so that a file that is damaged,
-    or another home's, costs nothing. What a row says is used after COMMIT alone."""
+    """The features themselves, mapped and every byte of them vouched for: before COMMIT, so that a
+    file that is damaged, or another home's, costs nothing. What a row says is used after COMMIT
+    alone."""
     opened = open_cache(part.path, subkey(job_home(), "cache"))
     if opened.digest != part.seal:
         raise Refused(f"{part.path} changed while the job started. Run it again.")
@@ -242,8 +253,8 @@ def stored_constants(task: Task[ReleaseReads], part: Part) -> Constants:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What a job asks, once ever. The query is every input: seals of private bytes, upstream releases, every constant, the
-    code, the job itself."""
+    """What a job asks, once ever. The query is every input: seals of private bytes, upstream
+    releases, every constant, the code, the job itself."""
 
     task: Task[ReleaseReads]
     held: Reserved
@@ -262,13 +273,15 @@ class Asked:
             **self.inputs,
         )
         outputs = {task.output[name].name: task.output[name] for name in self.outputs}
-        return Question(self.held.job, task.reads.static, query, self.spends, tuple(self.draws), outputs)
+        return Question(
+            self.held.job, task.reads.static, query, self.spends, tuple(self.draws), outputs
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What a job is about to release: what it asks, and how that is answered. An audit answers it many times, with meters of
-    its own and no ledger, and so attacks the very rule."""
+    """What a job is about to release: what it asks, and how that is answered. An audit answers it
+    many times, with meters of its own and no ledger, and so attacks the very rule."""
 
     asked: Sequence[Asked]
     produce: Produce

@@ -1,4 +1,5 @@
-"""A private search: one job with one output. What it trains beside the winner, and how often, is secret (search/asking.py)."""
+"""A private search: one job with one output. What it trains beside the winner, and how often, is
+secret (search/asking.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from dpladder.jobs.model_file import save_model
-from dpladder.jobs.private import Release, constants_of, part_of, read, release_once, reserved, shared, single
+from dpladder.jobs.private import (
+    Release,
+    constants_of,
+    part_of,
+    read,
+    release_once,
+    reserved,
+    shared,
+    single,
+)
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Weights
 from dpladder.learn.registry import method
@@ -38,7 +48,9 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         for spend in held.concrete(label, [event], train)
     ]
     learner = task.reads.learner
-    setting = Setting(task.reads.target, search, constants, task.reads.select.share, events, learner)
+    setting = Setting(
+        task.reads.target, search, constants, task.reads.select.share, events, learner
+    )
     found_by = searcher_of(task.reads.hpo)
     declared = found_by.declare(setting)
 
@@ -49,7 +61,9 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         numbers = count()
 
         def trained(asks: Sequence[Ask]) -> list[Answer]:
-            return answers(bench, [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks])[0]
+            return answers(
+                bench, [NamedAsk(str(next(numbers)), ask, learner, search) for ask in asks]
+            )[0]
 
         found = alone(found_by.run(setting, meter, data.units), trained)
         choice = _choice(setting, found)
@@ -61,9 +75,11 @@ def release_of(task: Task[SearchPrivately]) -> Release:
 
 
 def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence[Draw]], Meter]:
-    """A meter for each training, of the streams that its search declared for it: its own draws follow from places that
-    are secret."""
-    streams = {draw.name: meter.within(draw.name) for draw in draws if draw.distribution == "within"}
+    """A meter for each training, of the streams that its search declared for it: its own draws
+    follow from places that are secret."""
+    streams = {
+        draw.name: meter.within(draw.name) for draw in draws if draw.distribution == "within"
+    }
 
     def inner(training: NamedAsk, declared: Sequence[Draw]) -> Meter:
         return streams[training.ask.within].meter(training.name, declared)

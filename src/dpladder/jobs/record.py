@@ -1,4 +1,5 @@
-"""The privacy record that every rule writes beside its output: what it cost, or why it cost nothing."""
+"""The privacy record that every rule writes beside its output: what it cost, or why it cost
+nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The trials of a rung: draw r, train privately at the rung's budget, release the weights and a score.
+"""The trials of a rung: draw r, train privately at the rung's budget, release the weights and a
+score.
 
-A rung's trials share one process, one pass over the features and the start of torch; each is a job of the ledger's own all
-the same. Where trials share released statistics, weights are solutions of those, and a score is all that a trial pays for.
+A rung's trials share one process, one pass over the features and the start of torch; each is a job
+of the ledger's own all the same. Where trials share released statistics, weights are solutions of
+those, and a score is all that a trial pays for.
 """
 
 from __future__ import annotations
@@ -94,7 +96,8 @@ def release_of(task: Task[RunTrial]) -> Release:
 
 
 def run_rung(task: Task[RunTrial]) -> None:
-    """Every trial of a rung that is this experiment's own. What is DONE is restored; the others train together."""
+    """Every trial of a rung that is this experiment's own. What is DONE is restored; the others
+    train together."""
     ledger = ledger_of(task)
     _run([_prepared(_alone(task, trial), ledger) for trial in task.trials])
 
@@ -107,7 +110,11 @@ def _alone(task: Task[RunTrial], trial: str) -> Task[RunTrial]:
         if name.endswith(f"_{trial}") and name.rpartition("_")[2] == trial
     }
     return dataclasses.replace(
-        task, rule="run_trial", wildcards={**task.wildcards, "trial": trial}, output=output, trials=()
+        task,
+        rule="run_trial",
+        wildcards={**task.wildcards, "trial": trial},
+        output=output,
+        trials=(),
     )
 
 
@@ -119,7 +126,9 @@ def _run(trials: Sequence[Prepared]) -> None:
         ]
         _produce(trials, works)
         for one in trials:
-            write_record(one.task, free="solved from released statistics, scored on a source declared public")
+            write_record(
+                one.task, free="solved from released statistics, scored on a source declared public"
+            )
         return
 
     release_once(_release(trials))
@@ -172,7 +181,9 @@ def _produce(trials: Sequence[Prepared], works: Sequence[Work]) -> None:
     data = read_nothing(first.task, first.train) if first.solved else read(first.task, first.train)
     same = first.scored == first.train and not first.solved
     counted = data if same else read(first.task, first.scored)
-    for work, found in zip(works, _trained([trials[work.place] for work in works], works, data), strict=True):
+    for work, found in zip(
+        works, _trained([trials[work.place] for work in works], works, data), strict=True
+    ):
         _write(trials[work.place], found, counted, work)
 
 
@@ -186,7 +197,9 @@ def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> I
             yield one.training.run(data, work.meter, one.task.resources)
         return
     hypers, meters = [one.training.hyper for one in trials], [work.meter for work in works]
-    found = together(data, hypers, first.training.learner, first.constants, meters, first.task.resources)
+    found = together(
+        data, hypers, first.training.learner, first.constants, meters, first.task.resources
+    )
     yield from ((head,) for head in found)
 
 

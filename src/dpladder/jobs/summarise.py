@@ -64,8 +64,11 @@ def summarise(task: Task[Summarise]) -> None:
     write_record(task, free="computed from releases alone")
 
 
-def _range(rungs: Sequence[RungFound], targets: Sequence[FinalFound], search: Search) -> tuple[float, float]:
-    """The smallest and largest r that was searched. In kappa it moves with mu: over all trainings, then."""
+def _range(
+    rungs: Sequence[RungFound], targets: Sequence[FinalFound], search: Search
+) -> tuple[float, float]:
+    """The smallest and largest r that was searched. In kappa it moves with mu: over all trainings,
+    then."""
     found = [(trial.r, trial.kappa) for rung in rungs for trial in rung.trials]
     found += [(one.r_star, one.kappa_star) for one in targets if one.r_star and one.kappa_star]
     if search.unit == "r" or not found:
@@ -75,7 +78,8 @@ def _range(rungs: Sequence[RungFound], targets: Sequence[FinalFound], search: Se
 
 
 def distance(learner: Learner, found: Weights) -> float | None:
-    """Of a descent's released weights from their start: free, for its figure follows from them alone."""
+    """Of a descent's released weights from their start: free, for its figure follows from them
+    alone."""
     if not starts_known(learner):
         return None
     return math.sqrt(math.fsum(float(np.square(layer, dtype=np.float64).sum()) for layer in found))
@@ -91,8 +95,10 @@ def _suspect(test: Tested, stated: StatedModel, reads: Summarise, classes: int) 
         return None
     told = f"{classes}" if reads.labels == 1 else f"up to {reads.labels} of {classes}"
     return (
-        f"Test accuracy is above {most:.1%}, the most that mu = {mu:.3g} allows on unseen records of {told} balanced "
-        "classes. Are there copies of training records in the test, is one class most of it, or did something else leak?"
+        f"Test accuracy is above {most:.1%}, the most that mu = {mu:.3g} allows on unseen records "
+        f"of {told} balanced "
+        "classes. Are there copies of training records in the test, is one class most of it, or "
+        "did something else leak?"
     )
 
 
@@ -116,7 +122,8 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     fits = [read_json(path) for path in task.input["fits"]] or [None] * len(own)
     also = [_each(task.input["also"], len(task.reads.further), place) for place in range(len(own))]
     measured = [
-        _each(task.input["measured"], len(task.reads.measured_by), place) for place in range(len(own))
+        _each(task.input["measured"], len(task.reads.measured_by), place)
+        for place in range(len(own))
     ]
     files = zip(own, fits, task.input["finals"], task.input["metrics"], also, measured, strict=True)
     return tuple(_target(task.reads, *found) for found in files)

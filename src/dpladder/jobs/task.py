@@ -1,6 +1,8 @@
-"""How every job of the workflow runs: its output and its errors go where nothing private leaves with them.
+"""How every job of the workflow runs: its output and its errors go where nothing private leaves
+with them.
 
-Snakemake's `log:` does not redirect a script's output, and prints tracebacks to the terminal; so this does both.
+Snakemake's `log:` does not redirect a script's output, and prints tracebacks to the terminal; so
+this does both.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ Reads = TypeVar("Reads", covariant=True)
 
 @dataclass(frozen=True)
 class Task(Generic[Reads]):
-    """One job of the workflow, unpacked from Snakemake. `cfg` is what Snakemake compares; a job looks things up in `reads`."""
+    """One job of the workflow, unpacked from Snakemake. `cfg` is what Snakemake compares; a job
+    looks things up in `reads`."""
 
     rule: str
     wildcards: dict[str, str]
@@ -68,7 +71,8 @@ def _by_name(task: Task[Any]) -> None:
 
 
 def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
-    """Do `work` for this job. On failure: exit code 1, a public reason in the log, the details in the private folder."""
+    """Do `work` for this job. On failure: exit code 1, a public reason in the log, the details in
+    the private folder."""
     task, log, terminal = _unpack(snakemake), Path(snakemake.log[0]), os.dup(2)
     try:
         for path in (log, *task.output.values()):
@@ -103,7 +107,8 @@ def _unpack(snakemake: Any) -> Task[Any]:
         cfg=dict(snakemake.params.cfg),
         code=snakemake.params.code,
         input={
-            name: value if isinstance(value, str) else list(value) for name, value in snakemake.input.items()
+            name: value if isinstance(value, str) else list(value)
+            for name, value in snakemake.input.items()
         },
         output={name: Path(value) for name, value in snakemake.output.items()},
         resources=Resources(
@@ -116,11 +121,15 @@ def _unpack(snakemake: Any) -> Task[Any]:
 
 
 def _details(task: Task[Any], log: Path) -> Path:
-    """Where a job's output and tracebacks go: its log, unless it reads private files. Then even a library's warning may
-    be private: libtiff writes what is wrong with an image straight to stderr."""
+    """Where a job's output and tracebacks go: its log, unless it reads private files. Then even a
+    library's warning may be private: libtiff writes what is wrong with an image straight to stderr.
+    """
     if not isinstance(task.reads, Private):
         return log
-    return Path(task.reads.places.diagnostics) / f"{'-'.join([task.rule, *task.wildcards.values()])}.txt"
+    return (
+        Path(task.reads.places.diagnostics)
+        / f"{'-'.join([task.rule, *task.wildcards.values()])}.txt"
+    )
 
 
 def _redirect(path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The final private training, at all that the total leaves: at the ladder's r* where the learner has an r."""
+"""The final private training, at all that the total leaves: at the ladder's r* where the learner
+has an r."""
 
 from __future__ import annotations
 
@@ -6,7 +7,16 @@ from pathlib import Path
 
 from dpladder.config.model import Fit
 from dpladder.jobs.model_file import save_model
-from dpladder.jobs.private import Release, constants_of, part_of, read, release_once, reserved, shared, single
+from dpladder.jobs.private import (
+    Release,
+    constants_of,
+    part_of,
+    read,
+    release_once,
+    reserved,
+    shared,
+    single,
+)
 from dpladder.jobs.task import Task, read_json
 from dpladder.plan.reads import TrainFinal
 from dpladder.privacy.release.meter import Meter

@@ -1,4 +1,5 @@
-"""Research alone: the same learner without noise, for the gap to privacy. What it makes is no release and protects nobody."""
+"""Research alone: the same learner without noise, for the gap to privacy. What it makes is no
+release and protects nobody."""
 
 from __future__ import annotations
 
@@ -43,4 +44,6 @@ def train_open(task: Task[TrainOpen]) -> None:
 
     also = {one.name: tested(one.part, one) for one in task.reads.further}
     write_json(task.output["metrics"], asdict(OpenFound(r, tested("test"), also)))
-    write_record(task, free="research on data declared public: trained without noise, and no release")
+    write_record(
+        task, free="research on data declared public: trained without noise, and no release"
+    )

@@ -77,11 +77,15 @@ def write_report(task: Task[WriteReport]) -> None:
     page.write_page(statement, summaries, figures, task.output["page"], task.reads.cells)
     write_record(task, free=FROM_RELEASES)
     if failed:  # the run goes on: what was released must not seem to have failed
-        print(f"write_report ({len(failed)} of {len(task.reads.pictures)} pictures): {'; '.join(failed)}")
+        print(
+            f"write_report ({len(failed)} of {len(task.reads.pictures)} pictures): "
+            f"{'; '.join(failed)}"
+        )
 
 
 def _failure(told: Released, picture: Picture) -> str:
-    """Draw a picture; where that fails, put the reason in its place and return it. No picture takes another one along."""
+    """Draw a picture; where that fails, put the reason in its place and return it. No picture takes
+    another one along."""
     path = Path(picture.path)
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -102,7 +106,8 @@ def _draw(told: Released, picture: Picture, path: Path) -> None:
 
 
 INSTEAD = {
-    ".svg": '<svg xmlns="http://www.w3.org/2000/svg" width="760" height="40"><text x="8" y="24">{}</text></svg>\n',
+    ".svg": '<svg xmlns="http://www.w3.org/2000/svg" width="760" height="40"><text x="8" '
+    'y="24">{}</text></svg>\n',
     ".html": "<p>{}</p>\n",
     ".md": "{}\n",
 }

@@ -1,4 +1,5 @@
-"""How each gradient is kept within the bound that its sum's noise is for. Both ways look at the one gradient's norm alone."""
+"""How each gradient is kept within the bound that its sum's noise is for. Both ways look at the one
+gradient's norm alone."""
 
 from __future__ import annotations
 
@@ -8,9 +9,10 @@ from typing import Literal
 
 from torch import Tensor
 
-# Records are kept this far inside the bound, at the least. That pays for float32: the rounding of a record's own
-# contribution, and that of the other records' sums, whose chunks shift when a neighbour comes. Rows lie in the order of
-# secret keyed ids (data/prepare.py), so nobody can arrange records for these roundings to add up.
+# Records are kept this far inside the bound, at the least. That pays for float32: the rounding of a
+# record's own contribution, and that of the other records' sums, whose chunks shift when a
+# neighbour comes. Rows lie in the order of secret keyed ids (data/prepare.py), so nobody can
+# arrange records for these roundings to add up.
 SLACK = 2.0**-10
 ROOM = 2.0**14  # records for which that leaves room
 
@@ -18,8 +20,9 @@ STABILITY = 0.01  # added to a norm, so that a small gradient stays small (Bu et
 
 
 def slack(records: float) -> float:
-    """The same for so many records. Roundings that hang on nothing but chance add up like the root of their number: of 1.3
-    million records of one class a neighbour shifts the chunks of all, and moves their sum by up to 3e-3 of the bound."""
+    """The same for so many records. Roundings that hang on nothing but chance add up like the root
+    of their number: of 1.3 million records of one class a neighbour shifts the chunks of all, and
+    moves their sum by up to 3e-3 of the bound."""
     return SLACK * max(1.0, math.sqrt(records / ROOM))
 
 
@@ -32,7 +35,8 @@ def clip(norms: Tensor, bound: float) -> Tensor:
 
 
 def normalise(norms: Tensor, bound: float) -> Tensor:
-    """g / (|g| + gamma), with `bound` for 1: shorter than the bound whatever the gradient (Bu et al. 2023, Eq. 5)."""
+    """g / (|g| + gamma), with `bound` for 1: shorter than the bound whatever the gradient (Bu et
+    al. 2023, Eq. 5)."""
     return bound / (norms + STABILITY)
 
 

@@ -1,7 +1,7 @@
 """Private gradient descent, Algorithm 1 of Panda et al., on whatever sums clipped gradients.
 
-All noise comes from the meters and is added to the sum, in float64. Everything after that (division by a public size,
-weight decay, the update, averages, the free step) is post-processing.
+All noise comes from the meters and is added to the sum, in float64. Everything after that (division
+by a public size, weight decay, the update, averages, the free step) is post-processing.
 """
 
 from __future__ import annotations
@@ -26,17 +26,20 @@ EMA = 0.1  # weight of the newest iterate in the moving average
 LARGEST = 1e30  # of a released weight: what diverges ends here, and still has finite logits
 
 ClippedSum = Callable[[Tensor, float, list[Rows]], Tensor]
-"""Sum of gradients, each clipped to a bound, over some rows, for each of several trials' weights."""
+"""Sum of gradients, each clipped to a bound, over some rows, for each of several trials' weights.
+"""
 
 Bounded = Callable[[Tensor], Tensor]
-"""What is summed up, of each record's losses under several weights: (weights, records) to (sums, records)."""
+"""What is summed up, of each record's losses under several weights: (weights, records) to (sums,
+records)."""
 
 SummedLosses = Callable[[Tensor, Bounded, list[Rows]], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Records, and all that a descent asks of them. `unit`: how wrong about a record is who knows nothing, a public figure."""
+    """Records, and all that a descent asks of them. `unit`: how wrong about a record is who knows
+    nothing, a public figure."""
 
     records: Records
     gradients: ClippedSum
@@ -45,12 +48,12 @@ class Sums:
 
 
 Update = Callable[[Tensor, Tensor], Tensor]
-"""From the trials' noised mean gradients, and their weights, to what each subtracts at learning rate 1. Trials stop at
-different times, and those still running are always the first ones."""
+"""From the trials' noised mean gradients, and their weights, to what each subtracts at learning
+rate 1. Trials stop at different times, and those still running are always the first ones."""
 
 Begin = Callable[[Tensor, Tensor], Update]
-"""From all trials' first weights, and the sd of the noise in each one's mean gradient, to an update that remembers
-nothing yet."""
+"""From all trials' first weights, and the sd of the noise in each one's mean gradient, to an update
+that remembers nothing yet."""
 
 
 def momentum(learner: Descent | FineTune) -> Begin:
@@ -78,7 +81,8 @@ def descend(
     begin: Begin,
     units: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.float32]:
-    """Independent trials from the weights `first`, one meter each: released weights of shape (trials, *first)."""
+    """Independent trials from the weights `first`, one meter each: released weights of shape
+    (trials, *first)."""
     if learner.sampling_rate < 1.0 and len(hypers) > 1:
         # Each trial has samples of its own, so they share no pass.
         alone = [
@@ -113,12 +117,15 @@ def descend(
     if learner.free_step:
         weights -= rates[-1] * direction
         for trial, hyper in enumerate(hypers):
-            average[trial] = torch.lerp(average[trial], weights[trial], _newest(learner, hyper.steps))
+            average[trial] = torch.lerp(
+                average[trial], weights[trial], _newest(learner, hyper.steps)
+            )
     return released(average[np.argsort(order)])
 
 
 def learning_rates(learner: Descending, hypers: Sequence[Hyper], like: Tensor) -> Sequence[Tensor]:
-    """Of all trials at each step, made before the first one; a trial that has stopped keeps its last."""
+    """Of all trials at each step, made before the first one; a trial that has stopped keeps its
+    last."""
     longest = max(hyper.steps for hyper in hypers)
     each = [[hyper.eta * pace for pace in paces(learner, hyper.steps)] for hyper in hypers]
     whole = [own + own[-1:] * (longest - len(own)) for own in each]
@@ -127,7 +134,9 @@ def learning_rates(learner: Descending, hypers: Sequence[Hyper], like: Tensor) -
 
 def released(weights: Tensor) -> NDArray[np.float32]:
     """Weights as they are published: finite, whatever became of the training."""
-    return weights.nan_to_num(0.0, LARGEST, -LARGEST).clamp_(-LARGEST, LARGEST).float().cpu().numpy()
+    return (
+        weights.nan_to_num(0.0, LARGEST, -LARGEST).clamp_(-LARGEST, LARGEST).float().cpu().numpy()
+    )
 
 
 def per_trial(values: Sequence[float], like: Tensor) -> Tensor:
@@ -145,15 +154,22 @@ def published(meters: Sequence[Meter], name: str, totals: Tensor) -> Tensor:
     return torch.stack([noise.onto(total, values) for noise, total, values in rows])
 
 
-def sampled_rows(records: Records, rate: float, meter: Meter, units: NDArray[np.uint8] | None) -> list[Rows]:
+def sampled_rows(
+    records: Records, rate: float, meter: Meter, units: NDArray[np.uint8] | None
+) -> list[Rows]:
     """The rows of this step: all of them, or a Poisson sample of the units."""
     if rate == 1.0:
         return records.chunks()
     if units is None:
-        raise BadInput("learner.sampling_rate below 1 samples units by id, and these have none. Set it to 1.")
+        raise BadInput(
+            "learner.sampling_rate below 1 samples units by id, and these have none. Set it to 1."
+        )
     return records.chosen(meter.mask("sample", units))
 
 
 def _newest(learner: Descending, step: int) -> float:
-    """Weight of this step's iterate in the average that is released. All iterates are as private as the last one."""
-    return {"none": 1.0, "swa": 1.0 / (step + 1), "ema": max(EMA, 1.0 / (step + 1))}[learner.average]
+    """Weight of this step's iterate in the average that is released. All iterates are as private as
+    the last one."""
+    return {"none": 1.0, "swa": 1.0 / (step + 1), "ema": max(EMA, 1.0 / (step + 1))}[
+        learner.average
+    ]

@@ -1,4 +1,5 @@
-"""What every learner is given and what it gives back. No torch here: a plan asks a learner for its cost."""
+"""What every learner is given and what it gives back. No torch here: a plan asks a learner for its
+cost."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from dpladder.privacy.release.meter import Meter
 CLOSE = 1e-4  # how near to the least a noise is found, where each look at its cost takes a while
 
 Shape = tuple[int, ...]
-Weights = tuple[NDArray[np.float32], ...]  # one matrix per layer; one column more than its input is the bias
+# one matrix per layer; one column more than its input is the bias
+Weights = tuple[NDArray[np.float32], ...]
 
 
 @dataclass(frozen=True)
@@ -49,39 +51,45 @@ class Constants:
     def __post_init__(self) -> None:
         for name in ("n0", "classes", "dimension", "cap"):
             if getattr(self, name) < 1:
-                raise BadInput(f"{name} is {getattr(self, name)}. It must be 1 or more, and public.")
+                raise BadInput(
+                    f"{name} is {getattr(self, name)}. It must be 1 or more, and public."
+                )
 
     def enters(self, bound: float) -> float:
-        """How far one unit moves a sum of vectors of norm `bound` per record when the unit enters, or leaves."""
+        """How far one unit moves a sum of vectors of norm `bound` per record when the unit enters,
+        or leaves."""
         return bound * self.cap
 
     def moves(self, bound: float) -> float:
-        """How far one unit moves a sum of vectors of norm `bound` per record: by its records, and twice as far when it
-        is replaced, which takes one contribution out of the sum and puts another in."""
+        """How far one unit moves a sum of vectors of norm `bound` per record: by its records, and
+        twice as far when it is replaced, which takes one contribution out of the sum and puts
+        another in."""
         return bound * self.cap * (2.0 if self.relation == "replace_one" else 1.0)
 
     def moves_apart(self, bound: float) -> float:
-        """The same where two contributions are never opposite: their inner product is 0 or more, so a replaced unit's
-        distance is |P - Q|^2 <= |P|^2 + |Q|^2. So it is for positive semidefinite matrices, and for counts of several
-        kinds, of which a record is in one. Never of sums over a sample (privacy/accounting/draws.py, `in_sample`)."""
+        """The same where two contributions are never opposite: their inner product is 0 or more, so
+        a replaced unit's distance is |P - Q|^2 <= |P|^2 + |Q|^2. So it is for positive semidefinite
+        matrices, and for counts of several kinds, of which a record is in one. Never of sums over a
+        sample (privacy/accounting/draws.py, `in_sample`)."""
         return bound * self.cap * (math.sqrt(2.0) if self.relation == "replace_one" else 1.0)
 
     def moves_count(self, bound: float = 1.0) -> float:
-        """The same for sums of numbers from 0 to `bound`, such as counts: a replaced unit moves one by no more than an
-        added unit does. Never of sums over a sample."""
+        """The same for sums of numbers from 0 to `bound`, such as counts: a replaced unit moves one
+        by no more than an added unit does. Never of sums over a sample."""
         return self.enters(bound)
 
 
 def public_random(constants: Constants, *purpose: int) -> np.random.Generator:
-    """A stream that everybody may know, for random starts and directions: the one place in a training that draws outside
-    the meter. Noise never comes from it, nor anything else that privacy rests on."""
+    """A stream that everybody may know, for random starts and directions: the one place in a
+    training that draws outside the meter. Noise never comes from it, nor anything else that privacy
+    rests on."""
     return np.random.default_rng([constants.seed, *purpose])
 
 
 @dataclass(frozen=True)
 class Hyper:
-    """One training: learning rate, steps, and the mu that all its steps together may spend; none of it where shared
-    statistics are all that it stands on. The ladder's r is eta * steps."""
+    """One training: learning rate, steps, and the mu that all its steps together may spend; none of
+    it where shared statistics are all that it stands on. The ladder's r is eta * steps."""
 
     eta: float
     steps: int
@@ -100,15 +108,20 @@ class Hyper:
 
 @dataclass(frozen=True)
 class Data:
-    """One part of the private data. A record with label -1, or with features all zero, contributes exactly zero."""
+    """One part of the private data. A record with label -1, or with features all zero, contributes
+    exactly zero."""
 
-    features: Any  # an array (records, dimension) or (records, views, dimension), often a memory map, or mapped when read
+    # an array (records, dimension) or (records, views, dimension), often a memory map, or mapped
+    # when read
+    features: Any
     labels: NDArray[np.int64]  # a class each, or the number of several (config/label_sets.py)
-    units: NDArray[np.uint8] | None = None  # (records, 16): whose record it is; Poisson sampling needs it
+    # (records, 16): whose record it is; Poisson sampling needs it
+    units: NDArray[np.uint8] | None = None
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
     statistics: Path | None = None  # DP-LS's sums as released before (learn/dp_ls/statistics.py)
     start: NDArray[np.float32] | None = None  # a head trained on public data (learn/public_head.py)
-    groups: NDArray[np.int64] | None = None  # of each record, where they are declared: for tests alone
+    # of each record, where they are declared: for tests alone
+    groups: NDArray[np.int64] | None = None
 
 
 def plain(features: Any, rows: Any = slice(None)) -> Any:
@@ -125,7 +138,8 @@ class Declaration:
 
 
 Release = Callable[[str, Any], Any]
-"""The one way a sum (a tensor) leaves a training: under its declared name, with the noise declared for it."""
+"""The one way a sum (a tensor) leaves a training: under its declared name, with the noise declared
+for it."""
 
 
 def publish(meter: Meter, name: str, total: Any) -> Any:
@@ -140,8 +154,9 @@ Logits = Callable[[Weights, Any], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Losses:
-    """Of a model that names no class. `of`: from released weights and features to how wrong it is about each record, whatever
-    that comes to; `most`: a public figure, above which a loss counts as that (learn/score.py)."""
+    """Of a model that names no class. `of`: from released weights and features to how wrong it is
+    about each record, whatever that comes to; `most`: a public figure, above which a loss counts as
+    that (learn/score.py)."""
 
     of: Logits
     most: float
@@ -150,14 +165,21 @@ class Losses:
 Train = Callable[[Data, Hyper, Any, Constants, Meter, Resources], Weights]
 
 
-TrainMany = Callable[[Data, Sequence[Hyper], Any, Constants, Sequence[Meter], Resources], NDArray[np.float32]]
+TrainMany = Callable[
+    [Data, Sequence[Hyper], Any, Constants, Sequence[Meter], Resources], NDArray[np.float32]
+]
 
 
 def alone(train_many: TrainMany) -> Train:
     """`train` of a learner that trains many over one pass."""
 
     def train(
-        data: Data, hyper: Hyper, learner: Any, constants: Constants, meter: Meter, resources: Resources
+        data: Data,
+        hyper: Hyper,
+        learner: Any,
+        constants: Constants,
+        meter: Meter,
+        resources: Resources,
     ) -> Weights:
         return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
 
@@ -168,7 +190,12 @@ def metered(fit: Callable[..., Weights]) -> Train:
     """`train` of a learner that releases its sums by the names it declares."""
 
     def train(
-        data: Data, hyper: Hyper, learner: Any, constants: Constants, meter: Meter, resources: Resources
+        data: Data,
+        hyper: Hyper,
+        learner: Any,
+        constants: Constants,
+        meter: Meter,
+        resources: Resources,
     ) -> Weights:
         return fit(data, hyper, learner, constants, partial(publish, meter), resources)
 
@@ -179,12 +206,17 @@ def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) ->
     """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe side."""
     if learner.sampling_rate == 1.0:
         return gdp.sigma(hyper.mu, hyper.steps)
-    return sampled_sigma(hyper.mu, hyper.delta0, hyper.steps, learner.sampling_rate, constants.relation)
+    return sampled_sigma(
+        hyper.mu, hyper.delta0, hyper.steps, learner.sampling_rate, constants.relation
+    )
 
 
-def declaration(learner: Descending, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
-    """A run's `steps` noised sums of gradients of this shape, each over a Poisson sample where the learner samples. A unit
-    of `cap` records contributes `clip` at most, because each of them contributes clip / cap."""
+def declaration(
+    learner: Descending, hyper: Hyper, constants: Constants, shape: Shape
+) -> Declaration:
+    """A run's `steps` noised sums of gradients of this shape, each over a Poisson sample where the
+    learner samples. A unit of `cap` records contributes `clip` at most, because each of them
+    contributes clip / cap."""
     sigma, one = noise_multiplier(learner, hyper, constants), learner.clip / constants.cap
     moves = constants.moves(one)
     if learner.sampling_rate == 1.0:
@@ -192,23 +224,32 @@ def declaration(learner: Descending, hyper: Hyper, constants: Constants, shape: 
         return Declaration((Counted(Gaussian(sigma), hyper.steps),), (noise,))
     sample = Draw("sample", "mask", learner.sampling_rate, count=hyper.steps)
     entering = constants.enters(one)
-    noise = gaussian("noise", sigma, moves, shape, hyper.steps, under=sample.name, entering=entering)
+    noise = gaussian(
+        "noise", sigma, moves, shape, hyper.steps, under=sample.name, entering=entering
+    )
     booked = _booked(learner.sampling_rate, sigma, hyper.steps, hyper.delta0)
     return Declaration((Counted(booked),), (noise, sample))
 
 
 def noise_scale(learner: Descending, hyper: Hyper, constants: Constants) -> float:
     """The noise sd on a sum of clipped gradients."""
-    return noise_multiplier(learner, hyper, constants) * constants.moves(learner.clip / constants.cap)
+    return noise_multiplier(learner, hyper, constants) * constants.moves(
+        learner.clip / constants.cap
+    )
 
 
-def logit_noise(learner: Descending, hyper: Hyper, constants: Constants, momentum: float = 0.0) -> float:
-    """kappa: the sd of the noise that a whole training puts into a logit, for a record of the public length.
+def logit_noise(
+    learner: Descending, hyper: Hyper, constants: Constants, momentum: float = 0.0
+) -> float:
+    """kappa: the sd of the noise that a whole training puts into a logit, for a record of the
+    public length.
 
-    Every step adds noise of the same sd to the gradient, and a step size's worth of it to the weights: eta sigma C / n0.
-    With momentum m it goes on moving them, by 1 + m + ... + m^(j-1) where j steps are left, and m^(j-1) once more in the
-    free step, each at its step's learning rate. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes that
-    r C R / (n0 mu) times the root mean square of what momentum carries. Samples are told as if they were full batches.
+    Every step adds noise of the same sd to the gradient, and a step size's worth of it to the
+    weights: eta sigma C / n0. With momentum m it goes on moving them, by 1 + m + ... + m^(j-1)
+    where j steps are left, and m^(j-1) once more in the free step, each at its step's learning
+    rate. The steps' shares are independent, so their squares add; sqrt(T) sigma C = T C / mu makes
+    that r C R / (n0 mu) times the root mean square of what momentum carries. Samples are told as if
+    they were full batches.
     """
     carried = _carried(paces(learner, hyper.steps), momentum, learner.free_step)
     moves = constants.moves(learner.clip / constants.cap)
@@ -218,7 +259,8 @@ def logit_noise(learner: Descending, hyper: Hyper, constants: Constants, momentu
 
 @lru_cache(maxsize=4096)
 def _carried(rates: tuple[float, ...], momentum: float, free_step: bool) -> float:
-    """From the last step back: what a step's noise moves is its own rate's worth, and m times what the next one's does."""
+    """From the last step back: what a step's noise moves is its own rate's worth, and m times what
+    the next one's does."""
     moved, squares = 0.0, 0.0
     for rate in (rates[-1] * (1 + free_step), *rates[-2::-1]):
         moved = rate + momentum * moved
@@ -245,7 +287,8 @@ def walked(learner: Descending, steps: int) -> float:
 
 
 def batch_size(learner: Descending, constants: Constants) -> float:
-    """What a sum is divided by: the units expected in it, from public figures alone (docs/design.md, line 12)."""
+    """What a sum is divided by: the units expected in it, from public figures alone
+    (docs/design.md, line 12)."""
     return constants.n0 * learner.sampling_rate
 
 
@@ -256,12 +299,15 @@ def sampled_sigma(mu: float, delta0: float, steps: int, rate: float, relation: R
         return price(_booked(rate, sigma, steps, delta0), relation).mu
 
     arguments = {"arguments": [mu, relation], "prices": repr(_booked(rate, 1.0, steps, delta0))}
-    return memo.remembered("sampled sigma", arguments, partial(least_noise, cost, mu, gdp.sigma(mu, steps)))
+    return memo.remembered(
+        "sampled sigma", arguments, partial(least_noise, cost, mu, gdp.sigma(mu, steps))
+    )
 
 
 def least_noise(cost: Callable[[float], float], mu: float, enough: float) -> float:
-    """The least noise, to 1e-4 of it, whose cost is mu at most. Cost falls with noise, nearly as its inverse, so that what
-    `enough` costs, about as much as the full batch needs, tells how far to look."""
+    """The least noise, to 1e-4 of it, whose cost is mu at most. Cost falls with noise, nearly as
+    its inverse, so that what `enough` costs, about as much as the full batch needs, tells how far
+    to look."""
 
     def of(inverse: float) -> float:
         return cost(1.0 / inverse)

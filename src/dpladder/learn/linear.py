@@ -1,11 +1,12 @@
 """The linear head's engine: several independent trials over one pass of the features.
 
-A gradient is an outer product, residual times features, so its norm is the product of two norms and no
-per-record gradient is ever formed. Each step reads the features once, in chunks that stay in cache, forward and
-backward together. Chunk products are float32; clip factors, sums over chunks, noise and weights are float64.
+A gradient is an outer product, residual times features, so its norm is the product of two norms and
+no per-record gradient is ever formed. Each step reads the features once, in chunks that stay in
+cache, forward and backward together. Chunk products are float32; clip factors, sums over chunks,
+noise and weights are float64.
 
-A job is bit-identical when it runs again on the same machine: the number of threads comes from the config, and the
-chunks, the thread that takes each, their order and their shapes do not change.
+A job is bit-identical when it runs again on the same machine: the number of threads comes from the
+config, and the chunks, the thread that takes each, their order and their shapes do not change.
 """
 
 from __future__ import annotations
@@ -61,8 +62,12 @@ def descend_heads(
     """The same with any update."""
     records, threads = resident(data, constants, resources, learner.augment, learner.bias)
     first = initial(learner, constants, data.start).to(records.device)
-    sums = sums_of(records, threads, scale_of(learner.clipping), link_of(learner, constants.classes))
-    return descend(sums.gradients, first, records, hypers, learner, constants, meters, begin, data.units)
+    sums = sums_of(
+        records, threads, scale_of(learner.clipping), link_of(learner, constants.classes)
+    )
+    return descend(
+        sums.gradients, first, records, hypers, learner, constants, meters, begin, data.units
+    )
 
 
 def resident(
@@ -70,10 +75,14 @@ def resident(
 ) -> tuple[Records, int]:
     """The records, ready, and by how many threads their chunks are shared out."""
     device = prepare(resources)
-    few = 64 * math.ceil(constants.n0 * constants.cap / 56)  # all in one chunk, with room for chance
+    # all in one chunk, with room for chance
+    few = 64 * math.ceil(constants.n0 * constants.cap / 56)
     chunk = min(CHUNK[device.type], few)
-    records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias)
-    torch.set_num_threads(1)  # from here on threads share out chunks, and no two meet inside an operation
+    records = load(
+        data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=views, bias=bias
+    )
+    # from here on threads share out chunks, and no two meet inside an operation
+    torch.set_num_threads(1)
     return records, 1 if device.type == "cuda" else resources.threads
 
 
@@ -93,7 +102,8 @@ def clipped_sum(
     scale: Scale = clip,
     link: Link = SOFTMAX,
 ) -> Tensor:
-    """Sum of the records' gradients, each kept within `bound`, for heads of shape (trials, classes, width)."""
+    """Sum of the records' gradients, each kept within `bound`, for heads of shape (trials, classes,
+    width)."""
     return _shared_out(lambda own: _sum(records, weights, bound, own, scale, link), rows, threads)
 
 
@@ -107,19 +117,23 @@ def summed_losses(
 ) -> Tensor:
     """Sums of what `bounded` makes of the records' losses under several heads.
 
-    In float64 from the features on, so that the rounding of the other records' losses, which may change when a
-    neighbour enters their chunk, is nothing to a bound.
+    In float64 from the features on, so that the rounding of the other records' losses, which may
+    change when a neighbour enters their chunk, is nothing to a bound.
     """
     return _shared_out(lambda own: _losses(records, weights, bounded, own, link), rows, threads)
 
 
-def _shared_out(work: Callable[[Sequence[Rows]], Tensor], rows: Sequence[Rows], threads: int) -> Tensor:
+def _shared_out(
+    work: Callable[[Sequence[Rows]], Tensor], rows: Sequence[Rows], threads: int
+) -> Tensor:
     """Threads take every so many-th chunk each, which leaves the order of every addition fixed."""
     threads = max(1, min(threads, len(rows)))
     if threads == 1:
         return work(rows)
     with ThreadPoolExecutor(threads) as pool:
-        return torch.stack([*pool.map(work, [rows[first::threads] for first in range(threads)])]).sum(0)
+        return torch.stack(
+            [*pool.map(work, [rows[first::threads] for first in range(threads)])]
+        ).sum(0)
 
 
 @torch.inference_mode()  # a thread does not inherit it
@@ -133,7 +147,8 @@ def _sum(
         x = records.block(chunk)
         count, views, _ = x.shape
         x = x.view(count * views, width)
-        # As (trials, classes, records, views), softmax and norms run along memory, and no product needs a copy.
+        # As (trials, classes, records, views), softmax and norms run along memory, and no product
+        # needs a copy.
         residual = link.probabilities(product(flat, x).view(trials, classes, count, views), dim=1)
         torch.threshold_(residual, TINY, 0.0)
         labels = records.labels[chunk].view(1, 1, count, 1).expand(trials, 1, count, views)
@@ -156,7 +171,8 @@ def _losses(
     link: Link,
 ) -> Tensor:
     heads, classes, width = weights.shape
-    parts = [bounded(weights.new_empty(heads, 0)).sum(dim=1)]  # of a sample that may have nobody in it
+    # of a sample that may have nobody in it
+    parts = [bounded(weights.new_empty(heads, 0)).sum(dim=1)]
     for chunk in rows:
         x = records.block(chunk).double()
         count, views, _ = x.shape
@@ -172,8 +188,8 @@ def _losses(
 def product(left: Tensor, right: Tensor) -> Tensor:
     """left @ right^T in float32.
 
-    On a CPU by oneDNN, which is twice as fast as a plain product where one side has few rows. PyTorch offers it for
-    dense tensors only under this name.
+    On a CPU by oneDNN, which is twice as fast as a plain product where one side has few rows.
+    PyTorch offers it for dense tensors only under this name.
     """
     if left.is_cuda or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return left @ right.T
@@ -181,12 +197,14 @@ def product(left: Tensor, right: Tensor) -> Tensor:
 
 
 def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
-    """Norm of each record's gradient, the mean over its views of r_v x_v^T, in float64: (trials, records).
+    """Norm of each record's gradient, the mean over its views of r_v x_v^T, in float64: (trials,
+    records).
 
     The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w).
     """
     exact = residual.double()
-    lengths = exact.square().sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()  # of each view's gradient
+    # of each view's gradient
+    lengths = exact.square().sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()
     views = residual.shape[3]
     if views == 1:
         return lengths[..., 0]
@@ -196,8 +214,11 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
     return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * lengths.sum(2)) / views
 
 
-def initial(learner: Descending, constants: Constants, start: NDArray[np.float32] | None = None) -> Tensor:
-    """Zeros, the public head, or what a linear layer starts from by custom, drawn from the public seed."""
+def initial(
+    learner: Descending, constants: Constants, start: NDArray[np.float32] | None = None
+) -> Tensor:
+    """Zeros, the public head, or what a linear layer starts from by custom, drawn from the public
+    seed."""
     shape = (constants.classes, constants.dimension + learner.bias)
     if learner.init == "public":
         return torch.from_numpy(public_head.started(start, shape))

@@ -1,12 +1,15 @@
-"""From logits to probabilities, and to the loss that a descent follows: one softmax over the classes, or a sigmoid for each.
+"""From logits to probabilities, and to the loss that a descent follows: one softmax over the
+classes, or a sigmoid for each.
 
-With sigmoids and weights at zero every class would have probability 1/2, and the first steps would only unlearn that. So a
-bias starts where each has 1/m, its share of m balanced classes: b = -log((1 - pi) / pi) with pi = 1/m, which is -log(m - 1)
-(Lin et al. 2017, section 3.3). It is public, the same for all classes, and stands beside the weights: no prediction hangs on it,
-and it is not decayed. What a constant feature or `learner.bias` learns is added to it. The first gradient is the softmax's
-then, for m equal probabilities are what softmax starts from.
+With sigmoids and weights at zero every class would have probability 1/2, and the first steps would
+only unlearn that. So a bias starts where each has 1/m, its share of m balanced classes: b = -log((1
+- pi) / pi) with pi = 1/m, which is -log(m - 1) (Lin et al. 2017, section 3.3). It is public, the
+same for all classes, and stands beside the weights: no prediction hangs on it, and it is not
+decayed. What a constant feature or `learner.bias` learns is added to it. The first gradient is the
+softmax's then, for m equal probabilities are what softmax starts from.
 
-Gradients are clipped as they are, so a link changes no cost, but for DP-Newton's, which has bounds of its own.
+Gradients are clipped as they are, so a link changes no cost, but for DP-Newton's, which has bounds
+of its own.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ class Link:
 
     @property
     def first(self) -> float:
-        """A record's loss where all weights are zero: log m, or for sigmoids log m + (m - 1) log(m / (m - 1))."""
+        """A record's loss where all weights are zero: log m, or for sigmoids log m + (m - 1) log(m
+        / (m - 1))."""
         m = max(self.classes, 2)
         others = (m - 1) * math.log(m / (m - 1)) if self.name == "sigmoid" else 0.0
         return math.log(m) + others

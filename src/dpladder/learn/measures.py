@@ -1,8 +1,9 @@
-"""How good a model is class by class, and how well its scores rank: counts of which a record is in one, and what follows
-from them once they are noised.
+"""How good a model is class by class, and how well its scores rank: counts of which a record is in
+one, and what follows from them once they are noised.
 
-A unit moves each set of counts by its own records alone (`Constants.moves_apart`): a record is right or wrong, in its own
-class or its own group, and its score lies in one bin. Bins are public: they follow from the released weights.
+A unit moves each set of counts by its own records alone (`Constants.moves_apart`): a record is
+right or wrong, in its own class or its own group, and its score lies in one bin. Bins are public:
+they follow from the released weights.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ class Measured:
     sd: float  # of the noise
 
 
-def by_class(predicted: NDArray[np.int64], labels: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
-    """Of each class, how many records are right, and how many wrong. Private until noise is added. Records without a valid
-    label are in neither."""
+def by_class(
+    predicted: NDArray[np.int64], labels: NDArray[np.int64], classes: int
+) -> NDArray[np.float64]:
+    """Of each class, how many records are right, and how many wrong. Private until noise is added.
+    Records without a valid label are in neither."""
     found = np.zeros((classes, 2))
     known = (labels >= 0) & (labels < classes)
     np.add.at(found, (labels[known], (predicted[known] != labels[known]).astype(int)), 1.0)
@@ -45,8 +48,8 @@ def by_group(
     classes: int,
     count: int,
 ) -> NDArray[np.float64]:
-    """Of each group, how many records are right, and how many wrong. Private until noise is added. Records without a valid
-    label or group are in neither."""
+    """Of each group, how many records are right, and how many wrong. Private until noise is added.
+    Records without a valid label or group are in neither."""
     found = np.zeros((count, 2))
     known = (labels >= 0) & (groups >= 0) & (groups < count)
     wrong = ~are_of(labels[known], predicted[known], classes)
@@ -64,15 +67,17 @@ def by_score(
     return found
 
 
-def margin(weights: Weights, features: NDArray[np.floating], own: Logits | None) -> NDArray[np.float64]:
+def margin(
+    weights: Weights, features: NDArray[np.floating], own: Logits | None
+) -> NDArray[np.float64]:
     """What a model of two classes ranks records by: how far the second logit is above the first."""
     found = (own or logits)(weights, features)
     return np.asarray(found[:, 1] - found[:, 0], np.float64)
 
 
 def edges(weights: Weights, constants: Constants, own: Logits | None) -> NDArray[np.float64]:
-    """Bins that widen from zero by powers of two, in units of what public random records of the usual length score. A score
-    of exactly zero, which predicts the first class, lies below."""
+    """Bins that widen from zero by powers of two, in units of what public random records of the
+    usual length score. A score of exactly zero, which predicts the first class, lies below."""
     public = public_random(constants, PROBES).normal(size=(PROBES, constants.dimension))
     public *= constants.length / np.linalg.norm(public, axis=1, keepdims=True)
     unit = float(np.std(margin(weights, public.astype(np.float32), own)))
@@ -83,8 +88,8 @@ def edges(weights: Weights, constants: Constants, own: Logits | None) -> NDArray
 
 
 def share(right: float, wrong: float, sd: float) -> Measured | None:
-    """The share that is right, of two noised counts. The delta method: c / (c + w) moves by (1 - a) / total with c and by
-    -a / total with w. None where there is too little to tell."""
+    """The share that is right, of two noised counts. The delta method: c / (c + w) moves by (1 - a)
+    / total with c and by -a / total with w. None where there is too little to tell."""
     total = right + wrong
     if total <= ENOUGH * sd * math.sqrt(2.0):
         return None
@@ -102,8 +107,9 @@ def balanced(classes: list[Measured | None]) -> Measured | None:
 
 
 def worst(groups: Mapping[str, Measured | None]) -> tuple[str, Measured] | None:
-    """The group with the lowest share, by what noise shows; none where one of them cannot be told. Noise chooses it too, so
-    its share is lower than the worst group's own on average (docs/data.md)."""
+    """The group with the lowest share, by what noise shows; none where one of them cannot be told.
+    Noise chooses it too, so its share is lower than the worst group's own on average
+    (docs/data.md)."""
     known = {name: one for name, one in groups.items() if one is not None}
     if len(known) < len(groups):
         return None
@@ -111,10 +117,11 @@ def worst(groups: Mapping[str, Measured | None]) -> tuple[str, Measured] | None:
 
 
 def auc(counts: NDArray[np.float64], sd: float) -> Measured | None:
-    """How often a record of the second class scores above one of the first, half a point for the same bin: sum_i n1_i
-    (sum_{j<i} n0_j + n0_i / 2) / (N0 N1), of noised counts. Its noise by the delta method: a count of the second class in bin i
-    moves it by (F0_i - A) / N1 and one of the first by (1 - F1_i - A) / N0, F being the share below, half the bin included.
-    None where there is too little to tell."""
+    """How often a record of the second class scores above one of the first, half a point for the
+    same bin: sum_i n1_i (sum_{j<i} n0_j + n0_i / 2) / (N0 N1), of noised counts. Its noise by the
+    delta method: a count of the second class in bin i moves it by (F0_i - A) / N1 and one of the
+    first by (1 - F1_i - A) / N0, F being the share below, half the bin included. None where there
+    is too little to tell."""
     totals = counts.sum(axis=1)
     if (totals <= ENOUGH * sd * math.sqrt(counts.shape[1])).any():
         return None

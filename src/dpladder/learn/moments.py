@@ -1,7 +1,7 @@
 """Sums of private second moments, and solving with noised ones.
 
-Records are scaled into a ball and multiplied in float32 chunks; sums over chunks, noise and solutions are float64. All
-that happens after a release is post-processing, projections included.
+Records are scaled into a ball and multiplied in float32 chunks; sums over chunks, noise and
+solutions are float64. All that happens after a release is post-processing, projections included.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from dpladder.learn.records import Records, Rows, exactly, load, prepare
 
 CHUNK = 1024
 Conclusion = TypeVar("Conclusion")
-LARGEST = 1e7  # of a weight: times the largest radius, float64 still tells probabilities apart by such logits
+# of a weight: times the largest radius, float64 still tells probabilities apart by such logits
+LARGEST = 1e7
 
 
 def load_records(data: Data, constants: Constants, resources: Resources) -> Records:
-    """The records, and from here on one thread for each operation: classes and chunks share out the cores, and neither
-    eigenvalues nor small products gain by sharing."""
+    """The records, and from here on one thread for each operation: classes and chunks share out the
+    cores, and neither eigenvalues nor small products gain by sharing."""
     records = load(data, constants, prepare(resources), chunk=CHUNK, memory_mb=resources.mem_mb)
     torch.set_num_threads(1)
     return records
@@ -43,8 +44,9 @@ def class_by_class(
     release: Release,
     conclude: Callable[[int, Mapping[str, Tensor]], Conclusion],
 ) -> list[Conclusion]:
-    """What is concluded of each class from its released sums. Sums and conclusions of as many classes as there are
-    threads run side by side, and no more are held; releases keep the order of the classes."""
+    """What is concluded of each class from its released sums. Sums and conclusions of as many
+    classes as there are threads run side by side, and no more are held; releases keep the order of
+    the classes."""
     observe, conclude = torch.inference_mode()(observe), torch.inference_mode()(conclude)
     concluded: list[Conclusion] = []
     with ThreadPoolExecutor(threads) as pool:
@@ -52,7 +54,8 @@ def class_by_class(
         for first in range(0, classes, threads):
             group = range(first, min(first + threads, classes))
             released = [
-                {name: release(name, total) for name, total in sums.items()} for sums in each(observe, group)
+                {name: release(name, total) for name, total in sums.items()}
+                for sums in each(observe, group)
             ]
             concluded += each(conclude, group, released)
     return concluded
@@ -71,7 +74,8 @@ def second_moment(
     rows: Sequence[Rows],
     weigh: Callable[[Rows, Tensor], Tensor] | None = None,
 ) -> Tensor:
-    """Coordinates of the sum of w x x^T over some records in the ball; without `weigh` every w is 1."""
+    """Coordinates of the sum of w x x^T over some records in the ball; without `weigh` every w is
+    1."""
     dimension = records.features.shape[-1]
     total = torch.zeros(dimension, dimension, dtype=torch.float64, device=records.device)
     for chunk in rows:
@@ -110,8 +114,8 @@ def _lengths(row: Tensor, column: Tensor) -> Tensor:
 
 
 def eigen(matrix: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and vectors of P + ridge I, where P is the nearest positive semidefinite matrix: noise makes sums
-    indefinite, and singular without the ridge."""
+    """Eigenvalues and vectors of P + ridge I, where P is the nearest positive semidefinite matrix:
+    noise makes sums indefinite, and singular without the ridge."""
     values, vectors = torch.linalg.eigh(matrix)
     return values.clamp(min=0.0) + ridge, vectors
 

@@ -1,4 +1,5 @@
-"""The public head: logistic regression without noise, on records declared public, for a private descent to start from."""
+"""The public head: logistic regression without noise, on records declared public, for a private
+descent to start from."""
 
 from __future__ import annotations
 
@@ -19,16 +20,20 @@ STRENGTHS = 10.0 ** np.arange(-4, 4)  # C of scikit-learn, times how many record
 
 
 def fitted(data: Data, classes: int, seen_of: SeenByHead) -> NDArray[np.float32]:
-    """`seen_of`: what the head sees of some records, its constant feature included. A class that the sample lacks starts at zero."""
+    """`seen_of`: what the head sees of some records, its constant feature included. A class that
+    the sample lacks starts at zero."""
     rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
     x, labels = seen_of(plain(data.features, rows)), np.asarray(data.labels)[rows]
     if len(np.unique(labels)) < 2:
         raise BadInput(
-            "dataset.public_sample has labelled records of fewer than two of dataset.classes, so there is no head to start from. "
+            "dataset.public_sample has labelled records of fewer than two of dataset.classes, so "
+            "there is no head to start from. "
             "Name a sample that has them, or set learner.init: zero."
         )
     held = np.arange(len(labels)) % HELD_OUT == 0
-    losses = [_loss(_fit(x[~held], labels[~held], c, classes), x[held], labels[held]) for c in STRENGTHS]
+    losses = [
+        _loss(_fit(x[~held], labels[~held], c, classes), x[held], labels[held]) for c in STRENGTHS
+    ]
     head = _fit(x, labels, STRENGTHS[int(np.argmin(losses))], classes)
     return head.astype(np.float16).astype(
         np.float32
@@ -45,7 +50,8 @@ def started(head: NDArray[np.float32] | None, shape: Shape) -> NDArray[np.float3
     """The head, which must be of this shape."""
     if head is None or head.shape != shape:
         raise BadInput(
-            f"learner.init: public has {'no public head' if head is None else f'one of shape {head.shape}'}, and needs "
+            "learner.init: public has "
+            f"{'no public head' if head is None else f'one of shape {head.shape}'}, and needs "
             f"{shape}. The workflow makes it from dataset.public_sample (rule find_start)."
         )
     return head
@@ -69,4 +75,6 @@ def _fit(x: Floats, labels: NDArray[np.int64], strength: float, classes: int) ->
 
 def _loss(head: Floats, x: Floats, labels: NDArray[np.int64]) -> float:
     logits = x @ head.T
-    return float(np.mean(np.logaddexp.reduce(logits, axis=1) - logits[np.arange(len(labels)), labels]))
+    return float(
+        np.mean(np.logaddexp.reduce(logits, axis=1) - logits[np.arange(len(labels)), labels])
+    )

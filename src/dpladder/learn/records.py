@@ -1,4 +1,5 @@
-"""Private records on their way into a training: resident on the device, or streamed from where they lie."""
+"""Private records on their way into a training: resident on the device, or streamed from where they
+lie."""
 
 from __future__ import annotations
 
@@ -21,24 +22,29 @@ from dpladder.learn.interface import Constants, Data
 Rows = slice | Tensor
 
 
-LONGEST = 1e30  # a squared norm; what is longer counts as nothing, for float32 cannot scale it back into a small ball
+# a squared norm; what is longer counts as nothing, for float32 cannot scale it back into a small
+# ball
+LONGEST = 1e30
 
 
 @dataclass(frozen=True)
 class Records:
     """What a record contributes depends on its own row of each of these, and on nothing else.
 
-    Chunks are all of one size, the last ones filled up with rows that count as nothing: a matrix product rounds a row
-    in another way where the number of rows differs, and a record would change its contribution when a neighbour comes.
+    Chunks are all of one size, the last ones filled up with rows that count as nothing: a matrix
+    product rounds a row in another way where the number of rows differs, and a record would change
+    its contribution when a neighbour comes.
     """
 
     features: Any  # a tensor (rows, views, width) once resident, without the filling up before
     labels: Tensor
-    gram: Tensor  # (records, views, views) float64: inner products of a record's views, the bias included
+    # (records, views, views) float64: inner products of a record's views, the bias included
+    gram: Tensor
     counted: Tensor  # whether a record contributes at all
     bias: bool
     chunk: int  # records computed at a time
-    slack: float = SLACK  # by how much each is kept inside its bound (bounds.py), from public figures alone
+    # by how much each is kept inside its bound (bounds.py), from public figures alone
+    slack: float = SLACK
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -52,7 +58,8 @@ class Records:
         return [*_slices(len(self), self.chunk)]
 
     def chosen(self, mask: NDArray[np.bool_]) -> list[Rows]:
-        """The rows that a mask names, and the last row, which counts as nothing, until their chunks are full."""
+        """The rows that a mask names, and the last row, which counts as nothing, until their chunks
+        are full."""
         rows = torch.from_numpy(np.flatnonzero(mask)).to(self.device)
         filled = pad(rows, (0, -len(rows) % self.chunk), value=len(self) - 1)
         return [filled[part] for part in _slices(len(filled), self.chunk)]
@@ -73,7 +80,8 @@ class Records:
 
 
 def exactly(summed: Tensor) -> Tensor:
-    """A factor of a sum over records. On a GPU in float64: its chunks are longer, and how it rounds is its own."""
+    """A factor of a sum over records. On a GPU in float64: its chunks are longer, and how it rounds
+    is its own."""
     return summed.double() if summed.is_cuda else summed
 
 
@@ -94,9 +102,11 @@ def load(
     views: int = 1,
     bias: bool = False,
 ) -> Records:
-    """Records ready to train on. Those that contribute nothing are found here, each from itself alone.
+    """Records ready to train on. Those that contribute nothing are found here, each from itself
+    alone.
 
-    They become resident where they fit into half of the memory, so that a step reads nothing but float32.
+    They become resident where they fit into half of the memory, so that a step reads nothing but
+    float32.
     """
     features = _with_views(data, views, constants.dimension)
     count, width = len(features), constants.dimension + bias
@@ -140,10 +150,15 @@ def _with_views(data: Data, views: int, dimension: int) -> Any:
     if shape != (views, dimension):
         raise BadInput(
             f"features hold {' x '.join(map(str, shape))} values per record, and learner.augment = "
-            f"{views} needs {views} x {dimension}. Extract the features again, or correct learner.augment."
+            f"{views} needs {views} x {dimension}. Extract the features again, or correct "
+            "learner.augment."
         )
-    if len(data.labels) != len(features) or (data.units is not None and len(data.units) != len(features)):
-        raise BadInput("features, labels and units need one row per record each. Extract the features again.")
+    if len(data.labels) != len(features) or (
+        data.units is not None and len(data.units) != len(features)
+    ):
+        raise BadInput(
+            "features, labels and units need one row per record each. Extract the features again."
+        )
     return features
 
 
@@ -154,8 +169,8 @@ def _read(features: Any, rows: slice | NDArray[np.int64], device: torch.device) 
 
 
 def _expect(features: Any, rows: NDArray[np.int64]) -> None:
-    """Ask for the pages of these rows of a memory map at once. Met one by one, each would bring its neighbours along, and a
-    sample of a twentieth would read the whole file."""
+    """Ask for the pages of these rows of a memory map at once. Met one by one, each would bring its
+    neighbours along, and a sample of a twentieth would read the whole file."""
     stored = getattr(features, "stored", features)  # below a map (data/centre.py)
     if not isinstance(stored, np.memmap) or not isinstance(stored.base, mmap.mmap):
         return

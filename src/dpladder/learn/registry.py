@@ -1,7 +1,8 @@
-"""The learners by the name that the config uses, which is their room's. A new one is a room and a line here.
+"""The learners by the name that the config uses, which is their room's. A new one is a room and a
+line here.
 
-A room holds `cost.py` (what a training costs and draws, without torch) and `train.py`. How a learner is attacked stands in
-`audit/methods/`.
+A room holds `cost.py` (what a training costs and draws, without torch) and `train.py`. How a
+learner is attacked stands in `audit/methods/`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from typing import Any
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
-from dpladder.learn.interface import Constants, Data, Declaration, Hyper, Logits, Losses, TrainMany, Weights
+from dpladder.learn.interface import (
+    Constants,
+    Data,
+    Declaration,
+    Hyper,
+    Logits,
+    Losses,
+    TrainMany,
+    Weights,
+)
 from dpladder.learn.public_head import SeenByHead
 from dpladder.privacy.release.meter import Meter
 
@@ -38,7 +48,8 @@ LEARNERS = (
 
 @dataclass(frozen=True)
 class Method:
-    """A learner. Its rooms are entered when they are needed: a plan asks for costs, and never loads torch."""
+    """A learner. Its rooms are entered when they are needed: a plan asks for costs, and never loads
+    torch."""
 
     name: str
 
@@ -96,8 +107,13 @@ class Method:
         return () if shapes is None else tuple(shapes(learner, constants))
 
     def _own(self, name: str) -> Any:
-        """What only its own train.py knows about its weights. Its cost.py says so: whoever asks the others loads no torch."""
-        return getattr(self.room("train"), name) if name in getattr(self.room("cost"), "OWN", ()) else None
+        """What only its own train.py knows about its weights. Its cost.py says so: whoever asks the
+        others loads no torch."""
+        return (
+            getattr(self.room("train"), name)
+            if name in getattr(self.room("cost"), "OWN", ())
+            else None
+        )
 
     def room(self, name: str) -> Any:
         """One of its modules."""

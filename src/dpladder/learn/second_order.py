@@ -1,8 +1,10 @@
-"""What second-order learners declare: noised sums of gradients and of second moments, and how far a unit moves them.
+"""What second-order learners declare: noised sums of gradients and of second moments, and how far a
+unit moves them.
 
-A symmetric matrix is released by its coordinates in an orthonormal basis of the symmetric matrices: its diagonal, and
-sqrt(2) times what lies above it. Their L2 norm is the matrix's Frobenius norm, so noise on the coordinates is the
-Gaussian mechanism at the Frobenius sensitivity, and an entry and its mirror share one draw.
+A symmetric matrix is released by its coordinates in an orthonormal basis of the symmetric matrices:
+its diagonal, and sqrt(2) times what lies above it. Their L2 norm is the matrix's Frobenius norm, so
+noise on the coordinates is the Gaussian mechanism at the Frobenius sensitivity, and an entry and
+its mirror share one draw.
 """
 
 from __future__ import annotations

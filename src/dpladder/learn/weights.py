@@ -29,9 +29,13 @@ def save(
     mean: NDArray[np.float64] | None = None,
     names: Sequence[str] = (),
 ) -> None:
-    """`mean`: what is taken away from records before they meet the weights, where a model is to be used elsewhere.
-    `names`: of the weights, where they are no layers in a row."""
-    metadata = {**metadata, **({TENSORS: [*names]} if names else {}), formats.KEY: FORMATS["weights"]}
+    """`mean`: what is taken away from records before they meet the weights, where a model is to be
+    used elsewhere. `names`: of the weights, where they are no layers in a row."""
+    metadata = {
+        **metadata,
+        **({TENSORS: [*names]} if names else {}),
+        formats.KEY: FORMATS["weights"],
+    }
     layers = names or [f"layers.{depth}" for depth in range(len(weights))]
     tensors: dict[str, NDArray[Any]] = dict(zip(layers, weights, strict=True))
     if mean is not None:
@@ -52,8 +56,12 @@ def load_with_mean(path: Path) -> tuple[Weights, NDArray[np.float64] | None, dic
             metadata = json.loads((file.metadata() or {})[KEY])
             formats.check("weights", path, metadata.get(formats.KEY))
             stored = set(file.keys())
-            names = metadata.get(TENSORS) or [f"layers.{depth}" for depth in range(len(stored - {MEAN}))]
+            names = metadata.get(TENSORS) or [
+                f"layers.{depth}" for depth in range(len(stored - {MEAN}))
+            ]
             layers = tuple(file.get_tensor(name) for name in names)
             return layers, file.get_tensor(MEAN) if MEAN in stored else None, metadata
     except (SafetensorError, KeyError, OSError) as error:
-        raise BadInput(f"{path} holds no weights of dpladder. Give a file that train_final wrote.") from error
+        raise BadInput(
+            f"{path} holds no weights of dpladder. Give a file that train_final wrote."
+        ) from error

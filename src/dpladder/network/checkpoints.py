@@ -1,9 +1,11 @@
-"""Checkpoints of others: a network's tensors, whatever they are called and whatever stands beside them.
+"""Checkpoints of others: a network's tensors, whatever they are called and whatever stands beside
+them.
 
-timm's names are one dialect. A checkpoint may hold the network below a prefix, in a box beside other networks, with heads of its
-own training, or under its authors' names, which timm's filter of that architecture translates. Whatever is read, each tensor of the
-network comes from the checkpoint, none is left over at its level but a head's, and two networks that fit are told, not guessed
-between.
+timm's names are one dialect. A checkpoint may hold the network below a prefix, in a box beside
+other networks, with heads of its own training, or under its authors' names, which timm's filter of
+that architecture translates. Whatever is read, each tensor of the network comes from the
+checkpoint, none is left over at its level but a head's, and two networks that fit are told, not
+guessed between.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from dpladder.config.checkpoints import SUFFIXES
 from dpladder.errors import BadInput
 
 HEADS = re.compile(r"(head|fc|classifier|projector|predictor|mask_token|decoder\w*)(\.|$)")
-"""What a network was trained with and features leave out. More blocks than the network has are another network."""
+"""What a network was trained with and features leave out. More blocks than the network has are
+another network."""
 
 SIZED = ("patch_embed.proj.weight", "pos_embed", "relative_position_bias_table")
 """What timm's filters scale to another size of patches, images or windows."""
@@ -33,19 +36,23 @@ def loaded(name: str, state: Mapping[str, Any], origin: str) -> Any:
     found = [*_readings(_flat(state), model)]
     if len(found) > 1:
         raise BadInput(
-            f"features.weights: {origin} holds {len(found)} networks that fit {name}, below {', '.join(where for where, _ in found)}. "
+            f"features.weights: {origin} holds {len(found)} networks that fit {name}, below "
+            f"{', '.join(where for where, _ in found)}. "
             "Save the one that is meant by itself."
         )
     if not found:
         raise BadInput(
-            f"features.weights: {origin} does not fit {name} tensor by tensor. Check that the checkpoint is of this model; names of its "
-            "own are understood where timm has a filter for the architecture, or else save it under timm's names."
+            f"features.weights: {origin} does not fit {name} tensor by tensor. Check that the "
+            "checkpoint is of this model; names of its "
+            "own are understood where timm has a filter for the architecture, or else save it "
+            "under timm's names."
         )
     [(_, tensors)] = found
     model.load_state_dict(tensors, strict=True)
     if not all(weight.isfinite().all() for weight in model.parameters()):
         raise BadInput(
-            f"features.weights: {origin} holds weights that are not finite. Save the checkpoint again, from before its training went "
+            f"features.weights: {origin} holds weights that are not finite. Save the checkpoint "
+            "again, from before its training went "
             "wrong."
         )
     return model
@@ -57,7 +64,8 @@ def read_state(path: Path) -> Mapping[str, Any]:
 
     if path.suffix not in SUFFIXES:
         raise BadInput(
-            f"features.weights: {path} must be bundled, pretrained, or a file that ends in {', '.join(SUFFIXES)}."
+            f"features.weights: {path} must be bundled, pretrained, or a file that ends in "
+            f"{', '.join(SUFFIXES)}."
         )
     if not path.is_file():
         raise BadInput(
@@ -67,16 +75,20 @@ def read_state(path: Path) -> Mapping[str, Any]:
         found: Mapping[str, Any] = load_state_dict(os.fspath(path), device="cpu", weights_only=True)
     except Exception as error:
         raise BadInput(
-            f"features.weights: {path} cannot be read as plain tensors. Save a state_dict, best as .safetensors."
+            f"features.weights: {path} cannot be read as plain tensors. Save a state_dict, best as "
+            ".safetensors."
         ) from error
     return found
 
 
 def _readings(state: Mapping[str, Any], model: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every way to find all of the network in a checkpoint: as it stands, below a prefix, or translated by timm."""
+    """Every way to find all of the network in a checkpoint: as it stands, below a prefix, or
+    translated by timm."""
     wanted, heads = model.state_dict(), _own_heads(model)
     first = next(iter(wanted))
-    prefixes = [key.removesuffix(first) for key in state if key == first or key.endswith(f".{first}")]
+    prefixes = [
+        key.removesuffix(first) for key in state if key == first or key.endswith(f".{first}")
+    ]
     within = [(prefix, _below(state, prefix)) for prefix in prefixes]
     found = [(prefix, own) for prefix, own in within if _fits(own, wanted, heads)]
     if found:
@@ -99,8 +111,8 @@ def _fits(state: Mapping[str, Any], wanted: Mapping[str, Any], heads: tuple[str,
 
 
 def _holds(state: Mapping[str, Any], key: str, wanted: Any) -> bool:
-    """Batches are counted for training alone, and older checkpoints do not. Whole numbers are no weights, but what a scale
-    elsewhere makes weights of."""
+    """Batches are counted for training alone, and older checkpoints do not. Whole numbers are no
+    weights, but what a scale elsewhere makes weights of."""
     if key not in state:
         return key.endswith("num_batches_tracked")
     found = state[key]
@@ -114,7 +126,9 @@ def _body(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {key.removeprefix(prefix): tensor for key, tensor in state.items() if key.startswith(prefix)}
+    return {
+        key.removeprefix(prefix): tensor for key, tensor in state.items() if key.startswith(prefix)
+    }
 
 
 def _flat(state: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -129,12 +143,17 @@ def _flat(state: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _translated(state: Mapping[str, Any], model: Any) -> Mapping[str, Any] | None:
-    """By timm's filter for checkpoints of this architecture, where it has one and knows these names. A filter would also make
-    patches and positions of one size from those of another, which is another network."""
+    """By timm's filter for checkpoints of this architecture, where it has one and knows these
+    names. A filter would also make patches and positions of one size from those of another, which
+    is another network."""
     translate = getattr(sys.modules[type(model).__module__], "checkpoint_filter_fn", None)
     try:
-        found: Mapping[str, Any] | None = None if translate is None else translate(dict(state), model)
+        found: Mapping[str, Any] | None = (
+            None if translate is None else translate(dict(state), model)
+        )
     except Exception:  # names that it does not know
         return None
     sized = [key for key in found or () if key.endswith(SIZED) and key in state]
-    return found if found and all(found[key].numel() == state[key].numel() for key in sized) else None
+    return (
+        found if found and all(found[key].numel() == state[key].numel() for key in sized) else None
+    )

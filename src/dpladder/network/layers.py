@@ -1,4 +1,5 @@
-"""Layers whose arithmetic is known: by their own type. A subclass may do something else with its weights."""
+"""Layers whose arithmetic is known: by their own type. A subclass may do something else with its
+weights."""
 
 from __future__ import annotations
 

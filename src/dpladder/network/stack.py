@@ -1,11 +1,12 @@
 """A public language model in two parts: what is frozen and runs once, and what lies above the cut.
 
-What is kept of a text is its tokens, as their numbers plus one and zero for padding; or, behind a layer, what that layer puts
-out at each token, with a last channel that is one where there is a token. So a row says by itself what of it is padding,
-and a row of zeros is no text.
+What is kept of a text is its tokens, as their numbers plus one and zero for padding; or, behind a
+layer, what that layer puts out at each token, with a last channel that is one where there is a
+token. So a row says by itself what of it is padding, and a row of zeros is no text.
 
-The upper part is the network itself, with a stand-in for each layer below the cut, so it computes what transformers would.
-Whether nothing else reaches it is seen on public random tokens: where the parts do not make the whole, there is no cut.
+The upper part is the network itself, with a stand-in for each layer below the cut, so it computes
+what transformers would. Whether nothing else reaches it is seen on public random tokens: where the
+parts do not make the whole, there is no cut.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class Reached(Exception):
 
 
 class StandIn(nn.Module):
-    """For what ends before the cut, and for the layer at it: puts out what was kept, which all of them share. `others`: how
-    many things such a layer puts out beside it, in a tuple; None where it puts out a tensor."""
+    """For what ends before the cut, and for the layer at it: puts out what was kept, which all of
+    them share. `others`: how many things such a layer puts out beside it, in a tuple; None where it
+    puts out a tensor."""
 
     def __init__(self, others: int | None, kept: list[Tensor]) -> None:
         super().__init__()
@@ -69,7 +71,8 @@ def below(model: nn.Module, until: str) -> Callable[[Tensor, Tensor], Tensor]:
             there = (mask > 0)[..., None]
             return torch.cat([cut.found.float() * there, there.float()], dim=-1)
         raise BadInput(
-            f"features.until: the network does not come through {until!r}. Cut behind another layer."
+            f"features.until: the network does not come through {until!r}. Cut behind another "
+            "layer."
         )
 
     return run
@@ -91,17 +94,21 @@ def _first(found: Any) -> Tensor:
 def check_layer(model: nn.Module, until: str) -> None:
     names = [name for name, _ in model.named_modules() if name]
     if until not in names:
-        blocks = [name for name in names if name.rpartition(".")[2].isdecimal() and name.count(".") < 3]
+        blocks = [
+            name for name in names if name.rpartition(".")[2].isdecimal() and name.count(".") < 3
+        ]
         raise BadInput(
-            f"features.until: {until!r} is no layer of this model; {did_you_mean(until, [*names, INPUT])}it has "
+            f"features.until: {until!r} is no layer of this model; "
+            f"{did_you_mean(until, [*names, INPUT])}it has "
             f"{', '.join(blocks)}, and {INPUT!r} for a text's tokens."
         )
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the part above a cut is called: by rows, flattened, and what else it takes in full, one value for each record, so
-    that no layer makes something for all records together. `shape` is a row's own."""
+    """How the part above a cut is called: by rows, flattened, and what else it takes in full, one
+    value for each record, so that no layer makes something for all records together. `shape` is a
+    row's own."""
 
     until: str
     shape: tuple[int, ...]
@@ -130,7 +137,8 @@ class Reading:
 
 
 def seen(mask: Tensor) -> Tensor:
-    """Attention, and a mean, have to look at something: at a row without tokens, at its first place."""
+    """Attention, and a mean, have to look at something: at a row without tokens, at its first
+    place."""
     return mask | (torch.arange(mask.shape[1], device=mask.device) == 0)
 
 
@@ -150,8 +158,9 @@ def pooled(reading: Reading, pooling: Pooling) -> Callable[[nn.Module, Tensor], 
 
 
 def losses(reading: Reading) -> Callable[[nn.Module, Tensor], Tensor]:
-    """From a causal network and rows of tokens to one number for each record: the mean over its tokens, but the first, of
-    minus the log of the probability that the network gives it, after those before it. In nats."""
+    """From a causal network and rows of tokens to one number for each record: the mean over its
+    tokens, but the first, of minus the log of the probability that the network gives it, after
+    those before it. In nats."""
 
     def read(network: nn.Module, rows: Tensor) -> Tensor:
         said, mask = reading(network, rows)
@@ -173,7 +182,8 @@ def above(model: Any, until: str, tokens: int) -> tuple[nn.Module, Reading]:
         try:
             reading = _in_full(upper, Reading(until, tuple(rows.shape[1:])), rows)
             found = _said(reading(upper, rows.flatten(1))[0])
-        except Exception as error:  # whatever the rest trips over, the stand-ins are not enough for it
+        # whatever the rest trips over, the stand-ins are not enough for it
+        except Exception as error:
             raise _past(until) from error
     there = mask > 0
     if not (found - whole)[there].abs().max() <= CLOSE * whole[there].abs().max():
@@ -183,7 +193,8 @@ def above(model: Any, until: str, tokens: int) -> tuple[nn.Module, Reading]:
 
 def _past(until: str) -> BadInput:
     return BadInput(
-        f"features.until: the network goes past {until!r} on another way too, so its output is not all that the rest "
+        f"features.until: the network goes past {until!r} on another way too, so its output is not "
+        "all that the rest "
         f"needs. Cut behind another layer, or at {INPUT!r}."
     )
 
@@ -205,7 +216,8 @@ def _said(output: Any) -> Tensor:
 
 
 def _replaced(model: nn.Module, until: str, texts: Tensor, mask: Tensor) -> nn.Module:
-    """The network with a stand-in for all that owns weights and ends before the cut does, the cut's own layer included."""
+    """The network with a stand-in for all that owns weights and ends before the cut does, the cut's
+    own layer included."""
     ended: list[str] = []
     others: dict[str, int | None] = {}
     handles = []
@@ -234,7 +246,8 @@ def _replaced(model: nn.Module, until: str, texts: Tensor, mask: Tensor) -> nn.M
 
 
 def _in_full(network: nn.Module, reading: Reading, rows: Tensor) -> Reading:
-    """With those of the values in full that change nothing: some networks count their places in another way."""
+    """With those of the values in full that change nothing: some networks count their places in
+    another way."""
     known = inspect.signature(network.forward).parameters
     plain = _said(reading(network, rows.flatten(1))[0])
     for name in ("position_ids", "token_type_ids"):
@@ -270,4 +283,8 @@ def _last(last: Tensor, mask: Tensor) -> Tensor:
     return last[torch.arange(len(last), device=last.device), mask.sum(dim=1) - 1]
 
 
-POOLS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"mean": _mean, "cls": _cls, "last": _last}
+POOLS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "mean": _mean,
+    "cls": _cls,
+    "last": _last,
+}

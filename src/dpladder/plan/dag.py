@@ -1,4 +1,5 @@
-"""Jobs in plain data: what Snakemake compares of one, how the ledger knows it, and which experiment owns it.
+"""Jobs in plain data: what Snakemake compares of one, how the ledger knows it, and which experiment
+owns it.
 
 All three follow from the one table of rules (plan/stages.py), so they cannot disagree.
 """
@@ -69,8 +70,9 @@ UNREAD: Mapping[Takes, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class JobAsked:
-    """A job, as its facts are asked for. `of`: the experiment whose models it measures, if they are another's. `at`: the
-    versions that it is known by, where a release of it is kept; else today's."""
+    """A job, as its facts are asked for. `of`: the experiment whose models it measures, if they are
+    another's. `at`: the versions that it is known by, where a release of it is kept; else today's.
+    """
 
     config: Config
     rule: str
@@ -98,10 +100,13 @@ class JobAsked:
 
 
 def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
-    """What Snakemake compares for a job: the keys it reads, and the facts that are known without a plan."""
+    """What Snakemake compares for a job: the keys it reads, and the facts that are known without a
+    plan."""
     config, kind = project.experiments[wildcards.get("experiment", BASE)], stage_of(rule).reads
     told = {name: find for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
-    of_project = {name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()}
+    of_project = {
+        name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()
+    }
     at = kept(project, rule, wildcards)
     asked = JobAsked(config, rule, wildcards, modelled(project, config), at)
     return _keys(config, kind) | _facts(asked, kind) | of_project
@@ -129,12 +134,16 @@ def _manifests(asked: JobAsked) -> dict[str, str]:
     """Corrupted images are those of another part's records."""
     root, config = asked.private / asked.config.dataset.lineage / "data", asked.config
     records = {part: records_of(config, part) for part in asked.parts}
-    return {part: str(root / _version(config, "prepare_dataset", own)) for part, own in records.items()}
+    return {
+        part: str(root / _version(config, "prepare_dataset", own)) for part, own in records.items()
+    }
 
 
 def _features(asked: JobAsked) -> dict[str, str]:
     root = asked.private / asked.config.dataset.lineage / "features"
-    return {part: str(root / _version(asked.config, "merge_features", part)) for part in asked.parts}
+    return {
+        part: str(root / _version(asked.config, "merge_features", part)) for part in asked.parts
+    }
 
 
 def _also(asked: JobAsked) -> Keys | None:
@@ -204,7 +213,11 @@ def _epsilon(asked: JobAsked) -> float:
 def _rungs(asked: JobAsked) -> list[Keys]:
     """All below a total; of a rung, those that its draws look back on and itself."""
     rungs = _all_rungs(asked)
-    return [*_below(asked), rungs[int(asked.wildcards["rung"])]] if "rung" in asked.wildcards else rungs
+    return (
+        [*_below(asked), rungs[int(asked.wildcards["rung"])]]
+        if "rung" in asked.wildcards
+        else rungs
+    )
 
 
 def _all_rungs(asked: JobAsked) -> list[Keys]:
@@ -239,7 +252,8 @@ def _mirror(asked: JobAsked) -> bool:
 
 
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
-OF_LADDER = ("below", "epsilon", "rungs", "target", "total")  # and the jobs of one rule and one config
+# and the jobs of one rule and one config
+OF_LADDER = ("below", "epsilon", "rungs", "target", "total")
 FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "places": _places,
     "diagnostics": _diagnostics,
@@ -275,8 +289,9 @@ def _version(config: Config, rule: str, part: str) -> str:
 
 
 def fingerprint(source: str) -> str:
-    """Changes when a source's files do. One time only, the newest: a size, or a digest over guessable times, would tell
-    how many records or folders there are. Adding or removing a file makes its folder the newest."""
+    """Changes when a source's files do. One time only, the newest: a size, or a digest over
+    guessable times, would tell how many records or folders there are. Adding or removing a file
+    makes its folder the newest."""
     kind, path = kind_of(source), Path(source.partition(":")[2])
     if kind is None or not kind.own:
         return ""
@@ -286,12 +301,14 @@ def fingerprint(source: str) -> str:
 
 
 def contestants(project: Project, experiment: str) -> list[Keys]:
-    """What compare_learners is told of each experiment, which it repeats itself: how it learns and searches, and whether
-    it is comparable."""
+    """What compare_learners is told of each experiment, which it repeats itself: how it learns and
+    searches, and whether it is comparable."""
 
     def basis(config: Config) -> tuple[object, ...]:
         part = {"part": "train"}
-        return identity(config, "merge_features", part), sources_behind(config, "merge_features", part)
+        return identity(config, "merge_features", part), sources_behind(
+            config, "merge_features", part
+        )
 
     return [
         {
@@ -346,30 +363,41 @@ def static(
     of: Config | None = None,
     at: Versions | None = None,
 ) -> str:
-    """All that is known about a job before data is read: config keys and mechanisms, its ancestors' included, and those of
-    the model that it measures, which may be `of` another experiment. `at`: the versions of mechanisms; else today's.
+    """All that is known about a job before data is read: config keys and mechanisms, its ancestors'
+    included, and those of the model that it measures, which may be `of` another experiment. `at`:
+    the versions of mechanisms; else today's.
 
-    What prepares data is left out: it may well make the same bytes as before, and a query names those.
+    What prepares data is left out: it may well make the same bytes as before, and a query names
+    those.
     """
     versions = versions_of(config, rule) if at is None else at
-    model = [static(of, final_rule(of), wildcards, at=at)] if of is not None and rule == "evaluate_of" else []
+    model = (
+        [static(of, final_rule(of), wildcards, at=at)]
+        if of is not None and rule == "evaluate_of"
+        else []
+    )
     return digest(
         identity(config, rule, wildcards),
-        [identity_of(config, name, versions) for name in ancestry(config, rule) if not STAGES[name].prepares],
+        [
+            identity_of(config, name, versions)
+            for name in ancestry(config, rule)
+            if not STAGES[name].prepares
+        ],
         *model,
     )
 
 
 def code(project: Project, rule: str, wildcards: Wildcards) -> str:
-    """What Snakemake compares of a job beside its config: its mechanisms at the versions that it is known by, or the code of
-    what is free."""
+    """What Snakemake compares of a job beside its config: its mechanisms at the versions that it is
+    known by, or the code of what is free."""
     config = project.experiments[wildcards.get("experiment", BASE)]
     at = kept(project, rule, wildcards)
     return identity_of(config, rule, versions_of(config, rule) if at is None else at)
 
 
 def kept(project: Project, rule: str, wildcards: Wildcards) -> Versions | None:
-    """The versions under which the ledger keeps a job's release; of a free job, those of a release that stands on it."""
+    """The versions under which the ledger keeps a job's release; of a free job, those of a release
+    that stands on it."""
     own = job(wildcards.get("experiment", BASE), rule, wildcards)
     if own in project.kept or not is_mechanism(rule):
         return project.kept[own].versions if own in project.kept else None
@@ -400,8 +428,9 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
 
 
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
-    """The experiment whose job is the same one, and whose outputs the others read: one that has paid for it, wherever it
-    stands in the config; or for the trials below it; else the one that came first."""
+    """The experiment whose job is the same one, and whose outputs the others read: one that has
+    paid for it, wherever it stands in the config; or for the trials below it; else the one that
+    came first."""
 
     def known(config: Config) -> tuple[Keys, list[str]]:
         return identity(config, rule, wildcards), sources_behind(config, rule, wildcards)
@@ -419,19 +448,31 @@ def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) ->
     raise AssertionError("an experiment owns its own job at the latest")
 
 
-def _owner_below(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> Iterator[str]:
+def _owner_below(
+    project: Project, experiment: str, rule: str, wildcards: Wildcards
+) -> Iterator[str]:
     """Who owns the trials that a job stands on."""
     config = project.experiments[experiment]
-    if project.paid and rule != "run_trial" and config.sweep.rungs and "run_trial" in ancestry(config, rule):
-        yield owner(project, experiment, "run_trial", {"rung": wildcards.get("rung", "0"), "trial": "0"})
+    if (
+        project.paid
+        and rule != "run_trial"
+        and config.sweep.rungs
+        and "run_trial" in ancestry(config, rule)
+    ):
+        yield owner(
+            project, experiment, "run_trial", {"rung": wildcards.get("rung", "0"), "trial": "0"}
+        )
 
 
 def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]:
-    """The sources whose records reach a job. One that moves changes no release, so they are no part of its identity;
-    experiments that read different ones share nothing."""
+    """The sources whose records reach a job. One that moves changes no release, so they are no part
+    of its identity; experiments that read different ones share nothing."""
     swept = trial_parts(config) if "run_trial" in ancestry(config, rule) else ()
     sample = ("sample",) if not STAGES[rule].prepares and reads_sample(config) else ()
-    return [source_of(config, part) for part in (*swept, *sample, *stage_of(rule).parts(config, wildcards))]
+    return [
+        source_of(config, part)
+        for part in (*swept, *sample, *stage_of(rule).parts(config, wildcards))
+    ]
 
 
 def owned_job(project: Project, experiment: str, rule: str, **wildcards: object) -> Job:
@@ -446,12 +487,14 @@ def job(experiment: str, rule: str, wildcards: Wildcards) -> Job:
 
 
 def own_trials(project: Project, experiment: str, rung: int) -> tuple[str, ...]:
-    """The trials of a rung that are an experiment's own; the others are the first experiment's that has them too."""
+    """The trials of a rung that are an experiment's own; the others are the first experiment's that
+    has them too."""
     trials = map(str, range(project.experiments[experiment].sweep.ladder[rung].trials))
     return tuple(
         trial
         for trial in trials
-        if owner(project, experiment, "run_trial", {"rung": str(rung), "trial": trial}) == experiment
+        if owner(project, experiment, "run_trial", {"rung": str(rung), "trial": trial})
+        == experiment
     )
 
 
@@ -460,7 +503,9 @@ def trials_by_versions(project: Project, experiment: str, rung: int) -> list[tup
     now = versions_of(project.experiments[experiment], "run_trial")
     groups: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for trial in own_trials(project, experiment, rung):
-        at = kept(project, "run_trial", {"experiment": experiment, "rung": str(rung), "trial": trial})
+        at = kept(
+            project, "run_trial", {"experiment": experiment, "rung": str(rung), "trial": trial}
+        )
         groups.setdefault(tuple(raised(now, now if at is None else at).items()), []).append(trial)
     return [tuple(trials) for trials in groups.values()]
 
@@ -471,9 +516,9 @@ def digest(*parts: object) -> str:
 
 
 LATER: Keys = {"dataset.links": "none"}
-"""The keys of the config that came after identities were fixed, each by its path, and the value at which it asks nothing
-new. There it is left out of what a job is known by, so that it must be the default of its field: a job that is not told
-it reads that."""
+"""The keys of the config that came after identities were fixed, each by its path, and the value at
+which it asks nothing new. There it is left out of what a job is known by, so that it must be the
+default of its field: a job that is not told it reads that."""
 
 
 @cache
@@ -491,7 +536,8 @@ def without_later(values: Keys, at: str = "") -> Keys:
 
 
 def _effective(config: Config) -> Config:
-    """The config with every key that has no effect at its default: to change one runs nothing and costs nothing."""
+    """The config with every key that has no effect at its default: to change one runs nothing and
+    costs nothing."""
     updates: dict[str, Section] = {}
     if config.mode == "release":
         updates["research"] = Research()

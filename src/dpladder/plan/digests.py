@@ -1,7 +1,9 @@
-"""Digests of the code that a rule's output depends on. Snakemake does not see changes in an imported package.
+"""Digests of the code that a rule's output depends on. Snakemake does not see changes in an
+imported package.
 
-A digest covers the transitive imports inside dpladder, read as syntax trees: comments, docstrings and formatting do
-not count. Modules that cannot change what a mechanism computes are INERT and left out; a test holds them so.
+A digest covers the transitive imports inside dpladder, read as syntax trees: comments, docstrings
+and formatting do not count. Modules that cannot change what a mechanism computes are INERT and left
+out; a test holds them so.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ INERT = frozenset(
         "dpladder.plan.stages",
     }
 )
-"""They move bytes, parse config (whose values are part of every query), look a learner or a search up (whose own module is
-part of every query) or stop with an error; none computes a release."""
+"""They move bytes, parse config (whose values are part of every query), look a learner or a search
+up (whose own module is part of every query) or stop with an error; none computes a release."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ def _closure(entry: str) -> set[str]:
 
 @cache
 def _read(name: str) -> _Module | None:
-    """A module of dpladder; None for a name that only looks like one, such as a function imported from a module."""
+    """A module of dpladder; None for a name that only looks like one, such as a function imported
+    from a module."""
     base = PACKAGE.joinpath(*name.split(".")[1:])
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():
@@ -101,8 +104,8 @@ def _read(name: str) -> _Module | None:
 
 
 def _dump(node: object, tokens: list[str], imported: list[str]) -> None:
-    """The tree's content without positions, docstrings and empty fields; ast.dump differs between Python versions. What
-    is imported, lazily or not, is collected on the way."""
+    """The tree's content without positions, docstrings and empty fields; ast.dump differs between
+    Python versions. What is imported, lazily or not, is collected on the way."""
     if isinstance(node, ast.AST):
         tokens.append(type(node).__name__)
         for field in node._fields:
@@ -132,7 +135,9 @@ def _inside(names: list[str]) -> Iterator[str]:
 
 
 def _without_docstring(owner: ast.AST, body: object) -> object:
-    documented = isinstance(owner, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    documented = isinstance(
+        owner, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    )
     if documented and isinstance(body, list) and body and isinstance(body[0], ast.Expr):
         value = body[0].value
         if isinstance(value, ast.Constant) and isinstance(value.value, str):

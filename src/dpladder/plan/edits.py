@@ -1,4 +1,5 @@
-"""Which keys were edited since the last plan was carried out: what a refusal that an edit causes has to name."""
+"""Which keys were edited since the last plan was carried out: what a refusal that an edit causes
+has to name."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ ABSENT = "nothing"
 
 
 def keys_of(project: Project) -> dict[str, dict[str, Any]]:
-    """All keys behind each experiment's results, where an edit may cost: sources are not among them. Research costs nothing."""
+    """All keys behind each experiment's results, where an edit may cost: sources are not among
+    them. Research costs nothing."""
     if project.main.mode == "research":
         return {}
     return {
@@ -31,13 +33,17 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
 
 @contextlib.contextmanager
 def named(project: Project) -> Iterator[None]:
-    """A refusal inside ends with the edits, where there are any and the plan before them is still there."""
+    """A refusal inside ends with the edits, where there are any and the plan before them is still
+    there."""
     try:
         yield
     except Refused as refused:
         before, now = _planned(), json.loads(json.dumps(keys_of(project)))
         told = [
-            f"{name}: {edit}" for name in now if name in before for edit in _edits(before[name], now[name])
+            f"{name}: {edit}"
+            for name in now
+            if name in before
+            for edit in _edits(before[name], now[name])
         ]
         raise Refused(
             f"{refused} Edited since {PLAN}: {'; '.join(told)}." if told else str(refused)

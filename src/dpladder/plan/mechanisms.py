@@ -1,8 +1,9 @@
 """Mechanisms and their versions: what a private job is known by, in place of its code.
 
-A mechanism is a rule, a learner or a search, by its name. Its version rises when what it computes, draws or charges changes
-in meaning, and only then: tests/golden decides that. What was released under an earlier version is kept, restored and
-built upon, so code may be renamed, moved and made faster without anybody paying twice.
+A mechanism is a rule, a learner or a search, by its name. Its version rises when what it computes,
+draws or charges changes in meaning, and only then: tests/golden decides that. What was released
+under an earlier version is kept, restored and built upon, so code may be renamed, moved and made
+faster without anybody paying twice.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def raised(names: Iterable[str], among: Versions | None = None) -> dict[str, int
 def token(rule: str, learner: str | None, search: str | None, at: Versions) -> str:
     """What stands for a rule's mechanisms in the identity of its jobs.
 
-    First versions have tokens of their own, fixed in a table: they are what ledgers, records and Snakemake's memory held before
-    versions were, and so those keep their meaning.
+    First versions have tokens of their own, fixed in a table: they are what ledgers, records and
+    Snakemake's memory held before versions were, and so those keep their meaning.
     """
     names = behind(rule, learner, search)
     first = _first()[rule].get(" ".join(names[1:])) or _digest([*names, 1])

@@ -1,4 +1,5 @@
-"""What a plan cannot hope for, said before it is paid: scores that noise alone decides, and a test that tells nothing."""
+"""What a plan cannot hope for, said before it is paid: scores that noise alone decides, and a test
+that tells nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from dpladder.plan.plan import trial_budget
 from dpladder.privacy.accounting import gdp
 from dpladder.search.looking import ceiling
 
-ROOM = 4.0  # deviations of a score's noise that should lie between the worst and the best trial there can be
+# deviations of a score's noise that should lie between the worst and the best trial there can be
+ROOM = 4.0
 LITTLE = 0.1  # of accuracy
 
 
@@ -32,14 +34,18 @@ def _set_aside(project: Project) -> Iterator[str]:
         read.setdefault(config.dataset.lineage, set()).update(
             stages.records_of(config, one) for one in private
         )
-    splits = {config.dataset.lineage: config.dataset.split for config in project.experiments.values()}
+    splits = {
+        config.dataset.lineage: config.dataset.split for config in project.experiments.values()
+    }
     for lineage, split in splits.items():
         for part in ("test", "validation"):
             share = getattr(split, part)
             if split.rule == "hash" and share > 0 and part not in read[lineage]:
                 yield (
-                    f"lineage {lineage}: {share:.0%} of the units are set aside as the {part} part, which nothing reads. For a new "
-                    f"lineage dataset.split.{part}: 0 trains on them; a split holds for a lineage's life."
+                    f"lineage {lineage}: {share:.0%} of the units are set aside as the {part} "
+                    "part, which nothing reads. For a new "
+                    f"lineage dataset.split.{part}: 0 trains on them; a split holds for a "
+                    "lineage's life."
                 )
 
 
@@ -59,14 +65,15 @@ def _totals(config: Config) -> Iterator[str]:
     most = max(stages.promised(config, target) for target in stages.targets(config))
     if most > config.privacy.epsilon:
         yield (
-            f"final.targets goes up to {most:g}, above privacy.epsilon: {config.privacy.epsilon:g}, which it replaces; "
+            f"final.targets goes up to {most:g}, above privacy.epsilon: "
+            f"{config.privacy.epsilon:g}, which it replaces; "
             "privacy.lifetime alone limits it."
         )
 
 
 def _scores(config: Config) -> Iterator[str]:
-    """A score is a count with noise, and never more than all or less than luck. What it can show at all is how far a training of
-    its mu can get above luck."""
+    """A score is a count with noise, and never more than all or less than luck. What it can show at
+    all is how far a training of its mu can get above luck."""
     classes, labels, select = classes_of(config), config.dataset.labels, config.sweep.select
     if select.by == "public" or classes in (None, 1):  # of a language model luck says nothing
         return
@@ -80,9 +87,12 @@ def _scores(config: Config) -> Iterator[str]:
         most = 1.0 if cost.weights is None else ceiling(cost.weights, n0, classes, labels)
         if sd * ROOM > most - 1.0 / classes:
             yield (
-                f"rung {number + 1} at epsilon = {rung.epsilon:g} tells little: its scores have a noise of {sd:.0%} of the {size} units "
-                f"that they count, and trainings of it can lie between {1 / classes:.0%} and {most:.0%} at most. Buy it with more "
-                "epsilon or a larger sweep.select.share, or leave the sweep to the plan (sweep: auto)."
+                f"rung {number + 1} at epsilon = {rung.epsilon:g} tells little: its scores have a "
+                f"noise of {sd:.0%} of the {size} units "
+                f"that they count, and trainings of it can lie between {1 / classes:.0%} and "
+                f"{most:.0%} at most. Buy it with more "
+                "epsilon or a larger sweep.select.share, or leave the sweep to the plan (sweep: "
+                "auto)."
             )
 
 
@@ -95,6 +105,8 @@ def _test(config: Config) -> Iterator[str]:
     sd = gdp.sigma(gdp.mu(config.evaluate.epsilon, config.privacy.delta), 1) * moved / size
     if sd > LITTLE:
         yield (
-            f"the test count at evaluate.epsilon = {config.evaluate.epsilon:g} tells little: its noise is {sd:.0%} of the {size} units of "
-            "the test part. Give it more epsilon, or leave evaluate.epsilon empty: it is paid for beside the training."
+            f"the test count at evaluate.epsilon = {config.evaluate.epsilon:g} tells little: its "
+            f"noise is {sd:.0%} of the {size} units of "
+            "the test part. Give it more epsilon, or leave evaluate.epsilon empty: it is paid for "
+            "beside the training."
         )

@@ -1,4 +1,5 @@
-"""dpladder as a module of another workflow: its rules may have other names there, and its handlers are not run by themselves."""
+"""dpladder as a module of another workflow: its rules may have other names there, and its handlers
+are not run by themselves."""
 
 from __future__ import annotations
 
@@ -20,13 +21,16 @@ def enter(workflow: Any) -> bool:
         return False
     if modifier.modify_path(PLACE) != PLACE:
         raise BadInput(
-            "this module has a prefix. The ledger knows results by their places, results/ and private/: leave prefix out, and "
+            "this module has a prefix. The ledger knows results by their places, results/ and "
+            "private/: leave prefix out, and "
             "run other configs in folders of their own."
         )
-    first = vars(workflow).setdefault("dpladder_module", modifier.namespace)  # one object for the whole parse
+    # one object for the whole parse
+    first = vars(workflow).setdefault("dpladder_module", modifier.namespace)
     if first != modifier.namespace:
         raise BadInput(
-            f"{first} and {modifier.namespace} are both dpladder, and would write to the same results/. Make them one module with "
+            f"{first} and {modifier.namespace} are both dpladder, and would write to the same "
+            "results/. Make them one module with "
             "`experiments:` in its config, or run them in folders of their own."
         )
     os.environ[VARIABLE] = f"{modifier.namespace} {modifier.modify_rulename('*')}"
@@ -37,7 +41,8 @@ def config_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The config that the outer workflow gives."""
     if not values:
         raise BadInput(
-            'this module has no config. Give it one: `module dpladder:` with `snakefile:` and `config: config["dpladder"]`, the '
+            "this module has no config. Give it one: `module dpladder:` with `snakefile:` and "
+            '`config: config["dpladder"]`, the '
             "keys of config/README.md below that key of the outer config."
         )
     return values
@@ -55,6 +60,7 @@ def advice() -> str:
         return ""
     name = os.environ[VARIABLE].split(" ")[0]
     return (
-        f" dpladder runs as the module {name} here, and Snakemake runs the handlers of the outer Snakefile alone: it needs the "
+        f" dpladder runs as the module {name} here, and Snakemake runs the handlers of the outer "
+        "Snakefile alone: it needs the "
         f"line `onstart: {name}.onstart()`, which reserves."
     )

@@ -1,4 +1,5 @@
-"""Every figure and table of the report: what a project has of them, whose results each shows, and where it lies."""
+"""Every figure and table of the report: what a project has of them, whose results each shows, and
+where it lies."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Kind:
-    """Pictures of one name: `shows` finds the experiments for a project (and an experiment), None where there is none."""
+    """Pictures of one name: `shows` finds the experiments for a project (and an experiment), None
+    where there is none."""
 
     name: str
     file: str
@@ -50,7 +52,9 @@ def _of_all(project: Project) -> Iterator[Picture]:
 
 
 def _modelled(project: Project) -> dict[str, Config]:
-    return {name: config for name, config in project.experiments.items() if stages.has_models(config)}
+    return {
+        name: config for name, config in project.experiments.items() if stages.has_models(config)
+    }
 
 
 # --- whose summaries a picture of an experiment shows ---
@@ -75,7 +79,8 @@ def _shifted(project: Project, name: str) -> Names | None:
 
 
 def _descended(project: Project, name: str) -> Names | None:
-    """Learning rates against steps, and gaps in r, need the repeats of research to say anything; one picture shows them all."""
+    """Learning rates against steps, and gaps in r, need the repeats of research to say anything;
+    one picture shows them all."""
     config = project.experiments[name]
     drawn = config.learner.searches == "rate" and config.sweep.ladder
     repeated = config.mode == "research" and name in project.repeats
@@ -97,7 +102,9 @@ def _frontier(project: Project, _: str) -> Names | None:
 
 def _sampled(project: Project, _: str) -> Names | None:
     """Experiments of research that differ in their sampling rate."""
-    rates = {name: getattr(config.learner, "sampling_rate", 1.0) for name, config in _research(project)}
+    rates = {
+        name: getattr(config.learner, "sampling_rate", 1.0) for name, config in _research(project)
+    }
     return tuple(rates) if len(set(rates.values())) > 1 else None
 
 

@@ -1,8 +1,8 @@
 """The plan: every spend that a config declares, known before any private record is read.
 
-Rungs, trials and targets have fixed budgets, so the plan needs no data. A trial's step count may still depend on an
-earlier release; its budget may not (Gaussian budgets are a filter: docs/design.md, line 10). What the ledger already
-holds is taken as it was paid, never priced again.
+Rungs, trials and targets have fixed budgets, so the plan needs no data. A trial's step count may
+still depend on an earlier release; its budget may not (Gaussian budgets are a filter:
+docs/design.md, line 10). What the ledger already holds is taken as it was paid, never priced again.
 """
 
 from __future__ import annotations
@@ -38,17 +38,21 @@ from dpladder.search.prices import price
 
 TRAIN, TEST = "train", "test"
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
-CRUMBS = 1e-4  # of mu; what rounding leaves of a total that is spent, and no model to speak of, nor count
-LEAST_SEARCH = 0.02  # of a total; less is what rounding left of a search that was paid: mus add in squares
+# of mu; what rounding leaves of a total that is spent, and no model to speak of, nor count
+CRUMBS = 1e-4
+# of a total; less is what rounding left of a search that was paid: mus add in squares
+LEAST_SEARCH = 0.02
 TEST_SHARE = 0.05  # of mu^2, for the test count where it does not compose in parallel
 
-USED: tuple[Status, ...] = ("DONE", "COMMITTED")  # who finished owns what is shared before who only began
+# who finished owns what is shared before who only began
+USED: tuple[Status, ...] = ("DONE", "COMMITTED")
 Spends = dict[Job, tuple[Spend, ...]]
 
 
 @dataclass(frozen=True)
 class TrialBudget:
-    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2. What is free is None."""
+    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2. What
+    is free is None."""
 
     total: float
     weights: float | None
@@ -57,8 +61,9 @@ class TrialBudget:
 
 @dataclass(frozen=True)
 class Artifact:
-    """One published final model, or the measuring of another lineage's: its file, the total it promises, and every job its
-    guarantee composes. `earlier`: what other answers to its questions cost that were released before it was planned."""
+    """One published final model, or the measuring of another lineage's: its file, the total it
+    promises, and every job its guarantee composes. `earlier`: what other answers to its questions
+    cost that were released before it was planned."""
 
     path: str
     experiment: str
@@ -71,8 +76,8 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Plan:
-    """`superseded`: what earlier versions of this DAG's jobs spent, which nobody can take back. `config`: a digest of all that
-    the jobs read of the config, whatever their code."""
+    """`superseded`: what earlier versions of this DAG's jobs spent, which nobody can take back.
+    `config`: a digest of all that the jobs read of the config, whatever their code."""
 
     items: dict[Job, Item]
     artifacts: tuple[Artifact, ...]
@@ -93,7 +98,8 @@ class Plan:
 
 
 def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
-    """All jobs of all experiments, finished ones at what they cost. Terms come first: under others, no sum means a thing."""
+    """All jobs of all experiments, finished ones at what they cost. Terms come first: under others,
+    no sum means a thing."""
     terms = terms_of_project(project, states)
     for lineage, state in states.items():
         if state.terms is not None:
@@ -103,7 +109,9 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     statics = {job: one.static for job, one in made.items()}
     finished, superseded = _history(states, statics, project)
     edited = (
-        [] if project.main.mode == "research" else [h for h in superseded if statics.get(h.job) != h.static]
+        []
+        if project.main.mode == "research"
+        else [h for h in superseded if statics.get(h.job) != h.static]
     )
     items: dict[Job, Item] = {}
     artifacts = []
@@ -112,23 +120,37 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         ladder |= _known(finished, ladder)
         for target in stages.targets(config):
             stands_on = (*ladder, *_final_jobs(project, name, config, target))
-            earlier = _earlier(edited, config.dataset.lineage, name, stands_on, _planned(stands_on, finished))
+            earlier = _earlier(
+                edited, config.dataset.lineage, name, stands_on, _planned(stands_on, finished)
+            )
             most, path = stages.promised(config, target), stages.artifact(name, config, target)
             with _explained(name, config, most, earlier, states.get(config.dataset.lineage)):
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
-            items |= {job: replace(made[job], spends=spends) for job, spends in (ladder | final).items()}
+            items |= {
+                job: replace(made[job], spends=spends) for job, spends in (ladder | final).items()
+            }
             artifacts.append(
-                Artifact(path, name, most, config.privacy.delta, config.dataset.lineage, stands_on, earlier)
+                Artifact(
+                    path,
+                    name,
+                    most,
+                    config.privacy.delta,
+                    config.dataset.lineage,
+                    stands_on,
+                    earlier,
+                )
             )
     read = [
-        (name_of(job), dag.identity(config, job.rule, dict(job.wildcards))) for job, config in asked.items()
+        (name_of(job), dag.identity(config, job.rule, dict(job.wildcards)))
+        for job, config in asked.items()
     ]
     spent = tuple(spend for held in superseded for spend in held.spends)
     return Plan(items, tuple(artifacts), terms, spent, dag.digest(dict(read)))
 
 
 def _identity(project: Project, job: Job, config: Config) -> Item:
-    """A job as the ledger knows it, before it is priced: a kept one under the versions that it was released under."""
+    """A job as the ledger knows it, before it is priced: a kept one under the versions that it was
+    released under."""
     code = stages.code_of(config, job.rule)
     if (kept := project.kept.get(job)) is not None:
         return Item(job, kept.static, (), kept.versions, code)
@@ -140,7 +162,8 @@ def _identity(project: Project, job: Job, config: Config) -> Item:
 def _explained(
     experiment: str, config: Config, target: float, superseded: Sequence[Spend], state: State | None
 ) -> Iterator[None]:
-    """Where earlier versions of the same jobs have eaten the total, say so, and what total would do."""
+    """Where earlier versions of the same jobs have eaten the total, say so, and what total would
+    do."""
     try:
         yield
     except Refused:
@@ -148,44 +171,55 @@ def _explained(
             raise
         paid = compose(superseded, config.privacy.delta)
         raise Refused(
-            f"experiment {experiment} changed (config, code or data) after epsilon = {up(paid.epsilon)} was paid for it, which cannot "
-            f"be taken back, and its total of {target:g} has no room for the change beside that: it is infeasible. Undo the change and "
-            f"nothing is spent; or {_raised(config, target, paid, state)}; or run the change as an experiment with a name of its own."
+            f"experiment {experiment} changed (config, code or data) after epsilon = "
+            f"{up(paid.epsilon)} was paid for it, which cannot "
+            f"be taken back, and its total of {target:g} has no room for the change beside that: "
+            "it is infeasible. Undo the change and "
+            f"nothing is spent; or {_raised(config, target, paid, state)}; or run the change as an "
+            "experiment with a name of its own."
         ) from None
 
 
 def _raised(config: Config, target: float, paid: Composition, state: State | None) -> str:
     """The total that buys the same again beside what was paid: mu squared adds."""
-    key = "final.targets" if config.final.targets and stages.has_models(config) else "privacy.epsilon"
+    key = (
+        "final.targets" if config.final.targets and stages.has_models(config) else "privacy.epsilon"
+    )
     if paid.mu is None:
         return f"raise the total ({key}) and set respend: true"
     delta, lifetime = config.privacy.delta, config.privacy.lifetime
     enough = gdp.epsilon(math.hypot(gdp.mu(target, delta), paid.mu), delta)
-    told = f"raise the total ({key}) to {up(enough)}, which pays as much again, and set respend: true"
+    told = (
+        f"raise the total ({key}) to {up(enough)}, which pays as much again, and set respend: true"
+    )
     spent = () if state is None else state.charged()
-    if lifetime is not None and math.hypot(compose(spent, delta).entry.mu, gdp.mu(target, delta)) > gdp.mu(
-        lifetime.epsilon, delta
-    ):
+    if lifetime is not None and math.hypot(
+        compose(spent, delta).entry.mu, gdp.mu(target, delta)
+    ) > gdp.mu(lifetime.epsilon, delta):
         return f"{told} (but the lineage's lifetime limit of {lifetime.epsilon:g} leaves no room for all of that)"
     return told
 
 
 def artifact_cost(plan: Plan, artifact: Artifact) -> Composition:
-    """What an artifact costs beside its total: its own and its ancestors' spends, and what was paid for other answers to the
-    same questions before it was planned. Older versions of the data are not among these: they stand in its stated figure."""
+    """What an artifact costs beside its total: its own and its ancestors' spends, and what was paid
+    for other answers to the same questions before it was planned. Older versions of the data are
+    not among these: they stand in its stated figure."""
     return compose((*plan.of(artifact.jobs), *artifact.earlier), artifact.delta)
 
 
 def _planned(jobs: Iterable[Job], finished: Mapping[Job, Held]) -> float:
-    """The entry of the ledger that reserved the last of these jobs; of those that are yet to be reserved, any later one."""
-    return max((finished[job].reserved if job in finished else math.inf for job in jobs), default=math.inf)
+    """The entry of the ledger that reserved the last of these jobs; of those that are yet to be
+    reserved, any later one."""
+    return max(
+        (finished[job].reserved if job in finished else math.inf for job in jobs), default=math.inf
+    )
 
 
 def _earlier(
     edited: Iterable[Held], lineage: str, experiment: str, jobs: Iterable[Job], planned: float
 ) -> tuple[Spend, ...]:
-    """What other versions of an artifact's jobs spent before it was planned. Whoever tunes by hand pays for each look; what
-    was released later cannot have been a reason for it."""
+    """What other versions of an artifact's jobs spent before it was planned. Whoever tunes by hand
+    pays for each look; what was released later cannot have been a reason for it."""
     counts = counts_for(experiment, jobs)
     return tuple(
         spend
@@ -197,13 +231,15 @@ def _earlier(
 
 
 def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str, Terms]:
-    """What a config fixes for the life of each of its lineages. The share of delta for booked events may be left to us:
-    what a lineage was opened with holds."""
+    """What a config fixes for the life of each of its lineages. The share of delta for booked
+    events may be left to us: what a lineage was opened with holds."""
     found: dict[str, Terms] = {}
     for config in project.experiments.values():
         lineage = config.dataset.lineage
         known = states[lineage].terms if lineage in states else None
-        users = [other for other in project.experiments.values() if other.dataset.lineage == lineage]
+        users = [
+            other for other in project.experiments.values() if other.dataset.lineage == lineage
+        ]
         share = config.privacy.share
         if share is None:
             share = known.share if known else booking.SHARE * any(map(_needs_booking, users))
@@ -239,8 +275,8 @@ def _terms_of(config: Config, share: float) -> Terms:
 
 
 def trial_budget(config: Config, rung: int) -> TrialBudget:
-    """mu of one trial at its rung's epsilon; a share of its square pays for the score. Solving shared statistics is
-    free, which leaves all of it to the score."""
+    """mu of one trial at its rung's epsilon; a share of its square pays for the score. Solving
+    shared statistics is free, which leaves all of it to the score."""
     total = _mu_of(config, config.sweep.ladder[rung].epsilon, booking.TRIAL)
     public = config.sweep.select.by == "public"
     if stages.statistics(config) is not None:
@@ -262,8 +298,9 @@ def _delta0(config: Config, runs: int) -> float:
 
 
 def partition(config: Config, *parts: str) -> Partition:
-    """A unit's hashed part holds for life. Parts as given may change with the next version of the data, so a unit may
-    have been in two of them: each is a rule of its own, and what reads them adds (docs/design.md, line 9)."""
+    """A unit's hashed part holds for life. Parts as given may change with the next version of the
+    data, so a unit may have been in two of them: each is a rule of its own, and what reads them
+    adds (docs/design.md, line 9)."""
     split = config.dataset.split
     if split.rule == "given":
         return Partition(f"given {' '.join(parts)}".strip(), parts)
@@ -289,7 +326,8 @@ def asked_of(project: Project) -> dict[Job, Config]:
 def _history(
     states: Mapping[str, State], statics: Mapping[Job, str], project: Project
 ) -> tuple[dict[Job, Held], list[Held]]:
-    """From the ledgers: what the current jobs already cost, and what other versions of them cost beside it."""
+    """From the ledgers: what the current jobs already cost, and what other versions of them cost
+    beside it."""
     current: dict[Job, Held] = {}
     others: list[Held] = []
     for state in states.values():
@@ -313,8 +351,8 @@ def _flat(spends: Spends) -> list[Spend]:
 
 
 def _ladder(project: Project, name: str, config: Config) -> Spends:
-    """The spends that every target of an experiment stands on: the noised mean, covariance and statistics, and the
-    sweep."""
+    """The spends that every target of an experiment stands on: the noised mean, covariance and
+    statistics, and the sweep."""
     jobs: Spends = {}
     for rule, bought in stages.purchases(config):
         job = dag.owned_job(project, name, rule)
@@ -340,14 +378,18 @@ def _trial_spends(config: Config, job: Job, rung: int) -> tuple[Spend, ...]:
 
 
 def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
-    """The final training, or the private search that puts its model out, and its evaluations on a private test part: the
-    further ones first, for their prices are given."""
+    """The final training, or the private search that puts its model out, and its evaluations on a
+    private test part: the further ones first, for their prices are given."""
     wildcards = {"target": stages.target_name(target)}
     if not stages.has_models(config):
         return (dag.owned_job(project, name, "evaluate_of", **wildcards),)
     asked: list[tuple[str, dict[str, str]]] = [(stages.final_rule(config), {})]
     if config.dataset.public_test is None:
-        paid = [test for test in stages.further(config).values() if not stages.is_public(config, test.part)]
+        paid = [
+            test
+            for test in stages.further(config).values()
+            if not stages.is_public(config, test.part)
+        ]
         asked += [*(("evaluate_also", {"test": test.name}) for test in paid), ("evaluate", {})]
     return tuple(dag.owned_job(project, name, rule, **wildcards, **more) for rule, more in asked)
 
@@ -369,18 +411,23 @@ def _final(
         spends[final] = _search(config, final, target, before)
     for test in tests:
         if test not in spends:
-            others = [*before, *_flat({job: spends[job] for job in (final, *tests) if job in spends})]
+            others = [
+                *before,
+                *_flat({job: spends[job] for job in (final, *tests) if job in spends}),
+            ]
             mu = _also_mu(config, test) or _test_mu(config, target, others, final in spends)
             spends[test] = (_spend(config, test, TEST, mu, "test score"),)
     if final not in spends:
         mu = _final_mu(config, target, [*before, *(s for test in tests for s in spends[test])])
-        spends[final] = (_spend(config, final, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),)
+        spends[final] = (
+            _spend(config, final, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),
+        )
     return {job: spends[job] for job in (final, *tests)}
 
 
 def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) -> tuple[Spend, ...]:
-    """A private search spends the whole total, or what earlier versions of its experiment left of it. The test part is
-    paid for beside it (config/check.py)."""
+    """A private search spends the whole total, or what earlier versions of its experiment left of
+    it. The test part is paid for beside it (config/check.py)."""
     hpo, delta = config.hpo, config.privacy.delta
     assert not isinstance(hpo, Ladder)
 
@@ -406,7 +453,8 @@ def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) ->
 
 
 def _label(hpo: PrivateSearch, one: Counted) -> str:
-    """What a search's event buys. Whether its runs are padded is a part of what its figure rests on."""
+    """What a search's event buys. Whether its runs are padded is a part of what its figure rests
+    on."""
     if isinstance(one.event, Booked):
         return "tests"
     return "search, not padded" if not getattr(hpo, "padded", True) else "search"
@@ -424,21 +472,25 @@ def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
         ) from None
 
 
-def _left(config: Config, target: float, before: Sequence[Spend], part: str, delta0: float = 0.0) -> float:
+def _left(
+    config: Config, target: float, before: Sequence[Spend], part: str, delta0: float = 0.0
+) -> float:
     """What a total leaves to one more mechanism on a part."""
     delta = config.privacy.delta
     left = remaining.remaining_mu(target, delta, before, partition(config, part), delta0)
     if left < CRUMBS * gdp.mu(target, delta):
         raise Refused(
-            f"What is spent before uses up epsilon {target:g}. Raise the total, or spend less before."
+            f"What is spent before uses up epsilon {target:g}. Raise the total, or spend less "
+            "before."
         )
     return left
 
 
 def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: bool) -> float:
-    """What the noised test count may cost. Where the parts compose in parallel it may cost as much as the final training,
-    and the test part still never bears more than the training part (docs/design.md, line 9); elsewhere it takes a share; and
-    where all else is priced, what is left."""
+    """What the noised test count may cost. Where the parts compose in parallel it may cost as much
+    as the final training, and the test part still never bears more than the training part
+    (docs/design.md, line 9); elsewhere it takes a share; and where all else is priced, what is
+    left."""
     if config.evaluate.epsilon is not None:
         return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
     if priced:  # done, or a search, which takes the whole total
@@ -463,15 +515,21 @@ def _nearest(config: Config, target: float) -> str:
     """The nearest plans that leave the final training its share, in one sentence with numbers."""
 
     def sweep(factor: float) -> list[Spend]:
-        rungs = tuple(Rung(epsilon=rung.epsilon * factor, trials=rung.trials) for rung in config.sweep.ladder)
-        scaled = config.model_copy(update={"sweep": config.sweep.model_copy(update={"rungs": rungs})})
+        rungs = tuple(
+            Rung(epsilon=rung.epsilon * factor, trials=rung.trials) for rung in config.sweep.ladder
+        )
+        scaled = config.model_copy(
+            update={"sweep": config.sweep.model_copy(update={"rungs": rungs})}
+        )
         return _flat(_ladder(Project({BASE: scaled}), BASE, scaled))
 
     delta, train = config.privacy.delta, partition(config, TRAIN)
     return remaining.sentence(remaining.nearest_feasible(target, delta, sweep, train, FINAL_SHARE))
 
 
-def _spend(config: Config, job: Job, part: str, mu: float, label: str, delta0: float = 0.0) -> Spend:
+def _spend(
+    config: Config, job: Job, part: str, mu: float, label: str, delta0: float = 0.0
+) -> Spend:
     one = Counted(Gaussian(gdp.sigma(mu, 1)))
     return _spend_of(config, job, part, Counted(Booked((one,), delta0)) if delta0 else one, label)
 

@@ -1,7 +1,8 @@
-"""What each rule reads, one frozen dataclass for each: keys of the config, and what the plan says of the job beside them.
+"""What each rule reads, one frozen dataclass for each: keys of the config, and what the plan says
+of the job beside them.
 
-Snakemake compares it as a plain dictionary, by the config's own names, and runs a job again where one value differs; the
-job gets the class back.
+Snakemake compares it as a plain dictionary, by the config's own names, and runs a job again where
+one value differs; the job gets the class back.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ Relation = Literal["add_remove", "replace_one"]
 
 
 def key(name: str) -> Any:
-    """Marks a field that is a key of the config. The others are facts of the job, which plan/dag.py knows by their names."""
+    """Marks a field that is a key of the config. The others are facts of the job, which plan/dag.py
+    knows by their names."""
     return Field(alias=name)
 
 
@@ -88,7 +90,8 @@ class Extracting(Manifests, Merging):
 
 @dataclass(frozen=True)
 class Private(Reads):
-    """A job that opens private files. `static` names it in the ledger; where its files lie changes no output."""
+    """A job that opens private files. `static` names it in the ledger; where its files lie changes
+    no output."""
 
     places: Places
     static: str
@@ -124,7 +127,9 @@ class NetworkReads(Reads):
     @property
     def features(self) -> sections.Features:
         """The section, as far as extraction hangs on it."""
-        return sections.Features(**{field.name: getattr(self, field.name) for field in fields(NetworkReads)})
+        return sections.Features(
+            **{field.name: getattr(self, field.name) for field in fields(NetworkReads)}
+        )
 
 
 @dataclass(frozen=True)
@@ -170,8 +175,8 @@ class TotalReads(Reads):
 
 @dataclass(frozen=True)
 class PrepareDataset(LineageReads, Private):
-    """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's, which no release hangs
-    on. `spans`: how documents are cut, where they are."""
+    """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's,
+    which no release hangs on. `spans`: how documents are cut, where they are."""
 
     places: Manifests
     source: str
@@ -246,7 +251,8 @@ class Scored(Reads):
 
 @dataclass(frozen=True)
 class RunTrial(TrainingReads):
-    """`below`: the rungs that its draw looks back on. `epsilon`: its own rung's; other trials of it change nothing here."""
+    """`below`: the rungs that its draw looks back on. `epsilon`: its own rung's; other trials of it
+    change nothing here."""
 
     select: Annotated[sections.Select, key("sweep.select")]
     below: tuple[sections.Rung, ...]
@@ -349,7 +355,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class WriteReport(Reads):
-    """`cells`: of each cell's experiment, the name of its entry on each axis. `left_behind`: pictures of earlier configs."""
+    """`cells`: of each cell's experiment, the name of its entry on each axis. `left_behind`:
+    pictures of earlier configs."""
 
     cells: dict[str, dict[str, str]]
     pictures: tuple[Picture, ...]
@@ -358,8 +365,8 @@ class WriteReport(Reads):
 
 @dataclass(frozen=True)
 class Contestant(Reads):
-    """An experiment, as a comparison of learners repeats it itself: how it learns and searches, and whether its data and
-    features are the first's."""
+    """An experiment, as a comparison of learners repeats it itself: how it learns and searches, and
+    whether its data and features are the first's."""
 
     experiment: str
     learner: Learner

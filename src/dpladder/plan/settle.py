@@ -1,4 +1,5 @@
-"""What a config leaves to the plan, settled before anything is priced: by public figures alone, and said in words."""
+"""What a config leaves to the plan, settled before anything is priced: by public figures alone, and
+said in words."""
 
 from __future__ import annotations
 
@@ -20,9 +21,11 @@ from dpladder.privacy.ledger.book import Held, State
 from dpladder.search.looking import Bought, bought, written
 from dpladder.search.prior import DEFAULT, expecting
 
-KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")  # networks whose own mean was measured to help
-# A noised mean for this part of mu^2 gains from this n0 * mu on, whatever the width, and from the second on also where the
-# network's own mean is there for nothing: `tools/price_means.py`, `compare_hpo.py --centre bought`.
+# networks whose own mean was measured to help
+KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
+# A noised mean for this part of mu^2 gains from this n0 * mu on, whatever the width, and from the
+# second on also where the network's own mean is there for nothing: `tools/price_means.py`,
+# `compare_hpo.py --centre bought`.
 MEAN, PAYS, PAYS_AGAIN = 0.05, 240.0, 480.0
 
 
@@ -35,13 +38,16 @@ def opened(
     overrides: Mapping[str, Any] | None = None,
     recall: Callable[[Project], Remembered] = lambda project: {},
 ) -> Project:
-    """The project that these config files describe, with nothing left to choose. `recall`: what was chosen and paid for before."""
+    """The project that these config files describe, with nothing left to choose. `recall`: what was
+    chosen and paid for before."""
     project = load(paths, overrides)
     return settled(project, recall(project))
 
 
 def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
-    asked = {name: config for name, config in project.experiments.items() if stages.has_models(config)}
+    asked = {
+        name: config for name, config in project.experiments.items() if stages.has_models(config)
+    }
     experiments = {name: _expecting(_centred(config)) for name, config in asked.items()}
     looks = {name: _look(config) for name, config in experiments.items()}
     today = {name: _swept(config, looks[name]) for name, config in experiments.items()}
@@ -56,7 +62,8 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
             if chosen_in(config) != chosen_in(asked[name])
         },
         experiments={
-            name: found.get(name) or _as_there(config, found) for name, config in project.experiments.items()
+            name: found.get(name) or _as_there(config, found)
+            for name, config in project.experiments.items()
         },
         choices={
             name: "; ".join(words)
@@ -75,8 +82,9 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
 def as_planned(
     project: Project, planned: Mapping[str, Mapping[str, Any]], states: Mapping[str, State]
 ) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """What a plan of before says was chosen for the experiments of a project, `planned` by their names: of what the config leaves
-    open, and only where the ledgers hold a release of just that."""
+    """What a plan of before says was chosen for the experiments of a project, `planned` by their
+    names: of what the config leaves open, and only where the ledgers hold a release of just that.
+    """
     today = settled(project).experiments if planned else {}
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for name, asked in project.experiments.items():
@@ -85,7 +93,8 @@ def as_planned(
         try:
             chosen = _planned(asked, today[name], planned[name])
             config = _as_chosen(today[name], chosen)
-        except (LookupError, TypeError, ValidationError):  # edited by hand, or of a config with other keys
+        # edited by hand, or of a config with other keys
+        except (LookupError, TypeError, ValidationError):
             continue
         held = (held for state in states.values() for held in state.items.values())
         if config != today[name] and any(_paid(one, name, config) for one in held):
@@ -104,7 +113,9 @@ def _planned(asked: Config, today: Config, keys: Mapping[str, Any]) -> dict[str,
     if asked.sweep.rungs is None:
         chosen["rungs"] = keys["rungs"]
         chosen["select"] = (
-            chosen["select"] | {"share": keys["sweep.select"]["share"]} if keys["rungs"] else chosen["select"]
+            chosen["select"] | {"share": keys["sweep.select"]["share"]}
+            if keys["rungs"]
+            else chosen["select"]
         )
     search = {
         key: keys["sweep.search"][key]
@@ -127,12 +138,15 @@ def _paid(held: Held, name: str, config: Config) -> bool:
 
 
 def _hung_on(config: Config) -> str:
-    """A digest of what automatic choices hang on, but for totals: a total that is added changes nothing that was paid for."""
+    """A digest of what automatic choices hang on, but for totals: a total that is added changes
+    nothing that was paid for."""
     features, sweep = config.features, config.sweep
     plain = config.model_dump(mode="json", include={"learner": True, "mode": True, "hpo": {"name"}})
     return dag.digest(
         dag.without_later(plain),
-        features.model_dump(mode="json", include={"centre", "mean", "until", "model", "layers", "length"}),
+        features.model_dump(
+            mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
+        ),
         sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
         [config.dataset.nominal_size, config.dataset.public_sample is None],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
@@ -149,16 +163,23 @@ def _as_chosen(config: Config, values: Mapping[str, Any]) -> Config:
     """With what was chosen before in place of today's choice."""
     if not values or values == chosen_in(config):
         return config
-    features = {"centre": values["centre"], "mean": values["mean"] and restored(Mean, values["mean"])}
+    features = {
+        "centre": values["centre"],
+        "mean": values["mean"] and restored(Mean, values["mean"]),
+    }
     sweep = restored(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
-    return config.model_copy(update={"features": config.features.model_copy(update=features), "sweep": sweep})
+    return config.model_copy(
+        update={"features": config.features.model_copy(update=features), "sweep": sweep}
+    )
 
 
 def _said_of_kept(config: Config, centred: Config, today: Config) -> Iterator[str]:
     kept, now = chosen_in(config), chosen_in(today)
     differing = [key for key in kept if kept[key] != now[key]]
     if differing:
-        told = "; ".join(f"{key} {_short(kept[key])}, today {_short(now[key])}" for key in differing)
+        told = "; ".join(
+            f"{key} {_short(kept[key])}, today {_short(now[key])}" for key in differing
+        )
         yield f"kept as it was chosen when it was paid for ({told})"
 
 
@@ -167,10 +188,13 @@ def _short(value: Any) -> str:
 
 
 def _as_there(config: Config, found: Mapping[str, Config]) -> Config:
-    """What measures another experiment's models sees records as that one does, and has no search nor public sample."""
+    """What measures another experiment's models sees records as that one does, and has no search
+    nor public sample."""
     assert config.evaluate.of is not None, "it has no models of its own"
     tested = found[config.evaluate.of]
-    final = tested.final.model_copy(update={"targets": stages.targets(tested), "without_noise": False})
+    final = tested.final.model_copy(
+        update={"targets": stages.targets(tested), "without_noise": False}
+    )
     sweep = tested.sweep.model_copy(update={"rungs": ()})
     dataset = config.dataset.model_copy(update={"public_sample": None, "public_validation": None})
     return config.model_copy(
@@ -179,7 +203,8 @@ def _as_there(config: Config, found: Mapping[str, Config]) -> Config:
 
 
 def _centred(config: Config) -> Config:
-    """The best centring that is free for the source at hand, or else the data's own mean where it is worth its price."""
+    """The best centring that is free for the source at hand, or else the data's own mean where it
+    is worth its price."""
     found = _centring(config)
     chosen: dict[str, object] = {"centre": found}
     if found == "noised" and config.features.mean is None:
@@ -204,9 +229,13 @@ def _centring(config: Config) -> str:
 
 
 def _mean_pays(config: Config, enough: float) -> bool:
-    """Only where the plan chooses what is bought before the final training, and so may add to it; and not in research,
-    where experiments are compared that must have the same features."""
-    left = not config.sweep.rungs and config.final.budget == "remaining" and isinstance(config.hpo, Ladder)
+    """Only where the plan chooses what is bought before the final training, and so may add to it;
+    and not in research, where experiments are compared that must have the same features."""
+    left = (
+        not config.sweep.rungs
+        and config.final.budget == "remaining"
+        and isinstance(config.hpo, Ladder)
+    )
     measured = config.learner.name == DEFAULT and config.features.length != "as_is"
     return left and measured and config.mode == "release" and strength(config) >= enough
 
@@ -224,9 +253,14 @@ def _expecting(config: Config) -> Config:
 
 
 def strength(config: Config) -> float:
-    """n0 mu of the smallest total, which has to pay for the sweep too. Under replace_one noise is twice as large."""
+    """n0 mu of the smallest total, which has to pay for the sweep too. Under replace_one noise is
+    twice as large."""
     moved = 2 if config.privacy.relation == "replace_one" else 1
-    return config.dataset.nominal_size / moved * gdp.mu(min(stages.targets(config)), config.privacy.delta)
+    return (
+        config.dataset.nominal_size
+        / moved
+        * gdp.mu(min(stages.targets(config)), config.privacy.delta)
+    )
 
 
 def _look(config: Config) -> Bought | None:
@@ -254,8 +288,10 @@ def _said_of_mean(asked: Config, config: Config) -> Iterator[str]:
     if mean is not None and asked.features.mean is None:
         why = f", which at n0*mu = {strength(config):.3g} gains more than that"
         yield (
-            f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, {MEAN:.0%} of mu^2"
-            f"{why if asked.features.centre == 'auto' else ''} (features.centre: none leaves them as they are)"
+            f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, {MEAN:.0%} of "
+            "mu^2"
+            f"{why if asked.features.centre == 'auto' else ''} (features.centre: none leaves them "
+            "as they are)"
         )
 
 
@@ -264,8 +300,10 @@ def _said(config: Config, look: Bought | None) -> Iterator[str]:
     at = f"at n0*mu = {strength(config):.3g}"
     if look is not None and look.rungs:
         yield (
-            f"sweep bought: {at} trials pay, {written(look.rungs)} of mu^2, {look.spent:.0%} in all "
-            f"(on public data of that strength they take accuracy from {look.blind:.3f} to {look.gained:.3f})"
+            f"sweep bought: {at} trials pay, {written(look.rungs)} of mu^2, {look.spent:.0%} in "
+            "all "
+            f"(on public data of that strength they take accuracy from {look.blind:.3f} to "
+            f"{look.gained:.3f})"
         )
     elif look is not None:
         yield (

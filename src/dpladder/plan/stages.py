@@ -1,5 +1,5 @@
-"""Every rule in one table: what it reads, what it stands on, which configs have it, whose code it runs. And what follows
-from a config for its jobs.
+"""Every rule in one table: what it reads, what it stands on, which configs have it, whose code it
+runs. And what follows from a config for its jobs.
 """
 
 from __future__ import annotations
@@ -94,7 +94,11 @@ def _public_sources(config: Config) -> dict[str, str | None]:
 
 def measured_by(project: Project, experiment: str) -> dict[str, str]:
     """The experiments that measure this one's final models, and on which lineage."""
-    found = {name: config for name, config in project.experiments.items() if config.evaluate.of == experiment}
+    found = {
+        name: config
+        for name, config in project.experiments.items()
+        if config.evaluate.of == experiment
+    }
     return {name: config.dataset.lineage for name, config in found.items()}
 
 
@@ -112,19 +116,23 @@ def has_models(config: Config) -> bool:
 
 
 def trial_parts(config: Config) -> tuple[str, ...]:
-    """The parts whose features a trial reads: it trains on one, and is scored on the same or another."""
+    """The parts whose features a trial reads: it trains on one, and is scored on the same or
+    another."""
     select = config.sweep.select
     return tuple(dict.fromkeys(["train", "validation" if select.by == "public" else select.part]))
 
 
 def nominal_size(config: Config, part: str) -> int:
-    """How many units a part has by declaration: the training part's n0, and in proportion for the others."""
+    """How many units a part has by declaration: the training part's n0, and in proportion for the
+    others."""
     split = config.dataset.split
     share = {"validation": split.validation, "test": split.test}.get(part, 0.0) / (
         1 - split.test - split.validation
     )
     return (
-        config.dataset.nominal_size if part == "train" else max(1, round(config.dataset.nominal_size * share))
+        config.dataset.nominal_size
+        if part == "train"
+        else max(1, round(config.dataset.nominal_size * share))
     )
 
 
@@ -139,7 +147,9 @@ def parts(config: Config) -> tuple[str, ...]:
 
 def reads_sample(config: Config) -> bool:
     """Whether the public sample centres the features, or has a head to start from."""
-    return has_models(config) and (config.features.centre == "public" or starts_public(config.learner))
+    return has_models(config) and (
+        config.features.centre == "public" or starts_public(config.learner)
+    )
 
 
 def mean(config: Config) -> Mean | None:
@@ -148,18 +158,23 @@ def mean(config: Config) -> Mean | None:
 
 
 def covariance(config: Config) -> Covariance | None:
-    """The covariance that all trainings share, where the learner uses one and does not pay for its own each time."""
+    """The covariance that all trainings share, where the learner uses one and does not pay for its
+    own each time."""
     return getattr(config.learner, "covariance", None)
 
 
 def statistics(config: Config) -> Statistics | None:
-    """The noised sums that all trainings share, where the learner solves them instead of paying for its own each time."""
+    """The noised sums that all trainings share, where the learner solves them instead of paying for
+    its own each time."""
     return getattr(config.learner, "statistics", None)
 
 
 def looks_back(config: Config) -> bool:
     """Whether a rung's draws use the earlier rungs' releases."""
-    return config.sweep.search.prior in ("monotone", "proportional") or config.sweep.search.draw == "binary"
+    return (
+        config.sweep.search.prior in ("monotone", "proportional")
+        or config.sweep.search.draw == "binary"
+    )
 
 
 def targets(config: Config) -> tuple[float, ...]:
@@ -277,9 +292,12 @@ class Stage:
         after: The rules whose outputs the rule reads.
         parts: Whose private files the rule opens.
         when: Which configs have the rule.
-        models: Which experiments have it: those with models of their own, those that measure others', or any.
-        buys: What the rule releases once for all trainings of an experiment, where the config asks for it.
-        per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind the statement.
+        models: Which experiments have it: those with models of their own, those that measure
+            others', or any.
+        buys: What the rule releases once for all trainings of an experiment, where the config asks
+            for it.
+        per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
+            the statement.
         module: The module of `jobs`, where it has not the rule's name.
         code: Modules that the rule's digest counts besides.
     """
@@ -306,7 +324,8 @@ class Stage:
 
     @property
     def prepares(self) -> bool:
-        """Whether it comes before all releases. What it makes is known by its bytes, not by its code."""
+        """Whether it comes before all releases. What it makes is known by its bytes, not by its
+        code."""
         return self.private and not self.releases
 
     @property
@@ -327,15 +346,22 @@ LEARNERS = tuple(name for section in SECTIONS for name in names(section))
 SEARCHED = tuple(name for section in SEARCHES for name in names(section))
 ROOMS = tuple(module for name in LEARNERS for module in _rooms(name))
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
-FINALS = ("train_final", "private_search")  # the one or the other puts out an experiment's final models
+# the one or the other puts out an experiment's final models
+FINALS = ("train_final", "private_search")
 CACHES = ("merge_features",)
 STAGES: dict[str, Stage] = {
     "prepare_dataset": Stage(reads.PrepareDataset, models="any", per=()),
     "prepare_public": Stage(reads.PreparePublic, parts=_compared, per=("part",)),
     "extract_features": Stage(
-        reads.ExtractFeatures, ("prepare_dataset",), _named, models="any", per=("part", "shards", "shard")
+        reads.ExtractFeatures,
+        ("prepare_dataset",),
+        _named,
+        models="any",
+        per=("part", "shards", "shard"),
     ),
-    "merge_features": Stage(reads.MergeFeatures, ("extract_features",), _named, models="any", per=("part",)),
+    "merge_features": Stage(
+        reads.MergeFeatures, ("extract_features",), _named, models="any", per=("part",)
+    ),
     "estimate_mean": Stage(reads.EstimateMean, CACHES, buys=mean, per=()),
     "find_mean": Stage(reads.FindMean, CACHES, _sample, _finds_mean, per=()),
     "find_start": Stage(reads.FindStart, CACHES, _start, _finds_start, per=()),
@@ -344,11 +370,18 @@ STAGES: dict[str, Stage] = {
     "run_trial": Stage(reads.RunTrial, CACHES, _scored, _climbs, per=("rung", "trial")),
     "select_rung": Stage(reads.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
     "fit_radius": Stage(reads.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
-    "train_final": Stage(reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)),
+    "train_final": Stage(
+        reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)
+    ),
     "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches, per=("target",)),
     "evaluate": Stage(reads.EvaluateFinal, FINALS, _test, per=("target",)),
     "evaluate_also": Stage(
-        reads.EvaluateAlso, FINALS, _further_test, _tests_further, per=("target", "test"), module="evaluate"
+        reads.EvaluateAlso,
+        FINALS,
+        _further_test,
+        _tests_further,
+        per=("target", "test"),
+        module="evaluate",
     ),
     "evaluate_of": Stage(
         reads.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
@@ -375,8 +408,9 @@ def module_of(rule: str) -> str:
 
 
 def rung_rule(experiment: str, rung: int, group: int = 0) -> str:
-    """A rung's job has a rule of its own, because its trials are its outputs, and the rung says how many there are. Trials
-    that were released under earlier versions of a mechanism are a group of their own."""
+    """A rung's job has a rule of its own, because its trials are its outputs, and the rung says how
+    many there are. Trials that were released under earlier versions of a mechanism are a group of
+    their own."""
     return f"{RUNG_RULE}_{experiment}_{rung}" + (f"x{group}" if group else "")
 
 
@@ -401,15 +435,16 @@ def _has_rule(config: Config, rule: str) -> bool:
 
 
 def purchases(config: Config) -> Iterator[tuple[str, Mean | Covariance | Statistics]]:
-    """The rules whose one release all trainings of an experiment share, and what the config buys of each."""
+    """The rules whose one release all trainings of an experiment share, and what the config buys of
+    each."""
     for rule, stage in STAGES.items():
         if _has_rule(config, rule) and stage.buys is not None and (bought := stage.buys(config)):
             yield rule, bought
 
 
 def jobs(config: Config, rule: str, **own: str) -> list[dict[str, str]]:
-    """The wildcards of an experiment's jobs of a rule, where `own` says some of them. A part that is said need not be one
-    of the experiment's own: whoever owns features may not need them."""
+    """The wildcards of an experiment's jobs of a rule, where `own` says some of them. A part that
+    is said need not be one of the experiment's own: whoever owns features may not need them."""
     found: list[dict[str, str]] = [{}] if _has_rule(config, rule) else []
     for wildcard in STAGES[rule].per or ():
         said = [own[wildcard]] if wildcard in own else None
@@ -422,10 +457,13 @@ def jobs(config: Config, rule: str, **own: str) -> list[dict[str, str]]:
 
 
 def _parts_of(config: Config, rule: str, job: Wildcards) -> Iterable[str]:
-    """Corrupted records, and those of a group, are another part's: a public source is prepared once."""
+    """Corrupted records, and those of a group, are another part's: a public source is prepared
+    once."""
     if rule != "prepare_public":
         return parts(config)
-    return dict.fromkeys(records_of(config, part) for part in parts(config) if is_public(config, part))
+    return dict.fromkeys(
+        records_of(config, part) for part in parts(config) if is_public(config, part)
+    )
 
 
 def _shards(config: Config, rule: str, job: Wildcards) -> tuple[str]:
@@ -439,7 +477,9 @@ SPREAD: Mapping[str, Callable[[Config, str, Wildcards], Iterable[str]]] = {
     "shards": _shards,
     "shard": lambda config, rule, job: map(str, range(int(job["shards"]))),
     "rung": lambda config, rule, job: map(str, range(len(config.sweep.ladder))),
-    "trial": lambda config, rule, job: map(str, range(config.sweep.ladder[int(job["rung"])].trials)),
+    "trial": lambda config, rule, job: map(
+        str, range(config.sweep.ladder[int(job["rung"])].trials)
+    ),
     "target": lambda config, rule, job: map(target_name, targets(config)),
     "test": lambda config, rule, job: further(config),
 }
@@ -447,7 +487,8 @@ SPREAD: Mapping[str, Callable[[Config, str, Wildcards], Iterable[str]]] = {
 
 
 def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
-    """Whether a config has this job: its rule at all, and the rung, trial and target that it is about."""
+    """Whether a config has this job: its rule at all, and the rung, trial and target that it is
+    about."""
     rungs = config.sweep.ladder
     if not _has_rule(config, rule):
         return False
@@ -473,8 +514,8 @@ def _ancestry(rule: str, absent: frozenset[str]) -> tuple[str, ...]:
 
 
 def is_mechanism(rule: str) -> bool:
-    """Whether a rule's jobs are known by its version: releases, and what they stand on. Figures and documents are free, and
-    known by their code."""
+    """Whether a rule's jobs are known by its version: releases, and what they stand on. Figures and
+    documents are free, and known by their code."""
     return STAGES[rule].private or rule in ("select_rung", "fit_radius")
 
 
@@ -485,7 +526,8 @@ def _methods(config: Config, rule: str) -> tuple[str | None, str | None]:
 
 
 def versions_of(config: Config, rule: str) -> dict[str, int]:
-    """The version of every mechanism that a job stands on, its own included, as this dpladder has them."""
+    """The version of every mechanism that a job stands on, its own included, as this dpladder has
+    them."""
     names = {
         name
         for one in ancestry(config, rule)
@@ -496,7 +538,8 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
 
 
 def identity_of(config: Config, rule: str, at: Versions) -> str:
-    """What stands for the mechanisms of a job in its identity, at these versions; for what is free, a digest of its code."""
+    """What stands for the mechanisms of a job in its identity, at these versions; for what is free,
+    a digest of its code."""
     if not is_mechanism(rule):
         return rule_code(rule)
     one_for_all = bool(STAGES[rule].code)  # it runs every learner
@@ -504,7 +547,8 @@ def identity_of(config: Config, rule: str, at: Versions) -> str:
 
 
 def code_of(config: Config, rule: str) -> str:
-    """Digest of the code behind a job: of all learners and searches, the one that it runs. Told, and no part of identity."""
+    """Digest of the code behind a job: of all learners and searches, the one that it runs. Told,
+    and no part of identity."""
     return rule_code(rule, *_methods(config, rule))
 
 
@@ -518,7 +562,12 @@ def code_behind(rule: str, names: Collection[str]) -> str:
 
 @cache
 def rule_code(rule: str, learner: str | None = None, search: str | None = None) -> str:
-    """Digest of the package code behind a rule. The statement is what compose_privacy makes, and inert for all others."""
+    """Digest of the package code behind a rule. The statement is what compose_privacy makes, and
+    inert for all others."""
     trained = () if learner is None else _rooms(learner)
-    searched = () if search is None else (f"dpladder.search.{search}.run", f"dpladder.search.{search}.price")
+    searched = (
+        ()
+        if search is None
+        else (f"dpladder.search.{search}.run", f"dpladder.search.{search}.price")
+    )
     return digest_of(f"dpladder.jobs.{module_of(rule)}", *stage_of(rule).code, *trained, *searched)

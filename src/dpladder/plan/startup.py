@@ -1,7 +1,8 @@
-"""What the Snakefile does before any job exists: read the config, price the plan, refuse what may not run.
+"""What the Snakefile does before any job exists: read the config, price the plan, refuse what may
+not run.
 
-Runs at every parse, dry runs included, so it imports nothing heavy and writes nothing. Reserving happens once per real
-run, when Snakemake knows which jobs are due.
+Runs at every parse, dry runs included, so it imports nothing heavy and writes nothing. Reserving
+happens once per real run, when Snakemake knows which jobs are due.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from dpladder.privacy.statement.documents import PlanDocument
 from dpladder.privacy.statement.page import closing_line
 
 Result = TypeVar("Result")
-# Names a file descriptor for what is said to people, where Snakemake's words go elsewhere. Taken out of the environment,
-# so that no job inherits it: there another file may have that number.
+# Names a file descriptor for what is said to people, where Snakemake's words go elsewhere. Taken
+# out of the environment, so that no job inherits it: there another file may have that number.
 SAY = "DPLADDER_SAY"
 PEOPLE = os.environ.pop(SAY, None)
 RESULTS = Path("results")
@@ -62,16 +63,19 @@ class Parsed:
         return asdict(declared(self.document))
 
     def code(self, rule: str, wildcards: Mapping[str, str]) -> str:
-        """What Snakemake compares beside the params: the mechanisms' versions, or the code of what is free."""
+        """What Snakemake compares beside the params: the mechanisms' versions, or the code of what
+        is free."""
         return dag.code(self.project, rule, wildcards)
 
     def params(self, rule: str, wildcards: Mapping[str, str]) -> dict[str, Any]:
-        """What Snakemake compares for a job. A fit also depends on the mu that the final training stands on: what the
-        plan leaves to it, and the statistics' that it shares."""
+        """What Snakemake compares for a job. A fit also depends on the mu that the final training
+        stands on: what the plan leaves to it, and the statistics' that it shares."""
         params = dag.params(self.project, rule, wildcards)
         if "mu" in facts_of(stages.stage_of(rule).reads):
             experiment = wildcards["experiment"]
-            jobs = [dag.owned_job(self.project, experiment, "train_final", target=wildcards["target"])]
+            jobs = [
+                dag.owned_job(self.project, experiment, "train_final", target=wildcards["target"])
+            ]
             if stages.statistics(self.project.experiments[experiment]) is not None:
                 jobs.append(dag.owned_job(self.project, experiment, "estimate_statistics"))
             params["mu"] = booking.total(map(entry_of, self.plan.of(jobs))).mu
@@ -79,13 +83,15 @@ class Parsed:
 
 
 def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
-    """The project as Snakemake was told it, priced. Ends the process with one message where something is wrong. `config`
-    is read where this is a module of another workflow; elsewhere the files are, which know their lines."""
+    """The project as Snakemake was told it, priced. Ends the process with one message where
+    something is wrong. `config` is read where this is a module of another workflow; elsewhere the
+    files are, which know their lines."""
     return _or_exit(lambda: _parse(workflow, config))
 
 
 def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], executor: str) -> None:
-    """Charge exactly the private jobs that will run, lineage by lineage, before the first of them starts."""
+    """Charge exactly the private jobs that will run, lineage by lineage, before the first of them
+    starts."""
     _or_exit(lambda: need_submission(executor))
     _or_exit(lambda: _reserve(parsed, due))
 
@@ -94,14 +100,15 @@ def need_submission(executor: str) -> None:
     """Without its program the executor would wait and try again for ever."""
     if executor == "slurm" and shutil.which("sbatch") is None:
         raise BadInput(
-            "jobs are submitted to SLURM by sbatch, which is not on this machine's path. Start it on a login node of the cluster, or "
+            "jobs are submitted to SLURM by sbatch, which is not on this machine's path. Start it "
+            "on a login node of the cluster, or "
             "without the SLURM profile. Nothing was read or spent."
         )
 
 
 def conclude(parsed: Parsed) -> None:
-    """The end of a run: where its lineages stand, by their ledgers. The statement may be of an earlier run, or of another
-    lineage."""
+    """The end of a run: where its lineages stand, by their ledgers. The statement may be of an
+    earlier run, or of another lineage."""
     _or_exit(lambda: _conclude(parsed))
 
 
@@ -111,23 +118,27 @@ def logs() -> dict[Path, int]:
 
 
 def tell(before: Mapping[Path, int]) -> None:
-    """The reasons of the jobs that failed in this run, last, where Snakemake's own words do not hide them."""
+    """The reasons of the jobs that failed in this run, last, where Snakemake's own words do not
+    hide them."""
     for path, written in logs().items():
-        lines = path.read_text("utf-8", "replace").splitlines() if written != before.get(path) else []
+        lines = (
+            path.read_text("utf-8", "replace").splitlines() if written != before.get(path) else []
+        )
         if lines and (reason := re.fullmatch(r"\w+ \([^)]*\): .*", lines[-1])):
             say(f"dpladder: {reason[0]}")
 
 
 def known_states(project: Project) -> dict[str, State]:
-    """The ledgers of a project's lineages, empty where nothing was ever spent; reading creates nothing."""
+    """The ledgers of a project's lineages, empty where nothing was ever spent; reading creates
+    nothing."""
     home = open_home(create=False)
     names = sorted({config.dataset.lineage for config in project.experiments.values()})
     return {name: ledgers.load(Ledger(home, name)) for name in names}
 
 
 def recalled(project: Project) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """What was chosen for a project's experiments, and paid for: by the ledgers, which remember it since format 2, else by
-    what the last run here planned."""
+    """What was chosen for a project's experiments, and paid for: by the ledgers, which remember it
+    since format 2, else by what the last run here planned."""
     states = known_states(project)
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for state in states.values():
@@ -136,7 +147,8 @@ def recalled(project: Project) -> dict[tuple[str, str], Mapping[str, Any]]:
 
 
 def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
-    if not INSTALLED:  # rules may run in environments of their own; what they import is this clone's package
+    # rules may run in environments of their own; what they import is this clone's package
+    if not INSTALLED:
         os.environ["PYTHONPATH"] = str(SOURCE)
     if outer.enter(workflow):
         project = opened([], from_command_line(outer.config_of(config)), recalled)
@@ -161,24 +173,29 @@ def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     parsed = Parsed(project, plan, document)
     if workflow.is_main_process and (changed := _changed(parsed)):
         say(
-            f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them again, unless its "
+            f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them "
+            "again, unless its "
             f"folder .snakemake was lost; then: snakemake --forcerun {' '.join(changed)}",
         )
     return parsed
 
 
 def _refuse_strangers(there: Collection[str], own: Collection[str]) -> None:
-    """A results folder is one project's: two would mix their files, and each would be told the other's guarantee."""
+    """A results folder is one project's: two would mix their files, and each would be told the
+    other's guarantee."""
     if there and not set(there) & set(own):
         raise Refused(
-            f"{RESULTS.absolute()} holds the results of another project, about lineage {', '.join(sorted(there))}; this config is about "
-            f"{', '.join(sorted(own))}. Give it a folder of its own (dpladder init FOLDER, and the config in there), or move {RESULTS} "
+            f"{RESULTS.absolute()} holds the results of another project, about lineage "
+            f"{', '.join(sorted(there))}; this config is about "
+            f"{', '.join(sorted(own))}. Give it a folder of its own (dpladder init FOLDER, and the "
+            f"config in there), or move {RESULTS} "
             "away first. Nothing was read or spent."
         )
 
 
 def _changed(parsed: Parsed) -> list[str]:
-    """The rules whose config or code is no longer what the statement's records, and its plan's, were made from."""
+    """The rules whose config or code is no longer what the statement's records, and its plan's,
+    were made from."""
     paths = [*_read_json(STATEMENT)["records"], PLAN_RECORD] if STATEMENT.is_file() else ()
     records = [_read_json(Path(path)) for path in paths if Path(path).is_file()]
     return sorted({record["rule"] for record in records if _is_stale(parsed, record)})
@@ -195,11 +212,14 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
     return bool(record["basis"] != basis)
 
 
-def _refuse(plan: Plan, states: Mapping[str, State], project: Project, document: PlanDocument) -> None:
+def _refuse(
+    plan: Plan, states: Mapping[str, State], project: Project, document: PlanDocument
+) -> None:
     refuse_new(plan, states, project)
     if not document.feasible:
         raise Refused(
-            f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or undo the change, and what was released "
+            f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or undo the "
+            "change, and what was released "
             "is restored, free."
         )
 
@@ -218,18 +238,27 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
 def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
     jobs = {dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in due}
     home = open_home()
-    opened = {lineage: ledgers.open_ledger(home, terms) for lineage, terms in parsed.plan.terms.items()}
+    opened = {
+        lineage: ledgers.open_ledger(home, terms) for lineage, terms in parsed.plan.terms.items()
+    }
     for lineage, ledger in opened.items():
-        own = {name: c for name, c in parsed.project.experiments.items() if c.dataset.lineage == lineage}
+        own = {
+            name: c
+            for name, c in parsed.project.experiments.items()
+            if c.dataset.lineage == lineage
+        }
         ledgers.note(ledger, own)
-        ledgers.settle(ledger, {name: one for name, one in parsed.project.settled.items() if name in own})
+        ledgers.settle(
+            ledger, {name: one for name, one in parsed.project.settled.items() if name in own}
+        )
         if any(config.dataset.new_lineage for config in own.values()):
             ledgers.confirm(ledger)
     # Another clone may have spent since the parse: what was priced then must still be the price.
     fresh = make_plan(parsed.project, {lineage: ledger.state for lineage, ledger in opened.items()})
     if fresh != parsed.plan:
         raise Refused(
-            "the ledger moved since the plan was made, by another run. Nothing was spent: start again."
+            "the ledger moved since the plan was made, by another run. Nothing was spent: start "
+            "again."
         )
     for lineage, ledger in opened.items():
         items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
@@ -245,7 +274,10 @@ def _conclude(parsed: Parsed) -> None:
         ledger = Ledger(home, lineage)
         say(closing_line(terms, ledgers.load(ledger)))
         if lineage not in stated:
-            say(f"{STATEMENT} says nothing of lineage {lineage}; to compose it: snakemake {STATEMENT}")
+            say(
+                f"{STATEMENT} says nothing of lineage {lineage}; to compose it: snakemake "
+                f"{STATEMENT}"
+            )
         elif stated[lineage] != ledgers.head(ledger):
             say(f"{STATEMENT} is older than this; to compose it anew: snakemake {STATEMENT}")
         current &= lineage in stated and stated[lineage] == ledgers.head(ledger)
@@ -261,7 +293,8 @@ def _accuracies(project: Project) -> Iterator[str]:
         for final in _read_json(path)["targets"] if path.is_file() else ():
             test, noise = final["test"], " of its noise" if final["test"]["noised"] else ""
             yield (
-                f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± {test['accuracy_sd']:.1%}{noise}) at a total of "
+                f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± "
+                f"{test['accuracy_sd']:.1%}{noise}) at a total of "
                 f"epsilon = {final['target_epsilon']:g}"
             )
 
@@ -298,6 +331,7 @@ def _or_exit(action: Callable[[], Result]) -> Result:
 
 
 def _exit(error: DpladderError) -> NoReturn:
-    """stderr and sys.exit, never an exception: Snakemake would print a trace, and stdout belongs to --dag."""
+    """stderr and sys.exit, never an exception: Snakemake would print a trace, and stdout belongs to
+    --dag."""
     say(f"dpladder: {error}")
     sys.exit(error.exit_code)

@@ -1,4 +1,5 @@
-"""The plan as others read it: JSON for scripts, a table for people. Every epsilon is shown rounded up."""
+"""The plan as others read it: JSON for scripts, a table for people. Every epsilon is shown rounded
+up."""
 
 from __future__ import annotations
 
@@ -37,9 +38,12 @@ def plan_document(
     """What `dpladder plan --json` puts out. `project`: for what a config says beside its prices."""
     told = None if project is None else project.main.deployment
     lineages = {lineage: _lineage(plan, lineage) for lineage in plan.terms}
-    lifetimes = {lineage: _lifetime(plan, lineage, states.get(lineage, State())) for lineage in plan.terms}
+    lifetimes = {
+        lineage: _lifetime(plan, lineage, states.get(lineage, State())) for lineage in plan.terms
+    }
     problems = over_target(plan) + [
-        f"lineage {lineage} would reach epsilon = {up(ever.epsilon_after)}, above its lifetime limit of {limit:g}"
+        f"lineage {lineage} would reach epsilon = {up(ever.epsilon_after)}, above its lifetime "
+        f"limit of {limit:g}"
         for lineage, ever in lifetimes.items()
         for limit in [
             None if plan.terms[lineage].mode == "research" else plan.terms[lineage].lifetime_epsilon
@@ -64,7 +68,9 @@ def plan_document(
         artifacts=tuple(_model(plan, artifact) for artifact in plan.artifacts),
         datasets=lineages,
         spends=tuple(
-            _spend(s, plan.terms[lineage].delta) for lineage in plan.terms for s in plan.of_lineage(lineage)
+            _spend(s, plan.terms[lineage].delta)
+            for lineage in plan.terms
+            for s in plan.of_lineage(lineage)
         ),
         feasible=not problems,
         problems=tuple(problems),
@@ -86,21 +92,25 @@ def _mechanisms(plan: Plan, project: Project) -> dict[str, dict[str, tuple[str, 
 
 
 def _renewed(plan: Plan, states: Mapping[str, State], project: Project) -> Iterator[str]:
-    """What respend may cost: a job whose data proves to be the same is restored, and every other one is paid again."""
+    """What respend may cost: a job whose data proves to be the same is restored, and every other
+    one is paid again."""
     for lineage, terms in plan.terms.items():
         state = states.get(lineage, State())
         again = tuple(
             spend
             for item in plan.items_of(lineage)
             if renews(project, item.job)
-            and any(held.status == "DONE" and held.static == item.static for held in state.of(item.job))
+            and any(
+                held.status == "DONE" and held.static == item.static for held in state.of(item.job)
+            )
             for spend in item.spends
         )
         if again:
             before, after = ever(terms, state.charged()), ever(terms, (*state.charged(), *again))
             limit = terms.lifetime_epsilon
             yield (
-                f"respend: what has changed is paid again. If all of it has, lineage {lineage} goes from epsilon = "
+                f"respend: what has changed is paid again. If all of it has, lineage {lineage} "
+                "goes from epsilon = "
                 f"{up(before.epsilon)} to {up(after.epsilon)}"
                 + ("" if limit is None else f" of its lifetime's {limit:g}")
             )
@@ -123,7 +133,8 @@ def over_target(plan: Plan) -> list[str]:
     """The artifacts that would cost more than they promise."""
     costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
-        f"{a.experiment} would cost epsilon = {up(epsilon)}, above its total of {a.target:g}: raise the total to that, or lower what "
+        f"{a.experiment} would cost epsilon = {up(epsilon)}, above its total of {a.target:g}: "
+        "raise the total to that, or lower what "
         "the config prices itself (final.budget, evaluate.epsilon)"
         for a, epsilon in costs
         if epsilon > a.target
@@ -131,12 +142,14 @@ def over_target(plan: Plan) -> list[str]:
 
 
 def declared(document: PlanDocument) -> PlanDocument:
-    """The plan without what the ledgers held when it was made, which changes while it is carried out."""
+    """The plan without what the ledgers held when it was made, which changes while it is carried
+    out."""
     return replace(document, feasible=True, problems=(), lifetimes={}, kept=())
 
 
 def plan_table(document: PlanDocument) -> str:
-    """The same on a terminal: what each group of like jobs costs, the totals, and whether it may run."""
+    """The same on a terminal: what each group of like jobs costs, the totals, and whether it may
+    run."""
     spends = document.spends
     totals: dict[str, float] = defaultdict(float)
     for spend in spends:
@@ -147,7 +160,11 @@ def plan_table(document: PlanDocument) -> str:
     )
     rows = [("experiment", "rule", "buys", "reads", "jobs", "epsilon each", "share of mu^2")]
     for (experiment, rule, label, part, mu_each, epsilon, lineage, beside), count in groups.items():
-        whole = "has no mu" if mu_each is None else f"{count * mu_each**2 / (totals[lineage] or 1.0):.1%}"
+        whole = (
+            "has no mu"
+            if mu_each is None
+            else f"{count * mu_each**2 / (totals[lineage] or 1.0):.1%}"
+        )
         share = "in parallel" if beside else whole
         rows.append((experiment, rule, label, part, str(count), up(epsilon), share))
     lines = [*_aligned(rows, words=4), ""]
@@ -156,7 +173,8 @@ def plan_table(document: PlanDocument) -> str:
     for lineage, figures in document.datasets.items():
         limit, ever = figures.lifetime_epsilon, document.lifetimes.get(lineage)
         lines.append(
-            f"lineage {lineage}: all of this DAG's releases together epsilon = {up(figures.epsilon)}; "
+            f"lineage {lineage}: all of this DAG's releases together epsilon = "
+            f"{up(figures.epsilon)}; "
             + (f"ever spent once it is done epsilon = {up(ever.epsilon_after)}; " if ever else "")
             + (
                 f"lifetime limit {limit:g}"
@@ -172,17 +190,20 @@ def plan_table(document: PlanDocument) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]], words: int) -> Iterator[str]:
-    """Each column as wide as its longest cell: the first ones are words, from the left, and the others figures."""
+    """Each column as wide as its longest cell: the first ones are words, from the left, and the
+    others figures."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(row, widths, strict=True)
         yield "  ".join(
-            f"{cell:{'<' if place < words else '>'}{width}}" for place, (cell, width) in enumerate(cells)
+            f"{cell:{'<' if place < words else '>'}{width}}"
+            for place, (cell, width) in enumerate(cells)
         )
 
 
 def _is_beside(spend: PlannedSpend) -> bool:
-    """Whether nobody bears it together with the training. A replaced unit may have been in both parts."""
+    """Whether nobody bears it together with the training. A replaced unit may have been in both
+    parts."""
     return spend.partition == "test" and spend.relation == "add_remove"
 
 

@@ -1,1 +1,2 @@
-"""Privacy core: what a mechanism costs, what was spent, and the one door through which noise enters."""
+"""Privacy core: what a mechanism costs, what was spent, and the one door through which noise
+enters."""

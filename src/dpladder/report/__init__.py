@@ -1,1 +1,2 @@
-"""Figures and tables of what was released. Nothing here reads private data, so nothing here costs anything."""
+"""Figures and tables of what was released. Nothing here reads private data, so nothing here costs
+anything."""

@@ -1,4 +1,5 @@
-"""Sampling rates against each other, for research on public data: does the full batch win at equal epsilon?"""
+"""Sampling rates against each other, for research on public data: does the full batch win at equal
+epsilon?"""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ Accuracies = Mapping[tuple[float, float], Sequence[float]]
 
 
 def plot_batches(summaries: Sequence[Document], path: Path) -> None:
-    """Test accuracy against the sampling rate, a line for each total, with one deviation over the repeats."""
+    """Test accuracy against the sampling rate, a line for each total, with one deviation over the
+    repeats."""
     found = accuracies(summaries)
     rates, totals = sorted({rate for rate, _ in found}), sorted({total for _, total in found})
     with canvas(path) as figure:
@@ -27,22 +29,35 @@ def plot_batches(summaries: Sequence[Document], path: Path) -> None:
             means = [fmean(values) for values in own.values()]
             look: dict[str, Any] = {"color": CYCLE[number % len(CYCLE)]}
             axes.errorbar(
-                list(own), means, yerr=[_deviation(values) for values in own.values()], alpha=0.5, **look
+                list(own),
+                means,
+                yerr=[_deviation(values) for values in own.values()],
+                alpha=0.5,
+                **look,
             )
             label = f"total ε = {plain(total)}"
             points = zip(own, means, strict=True)
             dots(
-                axes, points, MARKERS[number % len(MARKERS)], label=label, gid=f"total-{number}", ms=7, **look
+                axes,
+                points,
+                MARKERS[number % len(MARKERS)],
+                label=label,
+                gid=f"total-{number}",
+                ms=7,
+                **look,
             )
         axes.set_xlim(log_limits(rates))
         log_axis(axes, "x", rates)
         percent_axis(axes.yaxis)
-        axes.set(xlabel="sampling rate (1: full batch)", ylabel="test accuracy (± 1 sd over repeats)")
+        axes.set(
+            xlabel="sampling rate (1: full batch)", ylabel="test accuracy (± 1 sd over repeats)"
+        )
         axes.legend()
 
 
 def batches_table(summaries: Sequence[Document]) -> pd.DataFrame:
-    """A row for each sampling rate, a column for each total: the mean over repeats, and one deviation."""
+    """A row for each sampling rate, a column for each total: the mean over repeats, and one
+    deviation."""
     found = accuracies(summaries)
     rows: dict[float, dict[str, object]] = {}
     for (rate, total), values in sorted(found.items()):
@@ -57,7 +72,9 @@ def accuracies(summaries: Sequence[Document]) -> Accuracies:
     for summary in summaries:
         for target in summary["targets"]:
             if target["test"] is not None:
-                found[summary["sampling_rate"], target["target_epsilon"]].append(target["test"]["accuracy"])
+                found[summary["sampling_rate"], target["target_epsilon"]].append(
+                    target["test"]["accuracy"]
+                )
     return found
 
 

@@ -50,16 +50,20 @@ COLOURS = {
 
 @dataclass(frozen=True)
 class Bar:
-    """What one unit bears, as shares of what it may bear. The shares are of mu^2: that adds up, epsilon does not."""
+    """What one unit bears, as shares of what it may bear. The shares are of mu^2: that adds up,
+    epsilon does not."""
 
     label: str
     shares: dict[str, float]
 
 
 def plot_budget(statement: Statement, path: Path) -> None:
-    """One bar for each final model and part of the data, and one for the life of each lineage that has a limit."""
+    """One bar for each final model and part of the data, and one for the life of each lineage that
+    has a limit."""
     bars = [bar for lineage in statement.datasets for bar in _bars(statement, lineage)]
-    names = sorted({name for bar in bars for name, share in bar.shares.items() if share}, key=_order)
+    names = sorted(
+        {name for bar in bars for name, share in bar.shares.items() if share}, key=_order
+    )
     colours = _colours(names)
     with canvas(path, height=1.4 + 0.42 * len(bars)) as figure:
         axes = figure.subplots()
@@ -87,7 +91,9 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
             for line in lines:
                 if {EVERY_PART, *parts} & set(line.partition.split(",")):
                     shares[_name(line)] += _mu(line, delta) ** 2 / budget
-            whose = f"{artifact.experiment}{of_total(artifact.jobs)}, ε = {artifact.target_epsilon:g}"
+            whose = (
+                f"{artifact.experiment}{of_total(artifact.jobs)}, ε = {artifact.target_epsilon:g}"
+            )
             yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
     if dataset.lifetime_epsilon is not None:
         limit = gdp.mu(dataset.lifetime_epsilon, delta) ** 2
@@ -100,14 +106,16 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
 
 
 def _borne_together(lines: Sequence[StatedSpend], relation: str) -> Iterator[tuple[str, ...]]:
-    """The parts whose spends one unit bears: its own; replaced, those of its old and of its new version."""
+    """The parts whose spends one unit bears: its own; replaced, those of its old and of its new
+    version."""
     parts = {part for line in lines for part in line.partition.split(",")} - {EVERY_PART}
     trained_first = sorted(parts, key=lambda part: (part != "train", part))
     return combinations(trained_first, min(2 if relation == "replace_one" else 1, len(parts)))
 
 
 def _mu(figures: Cost | StatedSpend, delta: float) -> float:
-    """mu; where the spends are not Gaussian, the Gaussian mu of the same epsilon, near enough for a picture."""
+    """mu; where the spends are not Gaussian, the Gaussian mu of the same epsilon, near enough for a
+    picture."""
     return gdp.mu(figures.epsilon, delta) if figures.mu is None else figures.mu
 
 
@@ -115,7 +123,9 @@ def _name(line: StatedSpend) -> str:
     if line.superseded:
         return "earlier versions"
     if line.rule == "run_trial":
-        return "trial scores" if line.label == "score" else f"rung {int(line.wildcards['rung']) + 1}"
+        return (
+            "trial scores" if line.label == "score" else f"rung {int(line.wildcards['rung']) + 1}"
+        )
     return {
         "estimate_mean": "feature mean",
         "estimate_covariance": "feature covariance",
@@ -129,7 +139,8 @@ def _name(line: StatedSpend) -> str:
 
 
 def _order(name: str) -> tuple[int, int]:
-    """The features' mean, covariance and statistics first, then the rungs as they are climbed, then the rest as COLOURS has it."""
+    """The features' mean, covariance and statistics first, then the rungs as they are climbed, then
+    the rest as COLOURS has it."""
     if name not in COLOURS:
         return 1, int(name.removeprefix("rung "))
     place = list(COLOURS).index(name)
@@ -139,7 +150,9 @@ def _order(name: str) -> tuple[int, int]:
 def _colours(names: Sequence[str]) -> dict[str, str]:
     """Rungs from light to dark blue."""
     rungs = [name for name in names if name not in COLOURS]
-    blues = {name: colormaps["Blues"](0.4 + 0.5 * (k + 1) / len(rungs)) for k, name in enumerate(rungs)}
+    blues = {
+        name: colormaps["Blues"](0.4 + 0.5 * (k + 1) / len(rungs)) for k, name in enumerate(rungs)
+    }
     return {name: COLOURS.get(name) or to_hex(blues[name]) for name in names}
 
 
@@ -153,4 +166,6 @@ def _draw(axes: Axes, place: int, bar: Bar, colours: Mapping[str, str]) -> None:
             left += width
     search = sum(width for name, width in bar.shares.items() if name.startswith(SEARCH))
     note = f"{percent(left)}{f', search {percent(search)}' if search else ''}"
-    axes.annotate(note, (max(left, 1.0), place), (4, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.annotate(
+        note, (max(left, 1.0), place), (4, 0), textcoords="offset points", va="center", fontsize=9
+    )

@@ -1,4 +1,5 @@
-"""Every r that was tried, for research on public data: where the good ones lie, and what a wrong one costs."""
+"""Every r that was tried, for research on public data: where the good ones lie, and what a wrong
+one costs."""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ class Tried:
 
 
 def plot_gap(summaries: Sequence[Document], path: Path) -> None:
-    """Left: r against a trial's epsilon, coloured by score, and between dashes all that is within NEAR of the best. Right: how
-    much worse than its rung's best each is, against how far its r is from that one's."""
+    """Left: r against a trial's epsilon, coloured by score, and between dashes all that is within
+    NEAR of the best. Right: how much worse than its rung's best each is, against how far its r is
+    from that one's."""
     places = tried(summaries)
     by_epsilon = {epsilon: [*own] for epsilon, own in groupby(places, lambda one: one.epsilon)}
     with canvas(path, height=4.2, width=9.0) as figure:
@@ -56,7 +58,9 @@ def plot_gap(summaries: Sequence[Document], path: Path) -> None:
         edges = [_edges(own) for own in by_epsilon.values()]
         for side in zip(*edges, strict=True):
             left.plot([*by_epsilon], side, "--", color=VERMILLION, lw=1.0)
-        _logarithmic(left, "ε of one trial", r_label(summaries[0]), [*by_epsilon], [one.r for one in places])
+        _logarithmic(
+            left, "ε of one trial", r_label(summaries[0]), [*by_epsilon], [one.r for one in places]
+        )
         score_bar(figure, [left], found, "mean score")
         ratios = []
         for place, (epsilon, own) in enumerate(by_epsilon.items()):

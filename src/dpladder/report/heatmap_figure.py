@@ -16,14 +16,17 @@ from dpladder.report.reading import Document, plain, share
 from dpladder.report.style import VERMILLION, log_axis, panels, score_bar
 
 MOST_CELLS = 12  # along one axis; more distinct values share cells
-CARD = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8}  # behind text on any colour
+# behind text on any colour
+CARD = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8}
 
 
 def plot_heatmap(summaries: Sequence[Document], path: Path) -> None:
-    """The mean score of all repeats by T and eta, one panel for each epsilon; dashed, all with the best cell's r."""
+    """The mean score of all repeats by T and eta, one panel for each epsilon; dashed, all with the
+    best cell's r."""
     tried = _tried(summaries)
     steps, eta = (
-        _edges(np.concatenate([values[:, column] for values in tried.values()])) for column in (0, 1)
+        _edges(np.concatenate([values[:, column] for values in tried.values()]))
+        for column in (0, 1)
     )
     means = {epsilon: _means(values, steps, eta) for epsilon, values in tried.items()}
     everywhere = np.array(list(means.values()))
@@ -50,7 +53,8 @@ def _tried(summaries: Sequence[Document]) -> dict[float, Floats]:
 
 
 def _edges(values: Floats) -> Floats:
-    """Edges of cells on a logarithmic axis: one cell for each value, or an even grid where there are many."""
+    """Edges of cells on a logarithmic axis: one cell for each value, or an even grid where there
+    are many."""
     distinct = np.unique(values)
     if len(distinct) > MOST_CELLS:
         return np.geomspace(distinct[0], distinct[-1], MOST_CELLS + 1)

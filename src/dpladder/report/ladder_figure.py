@@ -13,14 +13,29 @@ from matplotlib.lines import Line2D
 from numpy.polynomial import Polynomial
 
 from dpladder.report.reading import Document, counted, noised, plain, r_label, share
-from dpladder.report.style import GREY, INK, PALE, VERMILLION, canvas, dots, log_axis, log_limits, score_bar
+from dpladder.report.style import (
+    GREY,
+    INK,
+    PALE,
+    VERMILLION,
+    canvas,
+    dots,
+    log_axis,
+    log_limits,
+    score_bar,
+)
 
-AXIS = {"epsilon": "ε of one trial or final training (δ = {})", "mu": "μ of one trial or final training"}
-Placed = Sequence[tuple[float, Document]]  # rungs or targets, each at its place on the axis of the fit
+AXIS = {
+    "epsilon": "ε of one trial or final training (δ = {})",
+    "mu": "μ of one trial or final training",
+}
+# rungs or targets, each at its place on the axis of the fit
+Placed = Sequence[tuple[float, Document]]
 
 
 def plot_ladder(summary: Document, path: Path) -> None:
-    """r against the axis that the fit runs along: all trials, each rung's best, the fit, and r* of each target."""
+    """r against the axis that the fit runs along: all trials, each rung's best, the fit, and r* of
+    each target."""
     against = _axis(summary["targets"][0]["fit"])
     rungs = [(rung[against], rung) for rung in summary["rungs"]]
     targets = [(target["fit"][against], target) for target in summary["targets"]]
@@ -54,13 +69,19 @@ def _axis(fit: Document) -> str:
 
 
 def _curve(fit: Document) -> tuple[float, ...]:
-    return (0.0, fit["r_star"] / fit["mu"]) if fit["against"] == "kappa" else tuple(fit["coefficients"])
+    return (
+        (0.0, fit["r_star"] / fit["mu"])
+        if fit["against"] == "kappa"
+        else tuple(fit["coefficients"])
+    )
 
 
 def _title(summary: Document) -> str:
     """What the fit did, once for each way that some target needed."""
     fits = [target["fit"] for target in summary["targets"]]
-    said = [f"{fit['method']} ({fit['fallback']})" if fit["fallback"] else fit["method"] for fit in fits]
+    said = [
+        f"{fit['method']} ({fit['fallback']})" if fit["fallback"] else fit["method"] for fit in fits
+    ]
     return fill(f"{summary['experiment']}: {', or '.join(dict.fromkeys(said))}", 88)
 
 
@@ -81,7 +102,8 @@ def _draw_trials(axes: Axes, rungs: Placed) -> PathCollection:
 
 
 def _draw_fits(axes: Axes, first: float, targets: Placed) -> None:
-    """Targets of one sweep mostly share one curve: each curve is drawn once, as far as its furthest target."""
+    """Targets of one sweep mostly share one curve: each curve is drawn once, as far as its furthest
+    target."""
     ends = {_curve(target["fit"]): x for x, target in sorted(targets, key=lambda pair: pair[0])}
     for coefficients, end in ends.items():
         x = np.geomspace(min(first, end), max(first, end), 200)
@@ -91,10 +113,14 @@ def _draw_fits(axes: Axes, first: float, targets: Placed) -> None:
 
 def _draw_targets(axes: Axes, targets: Placed) -> None:
     for x, target in targets:
-        axes.plot([x, x], target["fit"]["uncertainty"], color=VERMILLION, lw=2.5, alpha=0.5, zorder=4)
+        axes.plot(
+            [x, x], target["fit"]["uncertainty"], color=VERMILLION, lw=2.5, alpha=0.5, zorder=4
+        )
         label = f"r* = {plain(target['r_star'])}{', the limit' if target['fit']['clamped'] else ''}"
         place = (x, target["r_star"])
-        axes.annotate(label, place, (6, -5), textcoords="offset points", va="top", fontsize=8, zorder=6)
+        axes.annotate(
+            label, place, (6, -5), textcoords="offset points", va="top", fontsize=8, zorder=6
+        )
     found = [(x, target["r_star"]) for x, target in targets]
     dots(axes, found, "D", color=VERMILLION, mec="white", ms=8, gid="r_star", zorder=5)
 
@@ -102,7 +128,9 @@ def _draw_targets(axes: Axes, targets: Placed) -> None:
 def _name_totals(axes: Axes, targets: Placed) -> None:
     """The totals stand above the final trainings, which cost less: the search has taken its part."""
     top = axes.secondary_xaxis("top")
-    top.set_xticks([x for x, _ in targets], [f"{target['target_epsilon']:g}" for _, target in targets])
+    top.set_xticks(
+        [x for x, _ in targets], [f"{target['target_epsilon']:g}" for _, target in targets]
+    )
     top.set_xticks([], minor=True)
     top.set_xlabel("total ε of the final model", loc="right")
     top.spines["top"].set_visible(False)
@@ -111,8 +139,19 @@ def _name_totals(axes: Axes, targets: Placed) -> None:
 def _keys() -> list[Line2D]:
     return [
         Line2D([], [], ls="", marker="o", color=GREY, ms=6.5, label="trial"),
-        Line2D([], [], ls="", marker="o", mfc="none", mec=INK, mew=1.4, ms=11, label="best of its rung"),
+        Line2D(
+            [], [], ls="", marker="o", mfc="none", mec=INK, mew=1.4, ms=11, label="best of its rung"
+        ),
         Line2D([], [], color=VERMILLION, lw=1.4, label="fit"),
-        Line2D([], [], ls="", color=VERMILLION, marker="D", mec="white", ms=8, label="r* of a final model"),
+        Line2D(
+            [],
+            [],
+            ls="",
+            color=VERMILLION,
+            marker="D",
+            mec="white",
+            ms=8,
+            label="r* of a final model",
+        ),
         Line2D([], [], color=VERMILLION, lw=2.5, alpha=0.5, label="80% interval from all scores"),
     ]

@@ -61,7 +61,8 @@ def write_page(
     path: Path,
     cells: Mapping[str, Mapping[str, str]] | None = None,
 ) -> None:
-    """The statement's first lines, the final models, each experiment's ladder, where the budget went."""
+    """The statement's first lines, the final models, each experiment's ladder, where the budget
+    went."""
     found = Environment(
         loader=PackageLoader("dpladder.report", "."),
         autoescape=True,
@@ -112,7 +113,9 @@ def _sections(
             yield Chapter(f"Experiment {summary['experiment']}", tables, figures)
     if research := _figures(shared, "batches", "distance"):
         yield Chapter("Research", figures=research)
-    yield Chapter("Privacy", [_table(spends_table(statement), "spends")], _figures(shared, "budget"))
+    yield Chapter(
+        "Privacy", [_table(spends_table(statement), "spends")], _figures(shared, "budget")
+    )
 
 
 def _table(table: pd.DataFrame, caption: str) -> Table:
@@ -137,7 +140,8 @@ def _svg(path: Path) -> Markup:
 
 
 def _caption(name: str) -> Markup:
-    """What a figure's caption says in Snakemake's report, from the little of reStructuredText that captions use."""
+    """What a figure's caption says in Snakemake's report, from the little of reStructuredText that
+    captions use."""
     text = resources.files("dpladder.report").joinpath("captions", f"{name}.rst").read_text("utf-8")
     marked = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", str(escape(text.strip())))
     return Markup(re.sub(r"``(.+?)``", r"<code>\1</code>", marked).replace("\\*", "*"))

@@ -1,6 +1,7 @@
 """JSON schemas of the documents that people script against, from their dataclasses.
 
-`python -m dpladder.report.schemas` writes them; with `--check` it only says which one is out of step.
+`python -m dpladder.report.schemas` writes them; with `--check` it only says which one is out of
+step.
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ DOCUMENTS: dict[str, Any] = {"plan": PlanDocument, "privacy": SealedStatement, "
 
 
 def generated() -> dict[str, str]:
-    return {f"workflow/schemas/{name}.schema.json": schema(kind) for name, kind in DOCUMENTS.items()}
+    return {
+        f"workflow/schemas/{name}.schema.json": schema(kind) for name, kind in DOCUMENTS.items()
+    }
 
 
 def schema(kind: Any) -> str:
     return (
-        json.dumps({"$schema": DIALECT, **TypeAdapter(kind).json_schema(mode="serialization")}, indent=2)
+        json.dumps(
+            {"$schema": DIALECT, **TypeAdapter(kind).json_schema(mode="serialization")}, indent=2
+        )
         + "\n"
     )
 

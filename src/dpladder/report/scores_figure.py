@@ -7,7 +7,16 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from dpladder.report.reading import Document, counted, noised, plain, r_label, share
-from dpladder.report.style import BLUE, GREY, VERMILLION, dots, log_axis, log_limits, panels, percent_axis
+from dpladder.report.style import (
+    BLUE,
+    GREY,
+    VERMILLION,
+    dots,
+    log_axis,
+    log_limits,
+    panels,
+    percent_axis,
+)
 
 
 def plot_scores(summary: Document, path: Path) -> None:
@@ -25,7 +34,10 @@ def plot_scores(summary: Document, path: Path) -> None:
             fontsize="medium",
         )
         figure.suptitle(
-            f"{summary['experiment']}, each rung's best in orange", fontsize="medium", x=0.02, ha="left"
+            f"{summary['experiment']}, each rung's best in orange",
+            fontsize="medium",
+            x=0.02,
+            ha="left",
         )
 
 
@@ -38,6 +50,8 @@ def _draw_rung(axes: Axes, rung: Document, number: int) -> None:
         axes.errorbar(trial["r"], score, yerr=trial["score_sd"] / trial["counted"], ecolor=GREY)
         if trial["trial"] == best["trial"]:
             axes.plot(trial["r"], score, "o", color=VERMILLION, ms=8, zorder=4)
-            axes.annotate(f"r = {plain(best['r'])}", (best["r"], score), (7, 5), textcoords="offset points")
+            axes.annotate(
+                f"r = {plain(best['r'])}", (best["r"], score), (7, 5), textcoords="offset points"
+            )
     points = [(trial["r"], score) for trial, score in scored]
     dots(axes, points, "o", color=BLUE, ms=5, gid=f"rung-{number}", zorder=3)

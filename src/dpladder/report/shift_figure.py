@@ -1,4 +1,5 @@
-"""How one experiment's models do off their own distribution: over the total epsilon, and over a corruption's severity."""
+"""How one experiment's models do off their own distribution: over the total epsilon, and over a
+corruption's severity."""
 
 from __future__ import annotations
 
@@ -11,24 +12,39 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
 from dpladder.report.reading import Document, counted, open_target, plain
-from dpladder.report.style import CYCLE, INK, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
+from dpladder.report.style import (
+    CYCLE,
+    INK,
+    MARKERS,
+    canvas,
+    dots,
+    log_axis,
+    log_limits,
+    percent_axis,
+)
 
-Points = Sequence[tuple[float, float, float]]  # where, accuracy, and the deviation its noise gives it
+# where, accuracy, and the deviation its noise gives it
+Points = Sequence[tuple[float, float, float]]
 WIDE = 3.8  # inches, of each panel
 
 
 def plot_shift(summary: Document, path: Path) -> None:
-    """The tests on whole sources over epsilon in the first panel; each corruption over its severity in one of its own."""
+    """The tests on whole sources over epsilon in the first panel; each corruption over its severity
+    in one of its own."""
     targets = sorted(summary["targets"], key=lambda target: float(target["epsilon"]))
     whole = [*targets, *open_target(summary)]
-    corrupted = list(dict.fromkeys(_of(one) for one in targets[0]["also"] if one["severity"] is not None))
+    corrupted = list(
+        dict.fromkeys(_of(one) for one in targets[0]["also"] if one["severity"] is not None)
+    )
     with canvas(path, width=max(7.6, WIDE * (1 + len(corrupted)))) as figure:
         over, *others = figure.subplots(1, 1 + len(corrupted), sharey=True, squeeze=False)[0]
         _over_epsilon(over, targets, summary)
         for axes, which in zip(others, corrupted, strict=True):
             _over_severity(axes, whole, which)
         percent_axis(over.yaxis)
-        over.set_ylabel(counted(summary, "accuracy") + (" (± 1 sd of its noise)" if _noised(targets) else ""))
+        over.set_ylabel(
+            counted(summary, "accuracy") + (" (± 1 sd of its noise)" if _noised(targets) else "")
+        )
 
 
 def _over_epsilon(axes: Axes, targets: Sequence[Document], summary: Document) -> None:
@@ -62,8 +78,13 @@ def _over_severity(axes: Axes, targets: Sequence[Document], which: tuple[str, st
     for number, target in enumerate(targets):
         own = [one for one in target["also"] if _of(one) == which]
         clean = target["test"] if of == "test" else _named(target, of)
-        found = [(0, clean), *sorted(((one["severity"], one["test"]) for one in own), key=_severity)]
-        points = [(float(severity), test["accuracy"], test["accuracy_sd"]) for severity, test in found]
+        found = [
+            (0, clean),
+            *sorted(((one["severity"], one["test"]) for one in own), key=_severity),
+        ]
+        points = [
+            (float(severity), test["accuracy"], test["accuracy_sd"]) for severity, test in found
+        ]
         total = target["target_epsilon"]
         label = "ε = ∞: no privacy" if total == math.inf else f"total ε = {plain(total)}"
         _line(axes, points, label, CYCLE[number % len(CYCLE)], MARKERS[number % len(MARKERS)], name)
@@ -89,7 +110,9 @@ def _line(
 ) -> None:
     x, y, sd = ([point[k] for point in points] for k in range(3))
     style = "-" if filled else ":"
-    axes.errorbar(x, y, yerr=sd if any(sd) else None, color=colour, lw=1, ls=style, alpha=0.5, capsize=3)
+    axes.errorbar(
+        x, y, yerr=sd if any(sd) else None, color=colour, lw=1, ls=style, alpha=0.5, capsize=3
+    )
     inside, edge = (colour, "white") if filled else ("white", colour)
     look = {"color": colour, "mfc": inside, "mec": edge, "ms": 7, "zorder": 3}
     dots(axes, zip(x, y, strict=True), marker, label=label, gid=f"shift-{where}-{label}", **look)

@@ -1,4 +1,5 @@
-"""What all figures share: a canvas that writes the same bytes for the same input, safe colours, plain numbers."""
+"""What all figures share: a canvas that writes the same bytes for the same input, safe colours,
+plain numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from dpladder.report.reading import plain
 
-# Okabe & Ito's colours, told apart with every common form of colour blindness; their yellow is too pale for points.
+# Okabe & Ito's colours, told apart with every common form of colour blindness; their yellow is too
+# pale for points.
 ORANGE, SKY, GREEN = "#E69F00", "#56B4E9", "#009E73"
 BLUE, VERMILLION, PURPLE = "#0072B2", "#D55E00", "#CC79A7"
 INK, GREY, PALE = "#222222", "#8A8A8A", "#EFEFEF"

@@ -1,5 +1,5 @@
-"""results/<experiment>/summary.json: what one experiment found. Its keys are these fields, and its JSON schema follows from
-them."""
+"""results/<experiment>/summary.json: what one experiment found. Its keys are these fields, and its
+JSON schema follows from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialFound(Choice):
-    """`score`: correct predictions, noised by `score_sd`, of the `counted` units of the part by declaration."""
+    """`score`: correct predictions, noised by `score_sd`, of the `counted` units of the part by
+    declaration."""
 
     trial: int
     kappa: float
@@ -47,8 +48,8 @@ class RungFound:
 
 @dataclass(frozen=True)
 class ClassTested:
-    """One class: noised counts of its records that are right and wrong, and the share that is right, null where there is too
-    little to tell."""
+    """One class: noised counts of its records that are right and wrong, and the share that is
+    right, null where there is too little to tell."""
 
     name: str
     accuracy: float | None
@@ -67,8 +68,9 @@ class GroupTested(ClassTested):
 
 @dataclass(frozen=True)
 class WorstTested:
-    """The group with the lowest noised share of right predictions, and the deviation of that group's noise. Of several noised
-    shares the lowest is, on average, below the worst group's own."""
+    """The group with the lowest noised share of right predictions, and the deviation of that
+    group's noise. Of several noised shares the lowest is, on average, below the worst group's own.
+    """
 
     name: str
     value: float
@@ -77,9 +79,10 @@ class WorstTested:
 
 @dataclass(frozen=True)
 class Perplexity:
-    """Of a language model: the exponential of `loss`, the mean over records of their losses in nats a token, each cut at
-    `most`, the log of how many words there are. `low` to `high` hold it with probability 0.95 over the noise, of which
-    `loss_sd` is the deviation in the loss. Which records happened to be in the test part is not in that."""
+    """Of a language model: the exponential of `loss`, the mean over records of their losses in nats
+    a token, each cut at `most`, the log of how many words there are. `low` to `high` hold it with
+    probability 0.95 over the noise, of which `loss_sd` is the deviation in the loss. Which records
+    happened to be in the test part is not in that."""
 
     value: float
     low: float
@@ -91,13 +94,15 @@ class Perplexity:
 
 @dataclass(frozen=True)
 class Tested:
-    """The final model on the test part: noised counts, or exact ones of a source declared public. `classes`, `balanced` and
-    `auc`, where they were bought (evaluate.measures): by class, the mean accuracy over classes, and how well scores rank; the
-    latter two by their value and sd, null where there is too little to tell. `scores`: what AUC follows from, noised counts of
-    scores in bins, of each class. `perplexity`: of a language model, whose `accuracy` is one less its loss as a share of
-    the most, and which names no class. `groups`, where they were bought, and `worst` of them, null where one of them cannot be
-    told: `accuracy` and `total` are then of those that were trained on, and `elsewhere`, by its value and sd, is the accuracy
-    over all others, null where there are none; of another source or other people, they are of all."""
+    """The final model on the test part: noised counts, or exact ones of a source declared public.
+    `classes`, `balanced` and `auc`, where they were bought (evaluate.measures): by class, the mean
+    accuracy over classes, and how well scores rank; the latter two by their value and sd, null
+    where there is too little to tell. `scores`: what AUC follows from, noised counts of scores in
+    bins, of each class. `perplexity`: of a language model, whose `accuracy` is one less its loss as
+    a share of the most, and which names no class. `groups`, where they were bought, and `worst` of
+    them, null where one of them cannot be told: `accuracy` and `total` are then of those that were
+    trained on, and `elsewhere`, by its value and sd, is the accuracy over all others, null where
+    there are none; of another source or other people, they are of all."""
 
     accuracy: float
     accuracy_sd: float
@@ -117,9 +122,10 @@ class Tested:
 
 @dataclass(frozen=True)
 class AlsoTested:
-    """A further test. `of`: whose records it takes, where they are another's; `corruption`, `severity`: of corrupted images, how;
-    `groups`: those whose records it takes, where it names some; `lineage`: of an experiment that measures this one's models, which
-    paid for it; else null."""
+    """A further test. `of`: whose records it takes, where they are another's; `corruption`,
+    `severity`: of corrupted images, how; `groups`: those whose records it takes, where it names
+    some; `lineage`: of an experiment that measures this one's models, which paid for it; else null.
+    """
 
     name: str
     of: str | None
@@ -132,11 +138,11 @@ class AlsoTested:
 
 @dataclass(frozen=True, kw_only=True)
 class FinalFound(Choice):
-    """One final model. `stated`: the figure that it is stated at, with all that may have steered it. `epsilon` and `mu`: its own
-    price, with its search; `epsilon_final` and `mu_final` of its own training. `fit`: how r
-    was carried to this total, null where there is nothing to search. `suspect`: what to ask where a score is better than mu
-    allows. `distance`: in research, how far the weights are from where they started, where that was zero or the public
-    network."""
+    """One final model. `stated`: the figure that it is stated at, with all that may have steered
+    it. `epsilon` and `mu`: its own price, with its search; `epsilon_final` and `mu_final` of its
+    own training. `fit`: how r was carried to this total, null where there is nothing to search.
+    `suspect`: what to ask where a score is better than mu allows. `distance`: in research, how far
+    the weights are from where they started, where that was zero or the public network."""
 
     target_epsilon: float
     epsilon: float
@@ -157,8 +163,9 @@ class FinalFound(Choice):
 
 @dataclass(frozen=True)
 class OpenFound:
-    """The same learner without noise, epsilon = infinity, in research: its r, chosen on records held out of the training part,
-    and what it reaches on the test part and on each further test, counted exactly. It protects nobody."""
+    """The same learner without noise, epsilon = infinity, in research: its r, chosen on records
+    held out of the training part, and what it reaches on the test part and on each further test,
+    counted exactly. It protects nobody."""
 
     r: float | None
     test: Tested
@@ -167,9 +174,9 @@ class OpenFound:
 
 @dataclass(frozen=True)
 class Summary:
-    """`searches`: what r stands for. `sampling_rate`: of units at
-    each step, 1 for the full batch. `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was
-    searched. `open`: null unless final.without_noise."""
+    """`searches`: what r stands for. `sampling_rate`: of units at each step, 1 for the full batch.
+    `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was searched.
+    `open`: null unless final.without_noise."""
 
     experiment: str
     mode: Literal["release", "research"]

@@ -21,7 +21,10 @@ Show = Callable[[Any], str]
 SHOWN: dict[str, tuple[str, Show]] = {
     "total_epsilon": ("total ε", lambda epsilon: "∞" if epsilon == math.inf else f"{epsilon:g}"),
     "epsilon": ("ε", lambda epsilon: "∞, no privacy" if epsilon == math.inf else up(epsilon)),
-    "own_epsilon": ("ε, its own price", lambda epsilon: "∞" if epsilon == math.inf else up(epsilon)),
+    "own_epsilon": (
+        "ε, its own price",
+        lambda epsilon: "∞" if epsilon == math.inf else up(epsilon),
+    ),
     "mu": ("μ", lambda mu: up(mu, 6)),
     "r": ("r", plain),
     "r_star": ("r*", plain),
@@ -93,7 +96,11 @@ def _told(test: Document) -> dict[str, float | None]:
     found = test.get("perplexity")
     if found is None:
         return {"test_accuracy": test.get("accuracy"), "accuracy_sd": test.get("accuracy_sd")}
-    return {"perplexity": found["value"], "perplexity_low": found["low"], "perplexity_high": found["high"]}
+    return {
+        "perplexity": found["value"],
+        "perplexity_low": found["low"],
+        "perplexity_high": found["high"],
+    }
 
 
 def _measured(name: str, test: Document) -> dict[str, float | None]:
@@ -103,7 +110,11 @@ def _measured(name: str, test: Document) -> dict[str, float | None]:
 
 def _worst(test: Document) -> dict[str, str | float | None]:
     found = test.get("worst") or {}
-    return {"worst": found.get("name"), "worst_accuracy": found.get("value"), "worst_sd": found.get("sd")}
+    return {
+        "worst": found.get("name"),
+        "worst_accuracy": found.get("value"),
+        "worst_sd": found.get("sd"),
+    }
 
 
 def classes_table(summary: Document) -> pd.DataFrame:
@@ -127,7 +138,8 @@ def classes_table(summary: Document) -> pd.DataFrame:
 
 
 def groups_table(summary: Document) -> pd.DataFrame:
-    """One row for each group of each test of each final model that was counted by groups; empty where none was."""
+    """One row for each group of each test of each final model that was counted by groups; empty
+    where none was."""
     return pd.DataFrame(
         [
             {
@@ -136,7 +148,9 @@ def groups_table(summary: Document) -> pd.DataFrame:
                 "test": name,
                 "group": one["name"],
                 "trained": "yes" if one["trained"] else "no",
-                "lowest": "lowest" if one["name"] == (test.get("worst") or {}).get("name") else None,
+                "lowest": "lowest"
+                if one["name"] == (test.get("worst") or {}).get("name")
+                else None,
                 "accuracy": one["accuracy"],
                 "accuracy_sd": one["accuracy_sd"] or None,
                 "correct": one["correct"],
@@ -154,7 +168,8 @@ def groups_table(summary: Document) -> pd.DataFrame:
 
 
 def shift_table(summary: Document) -> pd.DataFrame:
-    """One row for each test of each final model, the test part first, and what is lost on the way there."""
+    """One row for each test of each final model, the test part first, and what is lost on the way
+    there."""
     return pd.DataFrame(
         [
             {
@@ -180,19 +195,24 @@ def _lost(there: Document, here: Document) -> float | None:
     return None if here.get("perplexity") else there["accuracy"] - here["accuracy"]
 
 
-def grid_table(summaries: Mapping[str, Document], cells: Mapping[str, Mapping[str, str]]) -> pd.DataFrame:
-    """One row for each combination, a column for each total: accuracy, the mean over repeats where there are several, and one
-    deviation: over repeats, or of the test count's noise."""
+def grid_table(
+    summaries: Mapping[str, Document], cells: Mapping[str, Mapping[str, str]]
+) -> pd.DataFrame:
+    """One row for each combination, a column for each total: accuracy, the mean over repeats where
+    there are several, and one deviation: over repeats, or of the test count's noise."""
     rows: dict[tuple[str, ...], dict[str, list[Document]]] = {}
     for name, own in cells.items():
         row = rows.setdefault(tuple(own.values()), {})
         for target in (*summaries[name]["targets"], *open_target(summaries[name])):
             total = target["target_epsilon"]
-            row.setdefault("ε = ∞" if total == math.inf else f"ε = {total:g}", []).append(target["test"])
+            row.setdefault("ε = ∞" if total == math.inf else f"ε = {total:g}", []).append(
+                target["test"]
+            )
     axes = list(next(iter(cells.values())))
     return pd.DataFrame(
         [
-            dict(zip(axes, place, strict=True)) | {total: _shown(tests) for total, tests in row.items()}
+            dict(zip(axes, place, strict=True))
+            | {total: _shown(tests) for total, tests in row.items()}
             for place, row in rows.items()
         ]
     )
@@ -260,17 +280,21 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
         path.write_text(_html(words(readable(table), printable)), "utf-8")
     else:
         raise BadInput(
-            f"a table cannot be written as {path.suffix or 'a file without suffix'}. Use .csv, .md or .html."
+            f"a table cannot be written as {path.suffix or 'a file without suffix'}. Use .csv, .md "
+            "or .html."
         )
 
 
 def words(table: pd.DataFrame, told: Callable[[str], str]) -> pd.DataFrame:
     """The table with its words, which others may have chosen, told otherwise; numbers stay numbers."""
-    return table.map(lambda value: told(value) if isinstance(value, str) else value).rename(columns=told)
+    return table.map(lambda value: told(value) if isinstance(value, str) else value).rename(
+        columns=told
+    )
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Headings and values as text; what is not known is empty, and a column of nothing else left out."""
+    """Headings and values as text; what is not known is empty, and a column of nothing else left
+    out."""
     columns = {}
     for name, values in table.dropna(axis="columns", how="all").items():
         heading, show = SHOWN.get(str(name), (str(name), str))
@@ -279,7 +303,11 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _markdown(table: pd.DataFrame) -> str:
-    rows: list[list[str]] = [list(map(str, table)), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    rows: list[list[str]] = [
+        list(map(str, table)),
+        ["---"] * len(table.columns),
+        *table.to_numpy().tolist(),
+    ]
     return "".join(f"| {' | '.join(map(in_cell, row))} |\n" for row in rows)
 
 

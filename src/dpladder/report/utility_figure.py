@@ -25,7 +25,8 @@ from dpladder.report.style import (
 )
 
 LEAST_HEIGHT = 0.1  # of the accuracy axis: small differences should look small
-Point = tuple[float, float, float]  # epsilon as composed, test accuracy, and the deviation its noise gives it
+# epsilon as composed, test accuracy, and the deviation its noise gives it
+Point = tuple[float, float, float]
 
 
 def plot_utility(summary: Document, path: Path) -> None:
@@ -44,7 +45,8 @@ def plot_utility(summary: Document, path: Path) -> None:
 
 
 def plot_pareto(summaries: Sequence[Document], path: Path) -> None:
-    """All experiments' final models, one panel for each lineage, with the frontier of those that none beats."""
+    """All experiments' final models, one panel for each lineage, with the frontier of those that
+    none beats."""
     lineages = list(dict.fromkeys(summary["lineage"] for summary in summaries))
     with canvas(path, height=0.6 + 3.8 * len(lineages)) as figure:
         panels = figure.subplots(len(lineages), squeeze=False).flat
@@ -75,18 +77,28 @@ def _points(summary: Document) -> list[Point]:
 
 def _draw_lineage(axes: Axes, summaries: Sequence[Document]) -> None:
     found = [(summary["experiment"], _points(summary)) for summary in summaries]
-    found = sorted((pair for pair in found if pair[1]), key=lambda pair: -max(y for _, y, _ in pair[1]))
+    found = sorted(
+        (pair for pair in found if pair[1]), key=lambda pair: -max(y for _, y, _ in pair[1])
+    )
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     for place, (name, points) in enumerate(found):
         _draw_models(axes, points, name, *looks[place % len(looks)])
-    open_ones = [summary["open"]["test"]["accuracy"] for summary in summaries if summary.get("open")]
+    open_ones = [
+        summary["open"]["test"]["accuracy"] for summary in summaries if summary.get("open")
+    ]
     if open_ones:
         no_privacy(axes, max(open_ones), summaries[0]["lineage"])
     everything = [point for _, points in found for point in points]
     _finish(axes, everything, summaries[0])
     best = frontier((x, y) for x, y, _ in everything)
     ends = [*best, (axes.get_xlim()[1], best[-1][1])] if best else []
-    stairs: dict[str, Any] = {"where": "post", "color": GREY, "lw": 1, "label": "frontier", "zorder": 1}
+    stairs: dict[str, Any] = {
+        "where": "post",
+        "color": GREY,
+        "lw": 1,
+        "label": "frontier",
+        "zorder": 1,
+    }
     axes.step([x for x, _ in ends], [y for _, y in ends], **stairs)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=math.ceil(len(found) / 14))
 
@@ -102,7 +114,9 @@ def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, ma
 def _finish(axes: Axes, points: Sequence[Point], summary: Document) -> None:
     noised = any(sd > 0 for _, _, sd in points)
     axes.set_xlabel(f"total ε, search included (δ = {plain(summary['delta'])})")
-    axes.set_ylabel(counted(summary, "test accuracy") + (" (± 1 sd of its noise)" if noised else ""))
+    axes.set_ylabel(
+        counted(summary, "test accuracy") + (" (± 1 sd of its noise)" if noised else "")
+    )
     percent_axis(axes.yaxis)
     if not points:
         axes.text(0.5, 0.5, "no final model was tested", ha="center", transform=axes.transAxes)

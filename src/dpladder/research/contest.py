@@ -1,7 +1,8 @@
-"""Searches against each other on public data: any of them, with any learners, at any totals, side by side.
+"""Searches against each other on public data: any of them, with any learners, at any totals, side
+by side.
 
-Each entry pays inside its total for all that it needs: its trials, their scores, its final training. Noise is seeded and
-accounted as in a release; nothing here is one.
+Each entry pays inside its total for all that it needs: its trials, their scores, its final
+training. Noise is seeded and accounted as in a release; nothing here is one.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ class Standing:
     p10: float
     repeats: int
     trainings: float  # one on a part of the data counts by the part's size
-    seconds: float  # of one core: a training has its share, by steps, of the time of those that it shared passes with
+    # of one core: a training has its share, by steps, of the time of those that it shared passes
+    # with
+    seconds: float
     search: float  # share of mu^2 that did not go into the weights that were put out
 
 
@@ -100,8 +103,9 @@ class Run:
 
 
 class PublicMeter(Meter):
-    """Quick draws for public data alone: a hash for each stream, and normals straight from numpy. Hardened ones would be
-    half of the time. It stands on ResearchNoise of its own making, which refuses every lineage that is not public."""
+    """Quick draws for public data alone: a hash for each stream, and normals straight from numpy.
+    Hardened ones would be half of the time. It stands on ResearchNoise of its own making, which
+    refuses every lineage that is not public."""
 
     def __init__(self, draws: Sequence[Draw], arena: Arena, name: str) -> None:
         super().__init__(draws, self)
@@ -120,7 +124,8 @@ class PublicMeter(Meter):
 
 
 def contest(arena: Arena, entries: Sequence[Competitor], repeats: int) -> list[Standing]:
-    """Every entry's search `repeats` times, all of them side by side. Repeats differ in public draws and in noise."""
+    """Every entry's search `repeats` times, all of them side by side. Repeats differ in public
+    draws and in noise."""
     runs = [started(arena, entry, repeat) for entry in entries for repeat in range(repeats)]
     while pending := [run for run in runs if run.asks]:
         answer(arena, pending)
@@ -129,10 +134,13 @@ def contest(arena: Arena, entries: Sequence[Competitor], repeats: int) -> list[S
 
 
 def oracle(arena: Arena, setting: Setting, learner: Learner) -> float:
-    """The best mean test accuracy over a grid of the range, each training with the whole total: what no private search knows."""
+    """The best mean test accuracy over a grid of the range, each training with the whole total:
+    what no private search knows."""
     space = Space(setting.search, learner, setting.constants)
     trainings = [
-        NamedAsk(f"oracle {setting.epsilon} {place} {again}", Ask(r, setting.mu), learner, setting.search)
+        NamedAsk(
+            f"oracle {setting.epsilon} {place} {again}", Ask(r, setting.mu), learner, setting.search
+        )
         for place in np.geomspace(*space.range(), GRID).tolist()
         for r in [space.r(place, setting.mu)]
         for again in range(GRID_REPEATS)
@@ -161,7 +169,9 @@ def started(arena: Arena, entry: Competitor, repeat: int) -> Run:
 def answer(arena: Arena, pending: Sequence[Run]) -> None:
     """Trains what all searches ask for at once, and answers each, until none asks for more."""
     trainings = [
-        NamedAsk(f"{run.name} {run.trainings} {place}", ask, run.entry.learner, run.entry.setting.search)
+        NamedAsk(
+            f"{run.name} {run.trainings} {place}", ask, run.entry.learner, run.entry.setting.search
+        )
         for run in pending
         for place, ask in enumerate(run.asks)
     ]

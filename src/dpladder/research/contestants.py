@@ -1,4 +1,5 @@
-"""The searches as comparisons enter them: at their defaults, and the ladder in its published versions too."""
+"""The searches as comparisons enter them: at their defaults, and the ladder in its published
+versions too."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Linear scaling: rungs of cheap trials, and r carried along them to the final budget (Panda et al. 2024).
+"""Linear scaling: rungs of cheap trials, and r carried along them to the final budget (Panda et al.
+2024).
 
-Every trial's weights and score could be published: all releases are Gaussian, and their mus add in squares. Nothing has
-to stay secret, and finished trials serve any total. Assumes that the best r grows with the budget as the fit has it.
+Every trial's weights and score could be published: all releases are Gaussian, and their mus add in
+squares. Nothing has to stay secret, and finished trials serve any total. Assumes that the best r
+grows with the budget as the fit has it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,17 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 from dpladder.search import looking
-from dpladder.search.asking import SCORE_SHARE, Ask, Asking, Found, Setting, Units, scores, split, trainings
+from dpladder.search.asking import (
+    SCORE_SHARE,
+    Ask,
+    Asking,
+    Found,
+    Setting,
+    Units,
+    scores,
+    split,
+    trainings,
+)
 from dpladder.search.fit import Target, fit_radius
 from dpladder.search.select import best
 from dpladder.search.space import draw
@@ -25,8 +37,9 @@ from dpladder.search.trial import Trial
 
 @dataclass(frozen=True)
 class LadderSearcher:
-    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has; none: what pays on public
-    data of this strength (search/looking.py), which may be no trial at all. `share`: of a trial's mu^2, for its score."""
+    """`rungs`: each rung's epsilon per trial as a share of the total, and how many trials it has;
+    none: what pays on public data of this strength (search/looking.py), which may be no trial at
+    all. `share`: of a trial's mu^2, for its score."""
 
     rungs: tuple[tuple[float, int], ...] | None = None
     fit: Fit = field(default_factory=Fit)
@@ -56,10 +69,14 @@ class LadderSearcher:
             noised = meter.publish(f"score {rung}", [answer.correct for answer in answers])
             trials += [
                 Trial(rung, trial, epsilon, mu, kappa, r, found, sd, setting.constants.n0)
-                for trial, ((kappa, r), found) in enumerate(zip(places, noised.tolist(), strict=True))
+                for trial, ((kappa, r), found) in enumerate(
+                    zip(places, noised.tolist(), strict=True)
+                )
             ]
         final = climbed.final
-        fitted = fit_radius(trials, Target(gdp.epsilon(final, setting.delta), final, space), self.fit)
+        fitted = fit_radius(
+            trials, Target(gdp.epsilon(final, setting.delta), final, space), self.fit
+        )
         [answer] = yield [Ask(fitted.r_star, final, within="final")]
         return Found(fitted.r_star, final, answer.weights)
 
@@ -68,13 +85,16 @@ class LadderSearcher:
             bought = looking.bought(setting.strength, setting.centred)
             rungs = tuple((math.sqrt(rung.part) * setting.mu, rung.trials) for rung in bought.rungs)
             return Climbed(rungs, bought.share, setting.mu)
-        own = ((gdp.mu(share * setting.epsilon, setting.delta), number) for share, number in self.rungs)
+        own = (
+            (gdp.mu(share * setting.epsilon, setting.delta), number) for share, number in self.rungs
+        )
         return Climbed(tuple(own), self.share, setting.mu)
 
 
 @dataclass(frozen=True)
 class Climbed:
-    """A ladder at a total: each rung's mu per trial, its score included, and how many trials it has."""
+    """A ladder at a total: each rung's mu per trial, its score included, and how many trials it
+    has."""
 
     rungs: tuple[tuple[float, int], ...]
     share: float

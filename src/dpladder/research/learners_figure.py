@@ -12,14 +12,17 @@ from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_li
 from dpladder.research.comparison_table import epsilons, names
 
 REFERENCE = "dp_gd"
-SURE = 3.0  # standard errors, of few repeats, by which two means must differ before one is called better
+# standard errors, of few repeats, by which two means must differ before one is called better
+SURE = 3.0
 
 
 def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     """Mean and deviation over repeats; the best of each total in bold."""
     learners, totals = names(rows), epsilons(rows)
     by_place = {(row["name"], row["epsilon"]): row for row in rows}
-    best = {epsilon: max(rows, key=lambda r: (r["epsilon"] == epsilon, r["mean"])) for epsilon in totals}
+    best = {
+        epsilon: max(rows, key=lambda r: (r["epsilon"] == epsilon, r["mean"])) for epsilon in totals
+    }
 
     def cell(learner: str, epsilon: float) -> str:
         row = by_place[learner, epsilon]
@@ -48,7 +51,9 @@ def verdict(rows: Sequence[Document], epsilon: float) -> str:
     (reference,) = (row for row in here if row["name"] == REFERENCE)
 
     def clearly(row: Document, sign: int) -> bool:
-        error = math.sqrt(row["sd"] ** 2 / row["repeats"] + reference["sd"] ** 2 / reference["repeats"])
+        error = math.sqrt(
+            row["sd"] ** 2 / row["repeats"] + reference["sd"] ** 2 / reference["repeats"]
+        )
         return bool(sign * (row["mean"] - reference["mean"]) > SURE * error)
 
     better = [row["name"] for row in here if clearly(row, 1)]
@@ -66,11 +71,15 @@ def plot_learners(rows: Sequence[Document], about: str, path: Path) -> None:
     with canvas(path) as figure:
         axes = figure.subplots()
         for number, learner in enumerate(names(rows)):
-            own = sorted((row for row in rows if row["name"] == learner), key=lambda row: row["epsilon"])
+            own = sorted(
+                (row for row in rows if row["name"] == learner), key=lambda row: row["epsilon"]
+            )
             colour, marker = looks[number % len(looks)]
             x, y = [row["epsilon"] for row in own], [row["mean"] for row in own]
             axes.plot(x, y, color=colour, lw=2 if learner == REFERENCE else 1, alpha=0.5)
-            axes.errorbar(x, y, yerr=[row["sd"] for row in own], fmt="none", ecolor=colour, alpha=0.5)
+            axes.errorbar(
+                x, y, yerr=[row["sd"] for row in own], fmt="none", ecolor=colour, alpha=0.5
+            )
             points = zip(x, y, strict=True)
             look = {"color": colour, "mec": "white", "ms": 7}
             dots(axes, points, marker, label=learner, gid=f"learner-{learner}", **look)

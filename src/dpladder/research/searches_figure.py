@@ -22,7 +22,8 @@ def write_markdown(rows: Sequence[Document], about: str, path: Path) -> None:
     """The means of all totals, then each total in full, the best first."""
     totals = epsilons(rows)
     lines = [
-        f"Test accuracy of what each search puts out, {about}. Everything is paid for inside each total.",
+        f"Test accuracy of what each search puts out, {about}. Everything is paid for inside each "
+        "total.",
         "",
     ]
     if len(totals) > 1:
@@ -46,7 +47,9 @@ def plot_searches(rows: Sequence[Document], about: str, path: Path) -> None:
             label = f"total ε = {plain(row['epsilon'])}" if row["name"] == order[0] else None
             axes.plot(below, place, "o", ms=4, color=color, label=label)
         axes.axvline(0, color=GREY, lw=0.8)
-        axes.set(yticks=range(len(order)), yticklabels=order, xlabel="test accuracy below the oracle's")
+        axes.set(
+            yticks=range(len(order)), yticklabels=order, xlabel="test accuracy below the oracle's"
+        )
         axes.set_title(about)
         axes.invert_yaxis()
         percent_axis(axes.xaxis)
@@ -57,7 +60,9 @@ def _means(rows: Sequence[Document]) -> list[str]:
     """A line for each method, the best of each total in bold, and the oracle's below."""
     totals = epsilons(rows)
     here = {(row["name"], row["epsilon"]): row for row in rows}
-    best = {epsilon: max(row["mean"] for row in rows if row["epsilon"] == epsilon) for epsilon in totals}
+    best = {
+        epsilon: max(row["mean"] for row in rows if row["epsilon"] == epsilon) for epsilon in totals
+    }
     tops = {row["epsilon"]: row["oracle"] for row in rows}
 
     def cell(name: str, epsilon: float) -> str:
@@ -67,7 +72,10 @@ def _means(rows: Sequence[Document]) -> list[str]:
     return [
         f"| total ε | {' | '.join(map(plain, totals))} |",
         f"|---|{'---|' * len(totals)}",
-        *(f"| {name} | {' | '.join(cell(name, epsilon) for epsilon in totals)} |" for name in names(rows)),
+        *(
+            f"| {name} | {' | '.join(cell(name, epsilon) for epsilon in totals)} |"
+            for name in names(rows)
+        ),
         f"| oracle | {' | '.join(f'{tops[epsilon]:.3f}' for epsilon in totals)} |",
     ]
 
@@ -75,13 +83,17 @@ def _means(rows: Sequence[Document]) -> list[str]:
 def _details(rows: Sequence[Document]) -> list[str]:
     first = rows[0]
     return [
-        f"Total ε = {plain(first['epsilon'])}. The oracle has {first['oracle']:.3f}, by a grid that honestly costs ε = "
-        f"{plain(first['oracle_epsilon'])}. RERR is the share of its lead over random search that a method closes.",
+        f"Total ε = {plain(first['epsilon'])}. The oracle has {first['oracle']:.3f}, by a grid "
+        "that honestly costs ε = "
+        f"{plain(first['oracle_epsilon'])}. RERR is the share of its lead over random search that "
+        "a method closes.",
         "",
-        "| method | mean | sd | 10th percentile | RERR | trainings | core seconds | search's share of μ² |",
+        "| method | mean | sd | 10th percentile | RERR | trainings | core seconds | search's share "
+        "of μ² |",
         "|---|---|---|---|---|---|---|---|",
         *(
-            f"| {row['name']} | {row['mean']:.3f} | {row['sd']:.3f} | {row['p10']:.3f} | {_share(row['rerr'])} "
+            f"| {row['name']} | {row['mean']:.3f} | {row['sd']:.3f} | {row['p10']:.3f} | "
+            f"{_share(row['rerr'])} "
             f"| {row['trainings']:.1f} | {row['seconds']:.2f} | {_share(row['search'])} |"
             for row in sorted(rows, key=lambda row: -row["mean"])
         ),

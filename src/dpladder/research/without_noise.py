@@ -1,4 +1,5 @@
-"""The same learner without noise, on public data: what a search could reach if privacy cost nothing."""
+"""The same learner without noise, on public data: what a search could reach if privacy cost
+nothing."""
 
 from __future__ import annotations
 
@@ -19,17 +20,21 @@ DOUBLINGS = 3  # of r, by twice as many steps each time
 
 
 def best(arena: Arena, space: Space) -> tuple[float, Search]:
-    """The r that does best on records held out of the training part, and the search that reaches it.
+    """The r that does best on records held out of the training part, and the search that reaches
+    it.
 
-    First over a grid of all that the search may reach. Steps are limited there for the noise that each of them brings;
-    without it they cost time alone, so where the largest r is best, more are tried.
+    First over a grid of all that the search may reach. Steps are limited there for the noise that
+    each of them brings; without it they cost time alone, so where the largest r is best, more are
+    tried.
     """
     grid = [space.clamp(r) for r in np.geomspace(*space.reach(), GRID).tolist()]
     counts = _right(arena, space.learner, space.search, grid)
     place = int(np.argmax(counts))
     if place < GRID - 1:
         return grid[place], space.search
-    beyond = [(grid[-1] * 2**times, _longer(space.search, 2**times)) for times in range(1, DOUBLINGS + 1)]
+    beyond = [
+        (grid[-1] * 2**times, _longer(space.search, 2**times)) for times in range(1, DOUBLINGS + 1)
+    ]
     further = [_right(arena, space.learner, search, [r])[0] for r, search in beyond]
     return [(grid[-1], space.search), *beyond][int(np.argmax([counts[-1], *further]))]
 
@@ -40,7 +45,8 @@ def _longer(search: Search, times: int) -> Search:
 
 def _right(arena: Arena, learner: Learner, search: Search, each: Sequence[float]) -> list[int]:
     """How many of the records held out each r gets right."""
-    rows = np.arange(len(arena.train.labels))  # in the order of keyed ids, so every fifth is any fifth
+    # in the order of keyed ids, so every fifth is any fifth
+    rows = np.arange(len(arena.train.labels))
     held = rows % HELD_OUT == 0
     asks = [Ask(r, OPEN, ~held, held, 1.0 - 1.0 / HELD_OUT) for r in each]
     named = [NamedAsk(f"open {place}", ask, learner, search) for place, ask in enumerate(asks)]

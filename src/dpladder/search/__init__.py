@@ -1,1 +1,2 @@
-"""Hyperparameter search: where trials look, how the best is chosen, how r is carried to the final budget."""
+"""Hyperparameter search: where trials look, how the best is chosen, how r is carried to the final
+budget."""

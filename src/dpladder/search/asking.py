@@ -1,9 +1,10 @@
 """What every way to search hyperparameters under a total budget has in common.
 
-A method is a frozen dataclass of public parameters. It declares what the whole search costs, its final weights
-included, and every draw that it will make; then it runs as a generator that asks for trainings and is sent their
-answers. Whoever drives it may so train many searches' askings together. Trainings draw their noise from meters of
-their own; whatever else is random about a search is drawn from the method's meter, because privacy rests on it.
+A method is a frozen dataclass of public parameters. It declares what the whole search costs, its
+final weights included, and every draw that it will make; then it runs as a generator that asks for
+trainings and is sent their answers. Whoever drives it may so train many searches' askings together.
+Trainings draw their noise from meters of their own; whatever else is random about a search is drawn
+from the method's meter, because privacy rests on it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Setting:
 
     @property
     def strength(self) -> float:
-        """n0 mu: the signal of all records beside the noise that hides one of them, whatever the clip."""
+        """n0 mu: the signal of all records beside the noise that hides one of them, whatever the
+        clip."""
         return self.mu * self.constants.n0 * self.constants.cap / self.constants.moves(1.0)
 
     @property
@@ -72,7 +74,8 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Ask:
-    """A training: on which records, and whose correct predictions to count. No mask means all records."""
+    """A training: on which records, and whose correct predictions to count. No mask means all
+    records."""
 
     r: float
     mu: float
@@ -121,7 +124,9 @@ def alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> Found:
 
 def events_of(section: PrivateSearch, setting: Setting) -> tuple[Counted, ...]:
     """The events that a search may spend."""
-    return setting.reserved or price(section, setting.epsilon, setting.delta, setting.constants.relation)
+    return setting.reserved or price(
+        section, setting.epsilon, setting.delta, setting.constants.relation
+    )
 
 
 def mu_of(event: Event) -> float:
@@ -132,7 +137,8 @@ def mu_of(event: Event) -> float:
 
 
 def trainings(mu: float, number: int = 1, name: str = "trainings", under: str = "") -> Draw:
-    """Streams for so many trainings of this mu each; under a secret number of runs, those of one run."""
+    """Streams for so many trainings of this mu each; under a secret number of runs, those of one
+    run."""
     shape = () if under else (number,)
     return Draw(name, "within", shape=shape, sensitivity=mu * math.sqrt(number), under=under)
 

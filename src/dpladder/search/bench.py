@@ -1,4 +1,5 @@
-"""The trainings that searches ask for: many over one pass of the features, each with the noise that it declares."""
+"""The trainings that searches ask for: many over one pass of the features, each with the noise that
+it declares."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ class NamedAsk:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all trainings share. `meter` gives each a meter of its own for the draws that it declares."""
+    """What all trainings share. `meter` gives each a meter of its own for the draws that it
+    declares."""
 
     data: Data
     constants: Constants
@@ -57,7 +59,9 @@ def answers(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], 
     found: dict[int, Answer] = {}
     seconds = np.empty(len(trainings))
     with ThreadPoolExecutor(bench.resources.threads) as pool:
-        together = pool.map(partial(_together, bench), ([trainings[i] for i in batch] for batch in batches))
+        together = pool.map(
+            partial(_together, bench), ([trainings[i] for i in batch] for batch in batches)
+        )
         for batch, (own, spent) in zip(batches, together, strict=True):
             found |= zip(batch, own, strict=True)
             steps = np.array([trainings[i].hyper.steps for i in batch])
@@ -83,13 +87,15 @@ def correct(heads: Sequence[Weights], data: Data) -> NDArray[np.int64]:
 
 
 def _batches(trainings: Sequence[NamedAsk], cores: int) -> Iterator[list[int]]:
-    """Places of those that read the same records. A batch is as long as its longest, so like lengths go together; the
-    longest first, so that cores end together."""
+    """Places of those that read the same records. A batch is as long as its longest, so like
+    lengths go together; the longest first, so that cores end together."""
     wide = min(WIDE, math.ceil(len(trainings) / cores))
     groups: dict[Hashable, list[int]] = {}
     for place, training in enumerate(trainings):
         ask = training.ask
-        groups.setdefault((id(ask.trained), id(ask.counted), ask.share, training.learner), []).append(place)
+        groups.setdefault(
+            (id(ask.trained), id(ask.counted), ask.share, training.learner), []
+        ).append(place)
     for group in groups.values():
         group.sort(key=lambda place: -trainings[place].hyper.steps)
         yield from (group[start : start + wide] for start in range(0, len(group), wide))

@@ -1,4 +1,5 @@
-"""From the rungs' releases to r at the final budget. Everything here is post-processing and costs nothing.
+"""From the rungs' releases to r at the final budget. Everything here is post-processing and costs
+nothing.
 
 Places are told on the search's axis (search/space.py): kappa, or r itself with `unit: r`.
 """
@@ -22,18 +23,22 @@ from dpladder.search.select import best
 from dpladder.search.space import Space
 from dpladder.search.trial import Trial
 
-# What the response surface assumes, in fractions of correct predictions. Results hardly depend on the figures.
-HUMP_WIDTH = 1.7  # in log r: 60 % of the gain are left a factor e^1.7, about 5, away from the best r
+# What the response surface assumes, in fractions of correct predictions. Results hardly depend on
+# the figures.
+# in log r: 60 % of the gain are left a factor e^1.7, about 5, away from the best r
+HUMP_WIDTH = 1.7
 HUMP_HEIGHT = 0.2  # prior scale of what the best r gains over a far one
-TRIAL_SDS = (0.01, 0.03, 0.09)  # how far two trainings at one r may differ, beside the noise of their scores
+# how far two trainings at one r may differ, beside the noise of their scores
+TRIAL_SDS = (0.01, 0.03, 0.09)
 LIKELY = (0.1, 0.9)  # quantiles of r* that are reported
 NEAR = 1e-3  # relative: kappa jumps a little where the steps grow by one
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """`coefficients` are those of r, or of kappa, against the axis, constant first. `uncertainty` is the 80 % interval of
-    r*; `spread` compares the scores within rungs with their noise: near 1 they say nothing."""
+    """`coefficients` are those of r, or of kappa, against the axis, constant first. `uncertainty`
+    is the 80 % interval of r*; `spread` compares the scores within rungs with their noise: near 1
+    they say nothing."""
 
     r_star: float
     kappa_star: float
@@ -57,7 +62,8 @@ class Extrapolation:
 
 @dataclass(frozen=True)
 class Target:
-    """A final training: its budget, which is `epsilon` on one axis and `mu` on the other, and what its r is told in."""
+    """A final training: its budget, which is `epsilon` on one axis and `mu` on the other, and what
+    its r is told in."""
 
     epsilon: float
     mu: float
@@ -68,7 +74,9 @@ def fit_radius(trials: Sequence[Trial], target: Target, fit: Fit) -> FitResult:
     """r* for a final training. Without trials it is the prior's."""
     surface = response_surface(trials, target, fit)
     if not trials:
-        found = Extrapolation(_middle(surface), "kappa by the prior, without trials", (_middle(surface),))
+        found = Extrapolation(
+            _middle(surface), "kappa by the prior, without trials", (_middle(surface),)
+        )
     elif fit.using == "best":
         found = _through_best(trials, target, fit)
     else:
@@ -90,16 +98,17 @@ def fit_radius(trials: Sequence[Trial], target: Target, fit: Fit) -> FitResult:
 
 
 def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple[Floats, Floats]:
-    """The posterior of the best place's logarithm at the target, a grid and its probabilities, from every trial's released
-    score.
+    """The posterior of the best place's logarithm at the target, a grid and its probabilities, from
+    every trial's released score.
 
-    score = level of its rung + height * exp(-(log kappa - log kappa*)^2 / (2 width^2)) + noise, where kappa* is one for
-    all budgets; or r* is proportional to the axis: the linear scaling rule of Panda et al., a line through the origin.
-    Accuracy is flat far below the best, where the weights' scale does not matter to the argmax, and falls to a plateau far
-    above, where noise wins: a bounded hump, not a parabola. Levels and height are Gaussian and integrated out, the height
-    over its positive half; so is the trials' own deviation over a few values. Beforehand kappa* lies as it does on public
-    data, or anywhere that keeps it in the search range at the target and at every rung; scores that say nothing give the
-    middle of that.
+    score = level of its rung + height * exp(-(log kappa - log kappa*)^2 / (2 width^2)) + noise,
+    where kappa* is one for all budgets; or r* is proportional to the axis: the linear scaling rule
+    of Panda et al., a line through the origin. Accuracy is flat far below the best, where the
+    weights' scale does not matter to the argmax, and falls to a plateau far above, where noise
+    wins: a bounded hump, not a parabola. Levels and height are Gaussian and integrated out, the
+    height over its positive half; so is the trials' own deviation over a few values. Beforehand
+    kappa* lies as it does on public data, or anywhere that keeps it in the search range at the
+    target and at every rung; scores that say nothing give the middle of that.
     """
     low, high = np.log(target.space.range())
     growth = np.array([_growth(trial, target, fit) for trial in trials])
@@ -111,7 +120,11 @@ def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple
     hump = np.exp(-(away**2) / (2 * HUMP_WIDTH**2))
     levels = 0.25 * (rung[:, None] == rung)
     held = target.space.belief()
-    evidence = np.zeros(len(grid)) if held is None else np.array([held.log_density(k) for k in np.exp(grid)])
+    evidence = (
+        np.zeros(len(grid))
+        if held is None
+        else np.array([held.log_density(k) for k in np.exp(grid)])
+    )
     if trials:
         evidence = evidence + np.logaddexp.reduce(
             [_evidence(y, hump, levels + np.diag(sd**2 + own**2)) for own in TRIAL_SDS]
@@ -121,10 +134,11 @@ def response_surface(trials: Sequence[Trial], target: Target, fit: Fit) -> tuple
 
 
 def _evidence(y: Floats, hump: Floats, covariance: Floats) -> Floats:
-    """log p(y) up to a constant, for each row of hump: y ~ N(height * hump, covariance), height half-normal.
+    """log p(y) up to a constant, for each row of hump: y ~ N(height * hump, covariance), height
+    half-normal.
 
-    With precision P, p = hump'Py and q = hump'P hump, the height's Gaussian integral gives
-    -log(1 + t^2 q)/2 + t^2 p^2 / (2 (1 + t^2 q)), and its positive half log Phi(t p / sqrt(1 + t^2 q)).
+    With precision P, p = hump'Py and q = hump'P hump, the height's Gaussian integral gives -log(1 +
+    t^2 q)/2 + t^2 p^2 / (2 (1 + t^2 q)), and its positive half log Phi(t p / sqrt(1 + t^2 q)).
     """
     precision = np.linalg.inv(covariance)
     p, q = hump @ precision @ y, np.einsum("ij,jk,ik->i", hump, precision, hump)
@@ -147,7 +161,8 @@ def _growth(trial: Trial, target: Target, fit: Fit) -> float:
 def _pooled(surface: tuple[Floats, Floats], target: Target, fit: Fit) -> Extrapolation:
     if fit.degree != 1:
         raise BadInput(
-            f"fit.using pooled fits a line through the origin, given fit.degree {fit.degree}. Use degree 1."
+            f"fit.using pooled fits a line through the origin, given fit.degree {fit.degree}. Use "
+            "degree 1."
         )
     place = _middle(surface)
     if fit.against == "kappa":
@@ -162,14 +177,16 @@ def _middle(surface: tuple[Floats, Floats]) -> float:
 
 
 def _through_best(trials: Sequence[Trial], target: Target, fit: Fit) -> Extrapolation:
-    """A polynomial through each rung's best (Panda et al., Algorithm 2), of a lower degree where it does not rise.
-    The last resort is the line through the origin that the rungs agree on in the geometric mean."""
+    """A polynomial through each rung's best (Panda et al., Algorithm 2), of a lower degree where it
+    does not rise. The last resort is the line through the origin that the rungs agree on in the
+    geometric mean."""
     if fit.against == "kappa":
         place = math.exp(float(np.mean(np.log([trial.kappa for trial in _winners(trials)]))))
         return Extrapolation(place, "mean kappa of each rung's best", (place,))
     found = _line(trials, _along(target, fit), fit)
     r = target.space.clamp(found.place)
-    # Beyond what eta and steps reach, kappa goes on as r does, so that the fit is seen to leave the range.
+    # Beyond what eta and steps reach, kappa goes on as r does, so that the fit is seen to leave the
+    # range.
     return replace(found, place=target.space.kappa(r, target.mu) * found.place / r)
 
 
@@ -185,7 +202,8 @@ def _line(trials: Sequence[Trial], target: float, fit: Fit) -> Extrapolation:
         curve = Polynomial.fit(x, r, degree)
         slope = curve.deriv()
         ends = np.array([x.min(), max(x.max(), target)])
-        if np.all(slope(ends) > 0) and np.isfinite(curve(target)):  # the slope is linear: its ends tell
+        # the slope is linear: its ends tell
+        if np.all(slope(ends) > 0) and np.isfinite(curve(target)):
             coefficients = tuple(float(c) for c in curve.convert().coef)
             return Extrapolation(
                 float(curve(target)), f"{kind} through each rung's best", coefficients, fallback

@@ -1,9 +1,10 @@
 """The price of looking: which trials a total should buy, if any.
 
-Trials cost the final training some of its budget, and their noised scores say the more about the best step the stronger
-the signal is: the strength, n0 times mu, of all records beside the noise that hides one of them. What a sweep gains on
-public data of each strength is simulated beforehand (`python tools/price_looks.py`, which writes the table
-here), noise of the scores included. Nothing private is asked.
+Trials cost the final training some of its budget, and their noised scores say the more about the
+best step the stronger the signal is: the strength, n0 times mu, of all records beside the noise
+that hides one of them. What a sweep gains on public data of each strength is simulated beforehand
+(`python tools/price_looks.py`, which writes the table here), noise of the scores included. Nothing
+private is asked.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ class Look:
 
 @dataclass(frozen=True)
 class Bought:
-    """What pays at a strength, and test accuracy with and without it on public data, on average over them."""
+    """What pays at a strength, and test accuracy with and without it on public data, on average
+    over them."""
 
     centred: bool
     strength: float
@@ -44,7 +46,8 @@ class Bought:
 
 
 def bought(strength: float, centred: bool) -> Bought:
-    """The line of the table that is nearest, by ratio. Less is known of features that were not centred (prior.py)."""
+    """The line of the table that is nearest, by ratio. Less is known of features that were not
+    centred (prior.py)."""
     own = [line for line in table() if line.centred == centred]
     return min(own, key=lambda line: abs(math.log(line.strength / strength)))
 
@@ -76,14 +79,16 @@ def written(rungs: tuple[Look, ...]) -> str:
 
 
 def ceiling(mu: float, n0: int, classes: int, labels: int = 1) -> float:
-    """The largest accuracy that a training of this mu can reach, on average, on unseen records of balanced classes, of which a
-    record is of `labels` at most.
+    """The largest accuracy that a training of this mu can reach, on average, on unseen records of
+    balanced classes, of which a record is of `labels` at most.
 
-    Take the name of a class that no other record tells: without its n0 / classes units a prediction for one of them is
-    right with probability 1 / classes on average over names. With them it is the output of a training on a data set that
-    many neighbours away, so by group privacy (Dong, Roth & Su 2019, Theorem 2.14) right with probability at most
-    Phi(Phi^-1(1 / classes) + mu n0 / classes). The same holds for records of the training part: they are among those. Where
-    a record may be of several classes, each of them has as many times more units, and a prediction may be any of them.
+    Take the name of a class that no other record tells: without its n0 / classes units a prediction
+    for one of them is right with probability 1 / classes on average over names. With them it is the
+    output of a training on a data set that many neighbours away, so by group privacy (Dong, Roth &
+    Su 2019, Theorem 2.14) right with probability at most Phi(Phi^-1(1 / classes) + mu n0 /
+    classes). The same holds for records of the training part: they are among those. Where a record
+    may be of several classes, each of them has as many times more units, and a prediction may be
+    any of them.
     """
     normal = NormalDist()
     each = normal.cdf(normal.inv_cdf(1.0 / classes) + mu * labels * n0 / classes)

@@ -1,6 +1,7 @@
 """The searches, by the names that the config uses, which are those of their rooms.
 
-A room holds `price.py` (what the search spends of a total, without numpy) and `run.py` (its `Searcher`).
+A room holds `price.py` (what the search spends of a total, without numpy) and `run.py` (its
+`Searcher`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Where the best kappa lies before any score is seen: log-normal, by learner, as public data have it. dp_gd's is fitted to
-five data sets, those of dp_adam, dp_adam_wosm and dp_newton to three (digits, mixture, mnist5k-112), those of dp_fc and dp_ls to the
-first two of these; all others take dp_gd's.
+"""Where the best kappa lies before any score is seen: log-normal, by learner, as public data have
+it. dp_gd's is fitted to five data sets, those of dp_adam, dp_adam_wosm and dp_newton to three
+(digits, mixture, mnist5k-112), those of dp_fc and dp_ls to the first two of these; all others take
+dp_gd's.
 
-It hangs on whether features were centred: with their mean still in them, less of a record's length tells classes apart, and
-about twice the noise is worth its larger steps. The figures are fitted by `python tools/fit_prior.py`, which writes them here.
+It hangs on whether features were centred: with their mean still in them, less of a record's length
+tells classes apart, and about twice the noise is worth its larger steps. The figures are fitted by
+`python tools/fit_prior.py`, which writes them here.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from dpladder.config.model import Search
 TABLE = "priors.csv"
 DEFAULT = "dp_gd"
 REACH = (
-    4.0  # the range goes so far beyond the median, at least: learners that precondition have theirs far below
+    # the range goes so far beyond the median, at least: learners that precondition have theirs far
+    # below
+    4.0
 )
 
 
@@ -43,13 +47,20 @@ class Belief:
 
 
 def belief(learner: str, search: Search) -> Belief:
-    """The prior that the config names. Where nothing was settled (plan/settle.py), that of centred features."""
+    """The prior that the config names. Where nothing was settled (plan/settle.py), that of centred
+    features."""
     return Belief(*search.expected) if search.expected else of_learner(learner, centred=True)
 
 
 def expecting(search: Search, learner: Learner, centred: bool) -> Search:
-    """The search with the prior filled in that its learner has on such features, where it was left to them."""
-    if search.expected or search.prior != "lognormal" or search.unit != "kappa" or learner.searches is None:
+    """The search with the prior filled in that its learner has on such features, where it was left
+    to them."""
+    if (
+        search.expected
+        or search.prior != "lognormal"
+        or search.unit != "kappa"
+        or learner.searches is None
+    ):
         return search
     held, (low, high) = of_learner(learner.name, centred), search.kappa
     reach = (min(low, held.median / REACH), max(high, held.median * REACH))
@@ -65,6 +76,8 @@ def of_learner(learner: str, centred: bool) -> Belief:
 def fitted() -> Mapping[tuple[str, bool], Belief]:
     with resources.files("dpladder.search").joinpath(TABLE).open(encoding="utf-8") as file:
         return {
-            (line["learner"], line["centred"] == "yes"): Belief(float(line["median"]), float(line["factor"]))
+            (line["learner"], line["centred"] == "yes"): Belief(
+                float(line["median"]), float(line["factor"])
+            )
             for line in csv.DictReader(file)
         }

@@ -18,7 +18,9 @@ from dpladder.privacy.accounting.selection import STRAIGHT, Lean, Runs
 SHAPES = {"logarithmic": 0.0, "geometric": 1.0, "poisson": math.inf}
 
 
-def price(search: SecretRuns, epsilon: float, delta: float, relation: Relation) -> tuple[Counted, ...]:
+def price(
+    search: SecretRuns, epsilon: float, delta: float, relation: Relation
+) -> tuple[Counted, ...]:
     return (Counted(_repeated(search, epsilon, delta)),)
 
 
@@ -27,8 +29,8 @@ def runs_of(search: SecretRuns) -> Runs:
 
 
 def lean_of(search: SecretRuns, epsilon: float) -> Lean:
-    """How far DP-HyPO's proposals may lean for its share of epsilon: (2 + shape) log(high/low) of it (Wang et al. 2023,
-    Theorem 1)."""
+    """How far DP-HyPO's proposals may lean for its share of epsilon: (2 + shape) log(high/low) of
+    it (Wang et al. 2023, Theorem 1)."""
     if not isinstance(search, DpHypo):
         return STRAIGHT
     half = search.adapting * epsilon / (2 + SHAPES[search.law]) / 2
@@ -40,9 +42,13 @@ def _repeated(search: SecretRuns, epsilon: float, delta: float) -> RepeatAndSele
     limit = selection.most(runs)
 
     def event(mu: float) -> RepeatAndSelect:
-        return RepeatAndSelect(Gaussian(gdp.sigma(mu, 1)), runs.mean, runs.shape, limit, lean.low, lean.high)
+        return RepeatAndSelect(
+            Gaussian(gdp.sigma(mu, 1)), runs.mean, runs.shape, limit, lean.low, lean.high
+        )
 
-    return event(selection.largest(lambda mu: alone(event(mu), delta), epsilon, gdp.mu(epsilon, delta)))
+    return event(
+        selection.largest(lambda mu: alone(event(mu), delta), epsilon, gdp.mu(epsilon, delta))
+    )
 
 
 def alone(event: RepeatAndSelect | SubsetSelect, delta: float) -> float:

@@ -1,7 +1,9 @@
-"""Private selection: the best of a secret number of runs (Liu & Talwar 2019; Papernot & Steinke 2022, Algorithm 1).
+"""Private selection: the best of a secret number of runs (Liu & Talwar 2019; Papernot & Steinke
+2022, Algorithm 1).
 
-Assumes that nobody learns the number of runs, the losers, their scores, or how long they took: all runs belong in one
-job with one output. Each run draws its r for itself, in secret. Public draws in public order would tell which run won.
+Assumes that nobody learns the number of runs, the losers, their scores, or how long they took: all
+runs belong in one job with one output. Each run draws its r for itself, in secret. Public draws in
+public order would tell which run won.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ from dpladder.search.asking import (
 
 @dataclass(frozen=True)
 class RandomRuns:
-    """By the law of the section: logarithmic, geometric (Liu & Talwar's stopping by a coin), or Poisson."""
+    """By the law of the section: logarithmic, geometric (Liu & Talwar's stopping by a coin), or
+    Poisson."""
 
     section: SecretRuns
 
@@ -50,15 +53,17 @@ class RandomRuns:
         event = selected(self.section, setting)
         plan = budget(event, setting)
         chance = toss(event, plan, self.section.padded, meter)
-        asks = [Ask(spread(place, setting.space, plan.weights), plan.weights) for place in chance.places]
+        asks = [
+            Ask(spread(place, setting.space, plan.weights), plan.weights) for place in chance.places
+        ]
         answers = (yield asks) if asks else []
         return best(asks, answers, chance, setting)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What each run may spend on its weights, the noise of its score and what a unit moves that by, and where the number
-    of runs is cut off."""
+    """What each run may spend on its weights, the noise of its score and what a unit moves that by,
+    and where the number of runs is cut off."""
 
     weights: float
     scale: float
@@ -68,8 +73,9 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Chance:
-    """A selection's own randomness, drawn before its first run. `places` are those where it trains, of which the first
-    `number` count: the secret number. Padded, it trains at all there may ever be."""
+    """A selection's own randomness, drawn before its first run. `places` are those where it trains,
+    of which the first `number` count: the secret number. Padded, it trains at all there may ever
+    be."""
 
     number: int
     places: Floats
@@ -94,7 +100,9 @@ def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
     weights, counted = split(mu_of(event.event), setting.share)
     assert event.limit is not None, "a search declares where it cuts its runs off"
     constants = setting.constants
-    return Budget(weights, score.noise_scale(counted, constants), constants.moves_count(), event.limit)
+    return Budget(
+        weights, score.noise_scale(counted, constants), constants.moves_count(), event.limit
+    )
 
 
 def draws(plan: Budget) -> tuple[Draw, ...]:
@@ -116,7 +124,8 @@ def toss(event: RepeatAndSelect, plan: Budget, padded: bool, meter: Meter) -> Ch
 
 
 def best(asks: Sequence[Ask], answers: Sequence[Answer], chance: Chance, setting: Setting) -> Found:
-    """The run with the highest noised count. Equal ones are ranked at random: the theorems assume no ties."""
+    """The run with the highest noised count. Equal ones are ranked at random: the theorems assume
+    no ties."""
     if not chance.number:
         return Found(spread(0.5, setting.space, setting.mu), 0.0, None)
     scores = chance.scores(answers[: chance.number])

@@ -1,8 +1,10 @@
-"""Where trials look: public draws of the total step size r = eta * steps, and the way back to (eta, steps).
+"""Where trials look: public draws of the total step size r = eta * steps, and the way back to (eta,
+steps).
 
-The unit of the search is kappa, the sd of the noise that a training puts into a logit. The best kappa hardly depends on the
-number of records, epsilon or the data, where the best r moves over four decades; what kappa is of an r is the learner's to
-say (learn/*/cost.py). With `unit: r` a place is r itself, as in the paper.
+The unit of the search is kappa, the sd of the noise that a training puts into a logit. The best
+kappa hardly depends on the number of records, epsilon or the data, where the best r moves over four
+decades; what kappa is of an r is the learner's to say (learn/*/cost.py). With `unit: r` a place is
+r itself, as in the paper.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ from dpladder.learn.registry import method
 from dpladder.search.prior import Belief, belief
 from dpladder.search.trial import Trial
 
-# How far a proportional prior lets r lie from its centre, either way. Wide, because a few noised scores decide a
-# rung, and one wrong choice must not lose the optimum.
+# How far a proportional prior lets r lie from its centre, either way. Wide, because a few noised
+# scores decide a rung, and one wrong choice must not lose the optimum.
 PROPORTIONAL_WIDTH = 10.0
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-SPREAD = 2.0  # trials are placed over a prior so much wider than it is: differences tell where the best is
+# trials are placed over a prior so much wider than it is: differences tell where the best is
+SPREAD = 2.0
 RIDGES = (1e-6, 1e9)  # the r of a ridge, 1 / lambda, that kappa may ask for
 
 
@@ -81,7 +84,8 @@ def bounds(search: Search) -> tuple[float, float]:
 
 
 def clamp(r: float, search: Search) -> float:
-    """The nearest r, by ratio, that some (eta, steps) reaches. Where eta hardly varies there are gaps."""
+    """The nearest r, by ratio, that some (eta, steps) reaches. Where eta hardly varies there are
+    gaps."""
     low, high = bounds(search)
     r = min(max(r, low), high)
     fewest, most = _steps(r, search)
@@ -91,8 +95,11 @@ def clamp(r: float, search: Search) -> float:
     return below if r * r < below * above else above
 
 
-def hyper_of(learner: Any, search: Search, r: float | None, mu: float, delta0: float = 0.0) -> Hyper:
-    """What r stands for, and which fields its section has, is the learner's to say (config/learner_sections.py)."""
+def hyper_of(
+    learner: Any, search: Search, r: float | None, mu: float, delta0: float = 0.0
+) -> Hyper:
+    """What r stands for, and which fields its section has, is the learner's to say
+    (config/learner_sections.py)."""
     if r is None:
         return Hyper(learner.eta, learner.steps, mu, delta0)
     if learner.searches == "ridge":
@@ -103,17 +110,20 @@ def hyper_of(learner: Any, search: Search, r: float | None, mu: float, delta0: f
 def decompose(r: float, search: Search) -> tuple[float, int]:
     """(eta, steps) with eta * steps = r.
 
-    `eta_first` takes the largest eta and so the fewest steps, `steps_first` the most steps and the smallest eta.
-    `balanced` moves both through their ranges together: steps grow as a power of r, from the fewest at the smallest
-    r to the most at the largest, so that neighbouring r train alike. `random` takes any of the possible steps, by a
-    public number that hangs on r alone (Panda et al., Algorithm 3).
+    `eta_first` takes the largest eta and so the fewest steps, `steps_first` the most steps and the
+    smallest eta. `balanced` moves both through their ranges together: steps grow as a power of r,
+    from the fewest at the smallest r to the most at the largest, so that neighbouring r train
+    alike. `random` takes any of the possible steps, by a public number that hangs on r alone (Panda
+    et al., Algorithm 3).
     """
     low, high = bounds(search)
     fewest, most = _steps(r, search) if low * (1 - 1e-9) <= r <= high * (1 + 1e-9) else (1, 0)
     if fewest > most:
         raise BadInput(
-            f"r = {r:g} is out of reach: eta in {list(search.eta)} and steps in {list(search.steps)} give r from "
-            f"{low:g} to {high:g}. Widen sweep.search.eta or sweep.search.steps, or ask for an r that they reach."
+            f"r = {r:g} is out of reach: eta in {list(search.eta)} and steps in "
+            f"{list(search.steps)} give r from "
+            f"{low:g} to {high:g}. Widen sweep.search.eta or sweep.search.steps, or ask for an r "
+            "that they reach."
         )
     if search.decompose == "eta_first":
         steps = fewest
@@ -123,16 +133,20 @@ def decompose(r: float, search: Search) -> tuple[float, int]:
         steps = fewest + math.floor((most - fewest + 1) * _uniform(search.seed, repr(r)))
     else:
         way = math.log(r / low) / math.log(high / low) if high > low else 0.0
-        steps = min(max(round(search.steps[0] * (search.steps[1] / search.steps[0]) ** way), fewest), most)
+        steps = min(
+            max(round(search.steps[0] * (search.steps[1] / search.steps[0]) ** way), fewest), most
+        )
     return min(max(r / steps, search.eta[0]), search.eta[1]), steps
 
 
 def draw(
     space: Space, mu: float, epsilon: float, rung: int, trial: int, before: Trial | None = None
 ) -> tuple[float, float]:
-    """A trial's place and r. `before` is the trial chosen on the rung below; only a prior from it or `binary` uses it.
+    """A trial's place and r. `before` is the trial chosen on the rung below; only a prior from it
+    or `binary` uses it.
 
-    A draw depends on the public seed and on its own place alone: one trial more leaves the others where they are.
+    A draw depends on the public seed and on its own place alone: one trial more leaves the others
+    where they are.
     """
     search = space.search
     low, high = _interval(space, mu, epsilon, rung, before)
@@ -155,7 +169,8 @@ def _interval(
     if before is None:
         return low, high
     centre, factor = space.kappa(space.clamp(before.r), mu), math.inf
-    if search.prior == "proportional":  # r grows with epsilon: the first version of Panda et al. scales it so
+    # r grows with epsilon: the first version of Panda et al. scales it so
+    if search.prior == "proportional":
         centre = space.kappa(space.clamp(before.r * epsilon / before.epsilon), mu)
         factor = PROPORTIONAL_WIDTH
     elif search.prior == "monotone" and epsilon > before.epsilon:
@@ -168,7 +183,8 @@ def _interval(
 
 
 def _placed(search: Search, rung: int, trial: int) -> float:
-    """Where in the prior a trial lies, between 0 and 1: first its quarters, then its middle, then between."""
+    """Where in the prior a trial lies, between 0 and 1: first its quarters, then its middle, then
+    between."""
     quarters = (0.25, 0.75, 0.5)
     if trial < len(quarters):
         return quarters[trial if rung % 2 == 0 or trial == 2 else 1 - trial]
@@ -195,7 +211,9 @@ def _steps(r: float, search: Search) -> tuple[int, int]:
 
 def _uniform(*place: object) -> float:
     """A public uniform in [0, 1), the same on every machine and for ever."""
-    return int.from_bytes(hashlib.sha256(repr(("r", *place)).encode()).digest()[:6], "big") / 2.0**48
+    return (
+        int.from_bytes(hashlib.sha256(repr(("r", *place)).encode()).digest()[:6], "big") / 2.0**48
+    )
 
 
 def _van_der_corput(index: int) -> float:

@@ -1,4 +1,5 @@
-"""One private training, a trial's and the final model's alike: what the ladder chose, and what it costs."""
+"""One private training, a trial's and the final model's alike: what the ladder chose, and what it
+costs."""
 
 from __future__ import annotations
 

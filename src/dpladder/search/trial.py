@@ -11,7 +11,8 @@ class Trial:
 
     rung: int
     trial: int
-    epsilon: float  # that r is fitted along: the rung's, or that of statistics which all trials share
+    # that r is fitted along: the rung's, or that of statistics which all trials share
+    epsilon: float
     mu: float  # of the training; of the statistics
     kappa: float  # its place on the search's axis, which is r itself with `unit: r`
     r: float

@@ -1,6 +1,8 @@
-"""The model card: what the model is for, what is guaranteed about its training data, how it was tuned and measured.
+"""The model card: what the model is for, what is guaranteed about its training data, how it was
+tuned and measured.
 
-Its figures are those of the statement and the summary, which were paid for; what only people know is left for them to write.
+Its figures are those of the statement and the summary, which were paid for; what only people know
+is left for them to write.
 """
 
 from __future__ import annotations
@@ -49,14 +51,20 @@ def _header(model: Model) -> Iterator[str]:
 
 
 def _hub_name(model: Model) -> str | None:
-    """What Hugging Face's site calls the public network, where it has it: not a folder, nor a bundled one."""
+    """What Hugging Face's site calls the public network, where it has it: not a folder, nor a
+    bundled one."""
     name = model.features.model.removeprefix(HUGGING_FACE)
-    known = name != model.features.model and name.count("/") == 1 and not name.startswith((".", "~", "/"))
+    known = (
+        name != model.features.model
+        and name.count("/") == 1
+        and not name.startswith((".", "~", "/"))
+    )
     return name if known and not Path(name).is_dir() else None
 
 
 def _public_network(model: Model) -> str:
-    """By its name; where it was a folder, by the folder's own, for where that lay is nobody's business."""
+    """By its name; where it was a folder, by the folder's own, for where that lay is nobody's
+    business."""
     name = model.features.model
     if name.startswith(HUGGING_FACE) and _hub_name(model) is None:
         return Path(name.removeprefix(HUGGING_FACE)).name
@@ -71,14 +79,17 @@ def _body(model: Model) -> Iterator[str]:
     yield from ("## Privacy", "", *_privacy(model), "")
     yield from ("## How it was tuned", "", *_tuning(model), "")
     yield from ("## How good it is", "", *_measured(model), "")
-    limits = "It knows no other classes than these. Noise costs accuracy most where a class is rare."
+    limits = (
+        "It knows no other classes than these. Noise costs accuracy most where a class is rare."
+    )
     yield from ("## Limits", "", FREE if model.speaks else limits, TO_WRITE)
 
 
 def _speaks(model: Model, lineage: str) -> Iterator[str]:
     yield from (f"# A differentially private language model: {lineage}", "")
     yield (
-        f"It writes texts like those that it was trained on, from the public weights of {in_cell(_public_network(model))}, a network that "
+        "It writes texts like those that it was trained on, from the public weights of "
+        f"{in_cell(_public_network(model))}, a network that "
         "is taken to have seen none of the private data."
     )
 
@@ -93,7 +104,8 @@ def _classifies(model: Model, lineage: str) -> Iterator[str]:
         elif model.features.until:
             what = f"trained, above its layer {model.features.until}, from the public weights of"
         yield (
-            f"It is {what} {in_cell(_public_network(model))}, a network that is taken to have seen none of the private data."
+            f"It is {what} {in_cell(_public_network(model))}, a network that is taken to have seen "
+            "none of the private data."
         )
 
 
@@ -102,16 +114,24 @@ def _use(model: Model) -> Iterator[str]:
         yield from (
             "from transformers import AutoModelForCausalLM, AutoTokenizer",
             "",
-            'model, tokenizer = AutoModelForCausalLM.from_pretrained("."), AutoTokenizer.from_pretrained(".")',
+            'model, tokenizer = AutoModelForCausalLM.from_pretrained("."), '
+            'AutoTokenizer.from_pretrained(".")',
             'found = model.generate(**tokenizer("To be,", return_tensors="pt"), max_new_tokens=40)',
             "print(tokenizer.decode(found[0]))",
             "```",
             "",
-            "It needs torch and transformers. Its tensors are those that `dpladder generate` writes with.",
+            "It needs torch and transformers. Its tensors are those that `dpladder generate` "
+            "writes with.",
         )
         return
     given, needs = NEEDS[model.features.takes]
-    yield from ("import model", 'classifier = model.load(".")', f"classifier.classify({given})", "```", "")
+    yield from (
+        "import model",
+        'classifier = model.load(".")',
+        f"classifier.classify({given})",
+        "```",
+        "",
+    )
     yield f"It needs {needs}. Predictions are those of `dpladder predict`, to rounding."
     if model.features.takes == "texts":
         yield "The folder `network` is the network alone, as transformers' `AutoModel` and `AutoTokenizer` load it."
@@ -123,8 +143,10 @@ def _privacy(model: Model) -> Iterator[str]:
     yield f"Protected: each {unit} of the training data. Neighbouring data sets: {relation}."
     if stated is None:
         yield (
-            f"It was trained towards epsilon = {model.facts['target_epsilon']:g} at delta = {config['privacy.delta']:g}. No "
-            "statement lay beside it when it was exported: the guarantee is what the run's results/privacy.md says."
+            f"It was trained towards epsilon = {model.facts['target_epsilon']:g} at delta = "
+            f"{config['privacy.delta']:g}. No "
+            "statement lay beside it when it was exported: the guarantee is what the run's "
+            "results/privacy.md says."
         )
         return
     yield stated["statement"]
@@ -134,21 +156,31 @@ def _privacy(model: Model) -> Iterator[str]:
 
 
 def _figure(stated: Mapping[str, Any]) -> str:
-    """A config that came after other releases may follow from them: then the figure with them is the model's."""
-    alone, earlier, joint = (up(stated["epsilon"]), stated["with_earlier"], up(stated["joint_epsilon"]))
+    """A config that came after other releases may follow from them: then the figure with them is
+    the model's."""
+    alone, earlier, joint = (
+        up(stated["epsilon"]),
+        stated["with_earlier"],
+        up(stated["joint_epsilon"]),
+    )
     own = f"its own training and search compose to epsilon = {alone}"
     if earlier:
         own = (
-            f"with the releases before it, from which its config may follow, epsilon = {up(earlier['epsilon'])} ({alone} only "
+            "with the releases before it, from which its config may follow, epsilon = "
+            f"{up(earlier['epsilon'])} ({alone} only "
             "if it owes nothing to them)"
         )
     chosen = stated["chosen"]
     among = (
-        "" if chosen is None else f" If it was chosen among several of its lineage: epsilon = {up(chosen)}."
+        ""
+        if chosen is None
+        else f" If it was chosen among several of its lineage: epsilon = {up(chosen)}."
     )
     return (
-        f"Of this model: {own}, at delta = {stated['delta']:g}, for someone who sees nothing else.{among} Everything that was "
-        f"published with it: epsilon = {joint}. The run's results/privacy.md says what this rests on."
+        f"Of this model: {own}, at delta = {stated['delta']:g}, for someone who sees nothing "
+        f"else.{among} Everything that was "
+        f"published with it: epsilon = {joint}. The run's results/privacy.md says what this rests "
+        "on."
     )
 
 
@@ -181,7 +213,9 @@ def _measured(model: Model) -> Iterator[str]:
     for name, words in (("balanced", "Balanced accuracy"), ("auc", "AUC")):
         if found.get(name) is not None:
             value, sd = found[name]["value"], found[name]["sd"]
-            yield f"{words}: {value:.3f}" + (f", standard deviation of its noise {sd:.3f}." if sd else ".")
+            yield f"{words}: {value:.3f}" + (
+                f", standard deviation of its noise {sd:.3f}." if sd else "."
+            )
     if found.get("classes") is not None:
         yield from ("", "| class | accuracy | standard deviation of its noise |", "|---|---|---|")
         yield from (
@@ -202,7 +236,8 @@ def _by_group(found: Mapping[str, Any]) -> Iterator[str]:
         "|---|---|---|---|",
     )
     yield from (
-        f"| {in_cell(one['name'])} | {'yes' if one['trained'] else 'no'} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
+        f"| {in_cell(one['name'])} | {'yes' if one['trained'] else 'no'} | "
+        f"{_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
         for one in found["groups"]
     )
 

@@ -1,7 +1,8 @@
 """A model as a folder that needs no dpladder: tensors, a plain torch module, and a model card.
 
-A network for texts lies in it as transformers keeps networks, with what was trained in its tensors and its tokenizer beside them:
-a classifier's in the folder `network`, where `model.py` finds it; and a language model is such a folder itself.
+A network for texts lies in it as transformers keeps networks, with what was trained in its tensors
+and its tokenizer beside them: a classifier's in the folder `network`, where `model.py` finds it;
+and a language model is such a folder itself.
 """
 
 from __future__ import annotations
@@ -26,14 +27,18 @@ if TYPE_CHECKING:
 Form = Literal["torch", "huggingface", "onnx"]
 ONE_FILE = (
     2**30
-)  # bytes of tensors that one graph's file holds; of a larger one they lie beside it, in model.onnx.data
+    # bytes of tensors that one graph's file holds; of a larger one they lie beside it, in
+    # model.onnx.data
+)
 
 
 def export(model: Model, folder: Path, form: Form) -> None:
-    """For Hugging Face the same folder, whose card begins with what its site reads; for ONNX, with the whole as one graph."""
+    """For Hugging Face the same folder, whose card begins with what its site reads; for ONNX, with
+    the whole as one graph."""
     if model.features.layers:
         raise BadInput(
-            "features.layers taps the network at several blocks, which a plain module cannot: use dpladder predict."
+            "features.layers taps the network at several blocks, which a plain module cannot: use "
+            "dpladder predict."
         )
     if form == "onnx" and find_spec("onnxscript") is None:  # what torch writes graphs with
         raise BadInput("exporting to ONNX needs the extra [onnx]: pip install 'dpladder[onnx]'.")
@@ -82,8 +87,8 @@ def _save(network: Any, tokenizer: Any, folder: Path) -> None:
 
 
 def _write_graph_of_classifier(folder: Path) -> None:
-    """`inputs` of any number, as `read` of model.py makes them, or rows of features; `input_ids` and `attention_mask` of texts;
-    `logits` of each."""
+    """`inputs` of any number, as `read` of model.py makes them, or rows of features; `input_ids`
+    and `attention_mask` of texts; `logits` of each."""
     import torch
     from PIL import Image
 
@@ -101,7 +106,8 @@ def _write_graph_of_classifier(folder: Path) -> None:
 
 
 def _write_graph_of_language_model(network: Any, folder: Path) -> None:
-    """`logits` of what follows each token of texts, of any number and length, filled up on the right."""
+    """`logits` of what follows each token of texts, of any number and length, filled up on the
+    right."""
     import torch
     from torch import nn
 
@@ -115,10 +121,14 @@ def _write_graph_of_language_model(network: Any, folder: Path) -> None:
             return found
 
     ids = torch.zeros(2, 8, dtype=torch.long)
-    _write_graph(Logits(), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, folder, lengths=True)
+    _write_graph(
+        Logits(), {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, folder, lengths=True
+    )
 
 
-def _write_graph(module: nn.Module, inputs: dict[str, Tensor], folder: Path, lengths: bool = False) -> None:
+def _write_graph(
+    module: nn.Module, inputs: dict[str, Tensor], folder: Path, lengths: bool = False
+) -> None:
     """`lengths`: whether the second axis may be of any length too."""
     import torch
 
@@ -145,7 +155,8 @@ def _write_graph(module: nn.Module, inputs: dict[str, Tensor], folder: Path, len
     if not whole:  # torch may quietly write a graph for as many records as it was shown
         path.unlink(missing_ok=True)
         raise BadInput(
-            f"torch cannot write this network as one graph for any number of records. {folder} holds everything else, as --to "
+            f"torch cannot write this network as one graph for any number of records. {folder} "
+            "holds everything else, as --to "
             "torch writes it."
         )
 
@@ -180,7 +191,8 @@ def _head(model: Model) -> dict[str, Tensor]:
     mean = torch.zeros(model.network["width"], dtype=torch.float64)
     if model.map.mean is not None:
         mean = torch.from_numpy(model.map.mean.copy())
-    layers = model.weights if model.tuned is None else model.weights[-1:]  # behind the network's own
+    # behind the network's own
+    layers = model.weights if model.tuned is None else model.weights[-1:]
     head = {f"head.{place}": torch.from_numpy(layer.copy()) for place, layer in enumerate(layers)}
     return {"mean": mean, **head}
 

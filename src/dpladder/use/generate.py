@@ -4,7 +4,8 @@
     model = dpladder.load("results/main/final/4/weights.safetensors")
     samples(model, "To be,", Writing(tokens=40))
 
-What follows from released weights and a prompt alone is post-processing: it costs nothing, however often it is done.
+What follows from released weights and a prompt alone is post-processing: it costs nothing, however
+often it is done.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FREE = (
-    "These are samples of a released model: post-processing, free however many are drawn, and covered by the model's own "
+    "These are samples of a released model: post-processing, free however many are drawn, and "
+    "covered by the model's own "
     "guarantee. They are no records, and may say what is not true."
 )
 
 
 @dataclass(frozen=True)
 class Writing:
-    """`tokens`: written after the prompt, at most. `temperature`: 0 takes the likeliest token each time. `seed`: public."""
+    """`tokens`: written after the prompt, at most. `temperature`: 0 takes the likeliest token each
+    time. `seed`: public."""
 
     tokens: int = 40
     samples: int = 1
@@ -41,7 +44,8 @@ def spoken(model: Model) -> tuple[Any, Any]:
 
     if model.tuned is None or not model.speaks:
         raise BadInput(
-            f"{model.path} is no language model: it names classes. Use dpladder predict, or train one with task: "
+            f"{model.path} is no language model: it names classes. Use dpladder predict, or train "
+            "one with task: "
             "language_model."
         )
     network, tokenizer = model.public_language_model()

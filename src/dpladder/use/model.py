@@ -4,8 +4,8 @@
     model = dpladder.load("results/main/final/1/weights.safetensors")
     model.predict(["cat.jpg", "dog.jpg"]).labels
 
-Records go the way that they went in the workflow, through the same functions: so predictions are those that `evaluate`
-counts, to the last bit on the same kind of processor.
+Records go the way that they went in the workflow, through the same functions: so predictions are
+those that `evaluate` counts, to the last bit on the same kind of processor.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """`probabilities`: a row per record, a column per class; nan where a record cannot be read, and `problems` says why."""
+    """`probabilities`: a row per record, a column per class; nan where a record cannot be read, and
+    `problems` says why."""
 
     classes: tuple[str, ...]
     probabilities: NDArray[np.float64]
@@ -65,7 +66,8 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """`facts`: all that the file says of itself; `privacy`: what the statement beside it says, where there is one."""
+    """`facts`: all that the file says of itself; `privacy`: what the statement beside it says,
+    where there is one."""
 
     path: Path
     weights: Weights
@@ -96,7 +98,8 @@ class Model:
         for what, sha256 in found.items():
             if sha256 != self.network[f"{what}_sha256"]:
                 raise BadInput(
-                    f"the {what} of {self.features.model} at hand are not those that this model was trained from. Give the "
+                    f"the {what} of {self.features.model} at hand are not those that this model "
+                    "was trained from. Give the "
                     "model's own version."
                 )
         return network, tokenizer
@@ -104,7 +107,9 @@ class Model:
     def predict(self, inputs: Inputs) -> Predictions:
         """The probability of each class, for each record."""
         if self.speaks:
-            raise BadInput(f"{self.path} is a language model, which names no classes. Use dpladder generate.")
+            raise BadInput(
+                f"{self.path} is a language model, which names no classes. Use dpladder generate."
+            )
         rows, problems = self._rows(self._source(inputs))
         logits = self.logits(rows)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -121,7 +126,8 @@ class Model:
 
     @cached_property
     def tuned(self) -> tuple[Tuning, Constants] | None:
-        """How a part of the network itself was trained, if one was: its weights are told as differences then."""
+        """How a part of the network itself was trained, if one was: its weights are told as
+        differences then."""
         cut = network_behind(self.network, self.features.weights)
         if cut is None:
             return None
@@ -161,7 +167,8 @@ class Model:
             held = source.kind if source.kind in ("features", "texts") else "images"
             if held != self.features.takes:
                 raise BadInput(
-                    f"this model takes {self.features.takes}, which {self.features.model} reads; given were {held}."
+                    f"this model takes {self.features.takes}, which {self.features.model} reads; "
+                    f"given were {held}."
                 )
             return self._network
         wanted = self.network["transform"], self.network["width"]
@@ -169,7 +176,8 @@ class Model:
             loose = {"files": "image files", "texts": "texts"}
             given = loose.get(source.kind, f"{source.kind} of {source.width}")
             raise BadInput(
-                f"this model takes {wanted[0]} of {wanted[1]} numbers for each record; given were {given}."
+                f"this model takes {wanted[0]} of {wanted[1]} numbers for each record; given were "
+                f"{given}."
             )
         return encoder(self.features, source, self.threads)
 
@@ -180,8 +188,10 @@ class Model:
         for what in ("weights", "tokenizer"):
             if found.facts.get(f"{what}_sha256") != self.network.get(f"{what}_sha256"):
                 raise BadInput(
-                    f"the {what} of {self.features.model} at hand are not those that this model was trained with. Give the "
-                    "checkpoint that the config named as features.weights, or the model's own version."
+                    f"the {what} of {self.features.model} at hand are not those that this model "
+                    "was trained with. Give the "
+                    "checkpoint that the config named as features.weights, or the model's own "
+                    "version."
                 )
         return found
 
@@ -200,7 +210,8 @@ class Model:
                 return Source("texts", lambda index: _text(inputs[index]), [None] * len(inputs))
             return Source("files", lambda index: _content(inputs[index]), [None] * len(inputs))
         raise BadInput(
-            "give paths, a sequence of images or texts, or for a model without a network a matrix of features."
+            "give paths, a sequence of images or texts, or for a model without a network a matrix "
+            "of features."
         )
 
 
@@ -215,17 +226,20 @@ def _text(given: Any) -> Any:
 
 
 def load(path: str | Path, network: str | Path | None = None, threads: int | None = None) -> Model:
-    """A final model by its file. `network`: the checkpoint of the public network, where the config named a file."""
+    """A final model by its file. `network`: the checkpoint of the public network, where the config
+    named a file."""
     file = Path(path)
     weights, mean, facts = files.load_with_mean(file)
     if "inference" not in facts:
         raise BadInput(
-            f"{file} is no final model: give results/<experiment>/final/<epsilon>/weights.safetensors."
+            f"{file} is no final model: give "
+            "results/<experiment>/final/<epsilon>/weights.safetensors."
         )
     told, mapped = facts["inference"]["network"], facts["inference"]["map"]
     if told["weights"] == "local" and network is None:
         raise BadInput(
-            f"{file} was trained on {told['model']} with a checkpoint of your own: give its path as the network."
+            f"{file} was trained on {told['model']} with a checkpoint of your own: give its path "
+            "as the network."
         )
     known = {name: told[name] for name in ("model", "normalize", "batch_size", "layers")} | {
         "until": told.get("until") or None
@@ -239,7 +253,11 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
                 "weights": str(network) if network is not None else told["weights"],
                 "normalize": bool(told["normalize"]),
                 "image_size": told["image_size"] or None,
-                **{name: told[name] for name in ("largest_image", "tokens", "pooling") if name in told},
+                **{
+                    name: told[name]
+                    for name in ("largest_image", "tokens", "pooling")
+                    if name in told
+                },
             }
         )
     )
@@ -256,14 +274,16 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
 
 
 def network_behind_file(path: Path) -> Mapping[str, Any] | None:
-    """The public network that a final model reads records through, as its file tells; None where it reads features."""
+    """The public network that a final model reads records through, as its file tells; None where it
+    reads features."""
     _, _, facts = files.load_with_mean(path)
     found: Mapping[str, Any] = facts["inference"]["network"]
     return None if found["model"] == "none" else found
 
 
 def _stated(file: Path) -> Mapping[str, Any] | None:
-    """What the statement of the run says of this very file, where the file still lies in the run's results."""
+    """What the statement of the run says of this very file, where the file still lies in the run's
+    results."""
     for results in file.resolve().parents:
         statement = results / "privacy.json"
         if results.name == "results" and statement.is_file():
@@ -274,7 +294,9 @@ def _stated(file: Path) -> Mapping[str, Any] | None:
 def _told(model: StatedModel, dataset: Stated) -> Iterator[str]:
     """How what it stands on was made, where the dpladder that stated it would make it otherwise."""
     jobs = {named.job for named in model.jobs}
-    for told in told_of(line for line in dataset.spends if line.job in jobs and not line.superseded):
+    for told in told_of(
+        line for line in dataset.spends if line.job in jobs and not line.superseded
+    ):
         yield f"Releases of {told}."
 
 

@@ -1,11 +1,11 @@
-"""A differentially private classifier by itself: torch and safetensors are all that it needs, with timm and Pillow for images,
-or transformers for texts.
+"""A differentially private classifier by itself: torch and safetensors are all that it needs, with
+timm and Pillow for images, or transformers for texts.
 
-    import model
-    classifier = model.load(".")
-    classifier.classify(["cat.jpg", "dog.jpg"])     # for each image, text or row, a probability for each class
+    import model classifier = model.load(".") classifier.classify(["cat.jpg", "dog.jpg"])     # for
+    each image, text or row, a probability for each class
 
-It was trained and exported by dpladder; README.md says what is guaranteed about the people in its training data.
+It was trained and exported by dpladder; README.md says what is guaranteed about the people in its
+training data.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from torch import Tensor, nn
 
 
 class Classifier(nn.Module):
-    """Of rows of features: the map that they went through, and the head that was trained with noise."""
+    """Of rows of features: the map that they went through, and the head that was trained with
+    noise."""
 
     mean: Tensor
 
-    def __init__(self, config: dict[str, Any], shapes: Sequence[tuple[int, ...]], folder: Path) -> None:
+    def __init__(
+        self, config: dict[str, Any], shapes: Sequence[tuple[int, ...]], folder: Path
+    ) -> None:
         super().__init__()
         self.config = config
         self.network: nn.Module = nn.Identity()
@@ -82,7 +85,8 @@ class Classifier(nn.Module):
 
     @torch.inference_mode()
     def classify(self, records: Sequence[Any]) -> list[dict[str, float]]:
-        """The probability of each class, for each image, by its path or opened by Pillow; each text; or each row of numbers."""
+        """The probability of each class, for each image, by its path or opened by Pillow; each
+        text; or each row of numbers."""
         odds = self.logits(records).softmax(dim=-1)
         return [dict(zip(self.config["classes"], map(float, row), strict=True)) for row in odds]
 
@@ -122,16 +126,20 @@ class Images(Classifier):
 
 
 class Texts(Classifier):
-    """On the features of a network of transformers', which lies in the folder `network` as transformers keeps it."""
+    """On the features of a network of transformers', which lies in the folder `network` as
+    transformers keeps it."""
 
     def _build(self, folder: Path) -> None:
         from tokenizers import Tokenizer
         from transformers import AutoModel
 
         place = folder / "network"
-        self.network = AutoModel.from_pretrained(place, attn_implementation="eager", dtype=torch.float32)
+        self.network = AutoModel.from_pretrained(
+            place, attn_implementation="eager", dtype=torch.float32
+        )
         vars(self.network.config)["use_cache"] = False
-        self.tokenizer = Tokenizer.from_file(str(place / "tokenizer.json"))  # cuts and fills up by itself
+        # cuts and fills up by itself
+        self.tokenizer = Tokenizer.from_file(str(place / "tokenizer.json"))
 
     def features(self, *inputs: Tensor) -> Tensor:
         tokens, mask = inputs
@@ -149,8 +157,12 @@ class Texts(Classifier):
         )
 
     def logits(self, records: Sequence[str]) -> Tensor:
-        """In batches of one shape, as the features were made that the head was trained on: rounding may depend on it."""
-        size, found = self.config["batch"], [torch.zeros(0, len(self.config["classes"]), dtype=torch.float64)]
+        """In batches of one shape, as the features were made that the head was trained on: rounding
+        may depend on it."""
+        size, found = (
+            self.config["batch"],
+            [torch.zeros(0, len(self.config["classes"]), dtype=torch.float64)],
+        )
         for start in range(0, len(records), size):
             batch = [*records[start : start + size]]
             filled = batch + batch[:1] * (size - len(batch))
@@ -172,7 +184,11 @@ def _last(last: Tensor, mask: Tensor) -> Tensor:
     return last.gather(1, ends.expand(-1, -1, last.shape[-1])).squeeze(dim=1)
 
 
-POOLS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {"mean": _mean, "cls": _first, "last": _last}
+POOLS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "mean": _mean,
+    "cls": _first,
+    "last": _last,
+}
 KINDS: Mapping[str, type[Classifier]] = {"features": Classifier, "images": Images, "texts": Texts}
 
 

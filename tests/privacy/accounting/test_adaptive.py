@@ -1,8 +1,10 @@
-"""Histories whose next event is chosen by what came out before: the filter's figure holds, exactly computed.
+"""Histories whose next event is chosen by what came out before: the filter's figure holds, exactly
+computed.
 
-An event of entry (mu, delta0) is as bad as its dominating pair: with probability delta0 everything is revealed, else a
-number from N(0, 1) or N(mu, 1). Cells of that number are a post-processing of it, so an adversary's whole tree of choices
-has finitely many leaves, and its delta is a sum. Nothing here knows how entries add up.
+An event of entry (mu, delta0) is as bad as its dominating pair: with probability delta0 everything
+is revealed, else a number from N(0, 1) or N(mu, 1). Cells of that number are a post-processing of
+it, so an adversary's whole tree of choices has finitely many leaves, and its delta is a sum.
+Nothing here knows how entries add up.
 """
 
 from __future__ import annotations
@@ -76,16 +78,21 @@ def wild(choose: random.Random, loss: float, spent: list[Entry]) -> Entry:
 
 
 def greedy(choose: random.Random, loss: float, spent: list[Entry]) -> Entry:
-    """All that is left where the losses are high, little elsewhere: so that the worst histories spend the most."""
+    """All that is left where the losses are high, little elsewhere: so that the worst histories
+    spend the most."""
     most = book.caps(TERMS)
     left = math.sqrt(max(most.mu**2 - sum(entry.mu**2 for entry in spent), 0.0)) * (1 - 1e-12)
-    return Entry(max(left if loss > choose.uniform(0.0, 1.0) else 0.4 * left, 1e-9), delta0=SHARE * DELTA / 3)
+    return Entry(
+        max(left if loss > choose.uniform(0.0, 1.0) else 0.4 * left, 1e-9), delta0=SHARE * DELTA / 3
+    )
 
 
 @pytest.mark.ci
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("choose", [wild, greedy])
-def test_an_adaptive_history_within_the_filter_stays_within_the_limit(choose: Choose, seed: int) -> None:
+def test_an_adaptive_history_within_the_filter_stays_within_the_limit(
+    choose: Choose, seed: int
+) -> None:
     assert delta_of(choose, within_the_filter, seed) <= DELTA
 
 

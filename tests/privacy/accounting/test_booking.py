@@ -1,5 +1,5 @@
-"""The one currency: every entry dominates its event, whoever computes the profile; entries add up; nothing is looser than
-it has to be."""
+"""The one currency: every entry dominates its event, whoever computes the profile; entries add up;
+nothing is looser than it has to be."""
 
 from __future__ import annotations
 
@@ -129,7 +129,8 @@ def test_a_sampled_training_is_booked_at_next_to_no_loss(
 def test_an_entry_dominates_its_event_at_every_epsilon_between_grid_points_too(
     relation: Relation, rate: float, steps: int, sigma: float
 ) -> None:
-    """The profile another way: the library's own, at epsilon off the grid and in the tail, in both directions."""
+    """The profile another way: the library's own, at epsilon off the grid and in the tail, in both
+    directions."""
     events, delta0 = sampled(rate, sigma, steps), 1e-7
     found = price(Booked(events, delta0), relation)
     losses = loss_distribution(events, relation)
@@ -190,7 +191,9 @@ def test_sampling_everybody_costs_what_the_gaussian_costs() -> None:
 
 def test_gaussians_are_exact() -> None:
     assert price(Gaussian(5.0), "add_remove", 25) == Entry(gdp.mu_of(5.0, 25))
-    nested = Composed((Counted(Gaussian(10.0), 9), Counted(Gaussian(5.0), 4), Counted(Nothing("free"))))
+    nested = Composed(
+        (Counted(Gaussian(10.0), 9), Counted(Gaussian(5.0), 4), Counted(Nothing("free")))
+    )
     assert price(nested, "replace_one").mu == pytest.approx(math.sqrt(9 / 100 + 4 / 25), rel=1e-12)
 
 
@@ -200,11 +203,15 @@ def test_a_reservation_around_gaussians_is_room_for_that_mu_and_delta0() -> None
 
 
 @pytest.mark.parametrize("pure", [0.01, 0.5, 1.0, 4.0, 12.0])
-def test_laplace_is_dominated_at_no_delta0_and_below_what_any_pure_mechanism_needs(pure: float) -> None:
+def test_laplace_is_dominated_at_no_delta0_and_below_what_any_pure_mechanism_needs(
+    pure: float,
+) -> None:
     found = price(Laplace(1 / pure), "add_remove")
     assert found.delta0 == 0.0
     at = np.linspace(0, pure, 3001)
-    assert np.all(1 - np.exp((at - pure) / 2) <= gaussian_profile(at, found.mu) * (1 + 1e-8) + 1e-12)
+    assert np.all(
+        1 - np.exp((at - pure) / 2) <= gaussian_profile(at, found.mu) * (1 + 1e-8) + 1e-12
+    )
     assert found.mu < gdp.mu_of_pure(pure)
 
 
@@ -216,7 +223,8 @@ def test_a_pure_mechanism_is_bounded_by_randomised_response(pure: float) -> None
 
 @pytest.mark.parametrize("pure", [0.005, 0.0123, 0.06])
 def test_rounds_of_pure_dp_are_booked_at_what_their_number_makes_of_them(pure: float) -> None:
-    """By the binomial law of randomised response; so many small losses are nearly one Gaussian of mu = epsilon sqrt(k)."""
+    """By the binomial law of randomised response; so many small losses are nearly one Gaussian of
+    mu = epsilon sqrt(k)."""
     found = price(Booked((Counted(Exponential(pure), 199),), 1e-6), "add_remove")
     wins = np.arange(200)
     one, other = (stats.binom.pmf(wins, 199, 1 / (1 + math.exp(sign * pure))) for sign in (-1, 1))
@@ -229,11 +237,14 @@ def test_rounds_of_pure_dp_are_booked_at_what_their_number_makes_of_them(pure: f
 def test_rounds_of_pure_dp_are_booked_below_one_by_one() -> None:
     rounds = (Counted(Exponential(0.1), 199),)
     booked = epsilon(price(Booked(rounds, 1e-7), "add_remove"), DELTA)
-    assert 6.480 <= booked <= 6.48 * 1.03  # the optimal composition is 6.480 (Kairouz, Oh & Viswanath 2015)
+    # the optimal composition is 6.480 (Kairouz, Oh & Viswanath 2015)
+    assert 6.480 <= booked <= 6.48 * 1.03
     assert booked < epsilon(price(Exponential(0.1), "add_remove", 199), DELTA)
 
 
-def test_zcdp_is_booked_above_the_gaussian_of_its_rho_and_below_its_renyi_figure_times_a_little() -> None:
+def test_zcdp_is_booked_above_the_gaussian_of_its_rho_and_below_its_renyi_figure_times_a_little() -> (
+    None
+):
     rho = 0.05
     found = price(Booked((Counted(ZCdp(rho)),), 1e-6), "add_remove")
     assert found.mu >= math.sqrt(2 * rho)
@@ -262,7 +273,9 @@ RUN = Gaussian(gdp.sigma(gdp.mu(1.0, DELTA), 1))
 
 
 @pytest.mark.parametrize(("shape", "expected"), [(1.0, 1.6255), (0.0, 1.5128), (math.inf, 2.210)])
-def test_the_best_of_a_secret_number_of_runs_keeps_its_own_figure(shape: float, expected: float) -> None:
+def test_the_best_of_a_secret_number_of_runs_keeps_its_own_figure(
+    shape: float, expected: float
+) -> None:
     found = price(RepeatAndSelect(RUN, 10.0, shape, 100), "add_remove")
     assert epsilon(found, DELTA) == pytest.approx(expected, abs=1e-3)
     assert not found.plain
@@ -273,8 +286,11 @@ SUBSET = SubsetSelect(0.2, RepeatAndSelect(RUN, 10.0, 1.0, 100), RUN, True, 1e-7
 
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_tuning_on_a_subset_with_a_single_run_is_the_mixture_by_quadrature(apart: bool, share: float) -> None:
-    """With one run, always, everything is Gaussian, and the plane's quadrature knows the profile in both directions."""
+def test_tuning_on_a_subset_with_a_single_run_is_the_mixture_by_quadrature(
+    apart: bool, share: float
+) -> None:
+    """With one run, always, everything is Gaussian, and the plane's quadrature knows the profile in
+    both directions."""
     tuning, final = 0.6, 0.4
     one = RepeatAndSelect(Gaussian(1 / tuning), 1 + 1e-9, 1.0, 1)
     event = SubsetSelect(share, one, Gaussian(1 / final), apart, 1e-7)
@@ -372,8 +388,9 @@ ON_GRID = [pure for pure in (k * 1e-4 for k in range(50, 600)) if (pure / 1e-4).
 
 
 def random_plan(choose: random.Random) -> tuple[list[Event], tuple[Counted, ...]]:
-    """A plan as the workflow mixes them, and all that is in it: full batches and samples; now and then HyFreeDP's Laplace
-    losses, a fiftieth of their training, and the rounds of a propose-and-test."""
+    """A plan as the workflow mixes them, and all that is in it: full batches and samples; now and
+    then HyFreeDP's Laplace losses, a fiftieth of their training, and the rounds of a
+    propose-and-test."""
     full: list[Event] = [Gaussian(choose.uniform(4, 30)) for _ in range(choose.randint(1, 4))]
     batches = [
         sampled(choose.choice([0.02, 0.1, 0.4]), choose.uniform(2, 8), choose.randint(20, 300))
@@ -445,7 +462,9 @@ def test_dominating_is_the_smallest_to_its_tolerance() -> None:
     assert 0.7 <= dominating(curve, 1e-9) <= 0.7 * 1.001
 
 
-@pytest.mark.parametrize("inner", [Gaussian(3.0), Sampled(0.1, Gaussian(1.0))], ids=["reserved", "sampled"])
+@pytest.mark.parametrize(
+    "inner", [Gaussian(3.0), Sampled(0.1, Gaussian(1.0))], ids=["reserved", "sampled"]
+)
 def test_what_is_booked_several_times_is_charged_each_time(inner: Any) -> None:
     booked = Booked((Counted(inner, 2),), 1e-7)
     one, three = price(booked, "add_remove"), price(booked, "add_remove", 3)

@@ -1,4 +1,5 @@
-"""Composition: the published totals, other accountants as oracles, partitions, and what must be refused."""
+"""Composition: the published totals, other accountants as oracles, partitions, and what must be
+refused."""
 
 from __future__ import annotations
 
@@ -64,13 +65,17 @@ def ladder(one: float, two: float, final: float, **where: Any) -> list[Spend]:
         ((0.2, 0.3, 0.7), 1.004972),
     ],
 )
-def test_three_trials_per_rung_total_the_published_figures(rungs: tuple[float, ...], total: float) -> None:
+def test_three_trials_per_rung_total_the_published_figures(
+    rungs: tuple[float, ...], total: float
+) -> None:
     assert compose(ladder(*rungs), DELTA).epsilon == pytest.approx(total, abs=5.01e-7)
 
 
 def test_scores_are_charged_beside_the_weights() -> None:
     scores = [spend(Gaussian(112.0))] * 6
-    assert compose(ladder(0.1, 0.2, 0.88) + scores, DELTA).epsilon == pytest.approx(0.9999992, abs=5e-8)
+    assert compose(ladder(0.1, 0.2, 0.88) + scores, DELTA).epsilon == pytest.approx(
+        0.9999992, abs=5e-8
+    )
     sweep = trials(*[0.1] * 3, *[0.2] * 3)
     assert compose(sweep, DELTA).epsilon == pytest.approx(0.416, abs=5e-4)
     assert compose(sweep + scores, DELTA).epsilon == pytest.approx(0.424, abs=5e-4)
@@ -91,7 +96,9 @@ def test_nothing_costs_nothing() -> None:
 def test_equal_events_each_count() -> None:
     counted = compose([spend(Laplace(10.0), count=4)], DELTA).epsilon
     assert compose([spend(Laplace(10.0))] * 4, DELTA).epsilon == pytest.approx(counted, rel=1e-12)
-    across = [spend(Laplace(10.0), part, rule=rule) for rule in ("one", "two") for part in ("a", "b")]
+    across = [
+        spend(Laplace(10.0), part, rule=rule) for rule in ("one", "two") for part in ("a", "b")
+    ]
     twice = compose([spend(Laplace(10.0), count=2)], DELTA).epsilon
     assert compose(across, DELTA).epsilon == pytest.approx(twice, rel=1e-12)
 
@@ -99,7 +106,9 @@ def test_equal_events_each_count() -> None:
 def test_nested_events_cost_what_their_pieces_cost() -> None:
     pieces = [spend_mu(0.1, count=6), spend(Laplace(10.0), count=2)]
     nested = Composed((Counted(Composed((Counted(Gaussian(10.0), 3), Counted(Laplace(10.0)))), 2),))
-    assert compose([spend(nested)], DELTA).epsilon == pytest.approx(compose(pieces, DELTA).epsilon, rel=1e-12)
+    assert compose([spend(nested)], DELTA).epsilon == pytest.approx(
+        compose(pieces, DELTA).epsilon, rel=1e-12
+    )
 
 
 # Partitions (docs/design.md, line 9).
@@ -119,7 +128,9 @@ def test_parts_of_different_rules_add() -> None:
 
 
 def test_a_spend_is_charged_to_every_part_it_reads() -> None:
-    composed = compose([spend_mu(0.3, "train", "test"), spend_mu(0.4, "test"), spend_mu(1.2)], DELTA)
+    composed = compose(
+        [spend_mu(0.3, "train", "test"), spend_mu(0.4, "test"), spend_mu(1.2)], DELTA
+    )
     assert composed.mu == pytest.approx(1.3)
     assert composed.parts["hash", "train"].mu == pytest.approx(math.hypot(0.3, 1.2))
 
@@ -140,7 +151,10 @@ def test_each_rule_brings_its_own_worst_part() -> None:
 
 
 def test_a_replacement_may_lie_in_another_part() -> None:
-    spends = [spend_mu(mu, part, relation="replace_one") for mu, part in [(0.3, "a"), (0.4, "b"), (0.1, "c")]]
+    spends = [
+        spend_mu(mu, part, relation="replace_one")
+        for mu, part in [(0.3, "a"), (0.4, "b"), (0.1, "c")]
+    ]
     composed = compose(spends, DELTA)
     assert composed.mu == pytest.approx(0.5)
     assert composed.parts["hash", "c"].mu == pytest.approx(math.hypot(0.1, 0.4))
@@ -187,7 +201,9 @@ def test_one_more_spend_never_lowers_a_figure(spends: list[Spend], more: Spend) 
     before, after = compose(spends, DELTA), compose([*spends, more], DELTA)
     assert after.epsilon >= before.epsilon * (1 - 1e-12)
     assert all(
-        after.parts[p].epsilon >= f.epsilon * (1 - 1e-12) for p, f in before.parts.items() if p in after.parts
+        after.parts[p].epsilon >= f.epsilon * (1 - 1e-12)
+        for p, f in before.parts.items()
+        if p in after.parts
     )
 
 
@@ -204,7 +220,8 @@ def test_composition_is_the_worst_of_all_units(spends: list[Spend]) -> None:
         math.fsum(
             s.count * (1 / s.event.sigma) ** 2  # type: ignore[union-attr]
             for s in spends
-            if not s.partition.parts or {"one": one, "two": two}[s.partition.split_rule] in s.partition.parts
+            if not s.partition.parts
+            or {"one": one, "two": two}[s.partition.split_rule] in s.partition.parts
         )
         for one, two in product("abc", repeat=2)
     )
@@ -242,7 +259,8 @@ def test_parts_of_two_versions_add_where_a_record_is_its_content() -> None:
 
 
 def test_the_worst_part_may_change_with_delta_when_components_differ() -> None:
-    """A selection in one part, Gaussians in the other: no entry is within the other, so epsilon decides."""
+    """A selection in one part, Gaussians in the other: no entry is within the other, so epsilon
+    decides."""
     selection = spend(RepeatAndSelect(Gaussian(8.0), 10, 1.0), "train")
     composed = compose([selection, spend_mu(0.2, "test")], DELTA)
     assert composed.epsilon == max(figure.epsilon for figure in composed.parts.values())

@@ -1,4 +1,5 @@
-"""What is charged is what the declared noise costs: any other pair is refused, and names no figure of the data."""
+"""What is charged is what the declared noise costs: any other pair is refused, and names no figure
+of the data."""
 
 from __future__ import annotations
 
@@ -101,7 +102,8 @@ def test_samples_are_charged_at_the_probability_that_is_drawn():
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled(relation):
-    """Under replace_one a unit's bounds are right on full batches, for counts, and too little inside a sample."""
+    """Under replace_one a unit's bounds are right on full batches, for counts, and too little
+    inside a sample."""
     event = Booked((Counted(Sampled(0.1, Gaussian(2.0)), 5),), 1e-7)
     enough = in_sample(0.7, relation)
 
@@ -131,7 +133,9 @@ def test_rounds_and_steps_are_counted():
     event, draws = PAIRS["rounds of tests"]
     with pytest.raises(Refused):
         tie(
-            [Counted(event)], tuple(replace(draw, shape=(8, *draw.shape[1:])) for draw in draws), "add_remove"
+            [Counted(event)],
+            tuple(replace(draw, shape=(8, *draw.shape[1:])) for draw in draws),
+            "add_remove",
         )
     event, (sample, step) = PAIRS["sampled steps"]
     with pytest.raises(Refused):

@@ -1,4 +1,5 @@
-"""Events and spends: what they accept, how they are written down, and what dp_accounting makes of them."""
+"""Events and spends: what they accept, how they are written down, and what dp_accounting makes of
+them."""
 
 from __future__ import annotations
 
@@ -43,7 +44,13 @@ def selections(inner):
     shapes = st.sampled_from([0.0, 0.5, 1.0, math.inf])
     limits = st.none() | st.integers(1, 1000)
     return st.builds(
-        RepeatAndSelect, inner, st.floats(1, 100), shapes, limits, st.floats(0.1, 1), st.floats(1, 9)
+        RepeatAndSelect,
+        inner,
+        st.floats(1, 100),
+        shapes,
+        limits,
+        st.floats(0.1, 1),
+        st.floats(1, 9),
     )
 
 
@@ -82,7 +89,9 @@ spends = st.builds(
     lineage=names,
     relation=st.sampled_from(["add_remove", "replace_one"]),
     partition=st.builds(
-        Partition, names, st.lists(names, unique=True, max_size=2).map(tuple).filter(lambda p: "*" not in p)
+        Partition,
+        names,
+        st.lists(names, unique=True, max_size=2).map(tuple).filter(lambda p: "*" not in p),
     ),
     job=st.builds(Job, names, names, st.lists(st.tuples(names, names), max_size=2).map(tuple)),
     event=events,
@@ -204,7 +213,8 @@ def test_mu_is_known_for_gaussians_however_nested() -> None:
 
 
 @pytest.mark.parametrize(
-    "event", [Laplace(1), Exponential(1), ZCdp(1), Sampled(0.1, GAUSSIAN), RepeatAndSelect(GAUSSIAN, 10, 1)]
+    "event",
+    [Laplace(1), Exponential(1), ZCdp(1), Sampled(0.1, GAUSSIAN), RepeatAndSelect(GAUSSIAN, 10, 1)],
 )
 def test_mu_is_unknown_for_anything_else(event: Any) -> None:
     assert mu(event) is None

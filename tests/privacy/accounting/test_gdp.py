@@ -146,7 +146,9 @@ def test_mus_compose_as_the_root_of_their_squares() -> None:
 
 
 @given(st.floats(1e-6, 1e6), steps, st.lists(mus, min_size=1, max_size=20))
-def test_short_formulas_round_up_to_the_last_bit(number: float, steps: int, spent: list[float]) -> None:
+def test_short_formulas_round_up_to_the_last_bit(
+    number: float, steps: int, spent: list[float]
+) -> None:
     """In exact fractions, squared: doubles alone fall below about half the time."""
     assert (Fraction(gdp.mu_of(number, steps)) * Fraction(number)) ** 2 >= steps
     assert (Fraction(gdp.sigma(number, steps)) * Fraction(number)) ** 2 >= steps
@@ -174,7 +176,8 @@ def test_mu_of_pure_dp_is_twice_the_quantile(epsilon: float) -> None:
 
 @given(st.floats(0.01, 20), st.floats(0, 1))
 def test_the_mu_of_pure_dp_covers_randomised_response(epsilon: float, fraction: float) -> None:
-    """Randomised response is the worst epsilon-DP mechanism: delta(e) = (e^epsilon - e^e) / (1 + e^epsilon)."""
+    """Randomised response is the worst epsilon-DP mechanism: delta(e) = (e^epsilon - e^e) / (1 +
+    e^epsilon)."""
     at = fraction * epsilon
     worst = -math.expm1(at - epsilon) / (1 + math.exp(-epsilon))
     assert worst <= gdp.delta(at, gdp.mu_of_pure(epsilon)) * (1 + 1e-12)

@@ -40,7 +40,9 @@ def spend(event: Event, partition: Partition = EVERYONE, relation: Any = "add_re
 
 
 def sweep(factor: float = 1.0) -> list[Spend]:
-    return [spend(Gaussian(1 / gdp.mu(factor * epsilon, DELTA))) for epsilon in [0.1] * 3 + [0.2] * 3]
+    return [
+        spend(Gaussian(1 / gdp.mu(factor * epsilon, DELTA))) for epsilon in [0.1] * 3 + [0.2] * 3
+    ]
 
 
 @given(st.floats(0.45, 20))
@@ -61,7 +63,9 @@ def test_only_spends_on_the_same_part_are_deducted() -> None:
     assert remaining_mu(1.0, DELTA, scores, train) == pytest.approx(whole, rel=1e-12)
     assert remaining_mu(1.0, DELTA, scores, test) == pytest.approx(rest, rel=1e-12)
     assert remaining_mu(1.0, DELTA, scores, EVERYONE) == pytest.approx(rest, rel=1e-12)
-    assert remaining_mu(1.0, DELTA, scores, Partition("other", ("train",))) == pytest.approx(rest, rel=1e-12)
+    assert remaining_mu(1.0, DELTA, scores, Partition("other", ("train",))) == pytest.approx(
+        rest, rel=1e-12
+    )
 
 
 def test_what_is_left_for_everyone_is_what_the_worst_part_has() -> None:
@@ -122,7 +126,8 @@ def test_proposals_fit_and_are_nearest(total: float, share: float) -> None:
 def test_the_proposal_is_one_sentence_with_numbers() -> None:
     nearest = nearest_feasible(0.4, DELTA, sweep, EVERYONE, 0.5)
     assert sentence(nearest) == (
-        "The sweep alone costs epsilon 0.4165; multiply every rung's epsilon by 0.657, or raise the total to 0.608."
+        "The sweep alone costs epsilon 0.4165; multiply every rung's epsilon by 0.657, or raise "
+        "the total to 0.608."
     )
 
 

@@ -32,8 +32,9 @@ def weight(runs, x):
 
 
 def exact_delta(epsilon, mu, runs, seen=1.0):
-    """The selection's own profile at epsilon, by quadrature over the score. A run puts out two Gaussians, and a share
-    `seen` of its mu^2 is in the score; the highest or the lowest wins; the larger of both directions."""
+    """The selection's own profile at epsilon, by quadrature over the score. A run puts out two
+    Gaussians, and a share `seen` of its mu^2 is in the score; the highest or the lowest wins; the
+    larger of both directions."""
     scored, rest = math.sqrt(seen) * mu, math.sqrt(1 - seen) * mu
     y = np.linspace(-12, 12 + mu, 40_001)
     largest = 0.0
@@ -52,9 +53,10 @@ def profile(epsilon, mu):
 
 
 def epsilon_of_profile(profile, inner, runs, delta, lean=selection.STRAIGHT):
-    """The bound for runs of which only a profile delta(epsilon) is known, the larger of both directions, and K is a
-    truncated negative binomial (Koskela, Redberg & Wang 2024). In (2), g(u) <= e^inner u + profile(inner) for every
-    `inner`: any will do, and the caller looks for a good one. The smallest e1 is bisected."""
+    """The bound for runs of which only a profile delta(epsilon) is known, the larger of both
+    directions, and K is a truncated negative binomial (Koskela, Redberg & Wang 2024). In (2), g(u)
+    <= e^inner u + profile(inner) for every `inner`: any will do, and the caller looks for a good
+    one. The smallest e1 is bisected."""
     after = (1 - selection.stopping(runs)) / selection.stopping(runs)
     moved = math.exp(inner) * lean.high / lean.low + after * lean.high * profile(inner)
     low, high = 0.0, 64.0

@@ -1,4 +1,5 @@
-"""The audit's arithmetic, what it makes of a mechanism's words, and its report. Planted defects: tests/statistical."""
+"""The audit's arithmetic, what it makes of a mechanism's words, and its report. Planted defects:
+tests/statistical."""
 
 from __future__ import annotations
 
@@ -14,7 +15,13 @@ from scipy import stats
 
 from dpladder.audit.engine import attack
 from dpladder.audit.engine.attack import Finding, Mechanism, Report
-from dpladder.audit.engine.built_in import extremes, laplace_count, neighbours, noised_count, sampled_sum
+from dpladder.audit.engine.built_in import (
+    extremes,
+    laplace_count,
+    neighbours,
+    noised_count,
+    sampled_sum,
+)
 from dpladder.audit.engine.cells import LeftOut
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import gdp
@@ -64,7 +71,8 @@ def test_randomised_response_and_its_complement_give_their_epsilon_back(epsilon)
 @given(st.floats(0.01, 5), st.floats(0, 0.01), PROBABILITIES, PROBABILITIES)
 def test_no_test_that_epsilon_and_delta_allow_gives_a_larger_epsilon(epsilon, delta, right, wrong):
     allowed = (
-        right <= math.exp(epsilon) * wrong + delta and 1 - wrong <= math.exp(epsilon) * (1 - right) + delta
+        right <= math.exp(epsilon) * wrong + delta
+        and 1 - wrong <= math.exp(epsilon) * (1 - right) + delta
     )
     assert (attack.epsilon_bound(right, wrong, delta) <= epsilon * (1 + 1e-12)) == allowed
 
@@ -168,18 +176,23 @@ def test_laplace_shifts_are_measured_in_the_l1_norm():
 
 
 def test_a_canary_is_measured_inside_the_sample():
-    finding = measured(attack.run_audit([replace(sampled_sum(sigma=0.5), tight=True)], KEY), "sensitivity")
+    finding = measured(
+        attack.run_audit([replace(sampled_sum(sigma=0.5), tight=True)], KEY), "sensitivity"
+    )
     assert finding.ok
     assert finding.measured == pytest.approx(2.0)
 
 
 def test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled():
-    """Two replaced units that are both sampled lie no further apart than an added one moves the sum: as on a full batch."""
+    """Two replaced units that are both sampled lie no further apart than an added one moves the
+    sum: as on a full batch."""
     nothing, edge, *_ = extremes((4,), 1.0)
     pairs = neighbours((), (nothing, edge), "replace_one")
     mechanism = replace(sampled_sum(), neighbours=pairs, relation="replace_one")
     findings = attack.run_audit([mechanism], KEY).findings
-    assert {found.check for found in findings if not found.ok} == {"move in a sample over its declaration"}
+    assert {found.check for found in findings if not found.ok} == {
+        "move in a sample over its declaration"
+    }
     assert next(found.measured for found in findings if not found.ok) == pytest.approx(2.0)
 
 
@@ -216,7 +229,9 @@ def test_a_release_too_large_to_correlate_is_refused():
         lambda data, meter: meter.publish("wide", np.zeros(wide.shape)),
         (((), ()),),
     )
-    with pytest.raises(BadInput, match="wide publishes 1001 numbers and an audit takes at most 1000"):
+    with pytest.raises(
+        BadInput, match="wide publishes 1001 numbers and an audit takes at most 1000"
+    ):
         attack.run_audit([mechanism], KEY)
 
 
@@ -258,6 +273,8 @@ def test_a_report_goes_to_json_and_to_a_reader():
     assert "1 of 2 checks failed" in lines[-1]
 
 
-@pytest.mark.parametrize(("value", "ok"), [(0.9, True), (1.1, True), (0.899, False), (1.101, False)])
+@pytest.mark.parametrize(
+    ("value", "ok"), [(0.9, True), (1.1, True), (0.899, False), (1.101, False)]
+)
 def test_a_finding_is_right_within_its_bounds(value, ok):
     assert Finding("m", "c", 1.0, value, 0.9, 1.1).ok is ok

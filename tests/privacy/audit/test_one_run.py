@@ -1,4 +1,5 @@
-"""The bound from one run: right where it can be said in closed form, and wrong no more often than it says."""
+"""The bound from one run: right where it can be said in closed form, and wrong no more often than
+it says."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ CANARIES, GAMES = 60, 40_000
 
 @pytest.mark.parametrize("right", [0.6, 0.9, 0.99])
 def test_one_coin_is_guessed_as_often_as_a_gaussian_allows(right):
-    """The best guess about one coin is right with probability Phi(mu/2), so that is what `right` of the time refutes."""
+    """The best guess about one coin is right with probability Phi(mu/2), so that is what `right` of
+    the time refutes."""
     assert mu_bound(1, 1, 1, right) == pytest.approx(2 * stats.norm.ppf(right), rel=1e-3)
 
 

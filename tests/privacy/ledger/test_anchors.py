@@ -1,4 +1,5 @@
-"""Anchors: results remember how far their ledgers were, so that a home put back in time is found out before it spends."""
+"""Anchors: results remember how far their ledgers were, so that a home put back in time is found
+out before it spends."""
 
 from __future__ import annotations
 
@@ -67,7 +68,9 @@ def test_a_ledger_without_its_anchor_is_refused_and_nothing_is_called_free(
         assert "free" not in str(refusal.value)
 
 
-def test_another_home_with_a_ledger_of_the_same_name_is_refused(tmp_path: Path, results: Path) -> None:
+def test_another_home_with_a_ledger_of_the_same_name_is_refused(
+    tmp_path: Path, results: Path
+) -> None:
     keep(results, [head(opened(tmp_path / "first"))])
     with pytest.raises(Refused, match="another home"):
         check(opened(tmp_path / "second").home, read(results))
@@ -91,7 +94,9 @@ def test_anchors_that_cannot_be_read_are_an_error(results: Path, text: str) -> N
         read(results)
 
 
-def test_anchors_that_cannot_be_written_are_an_error(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anchors_that_cannot_be_written_are_an_error(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

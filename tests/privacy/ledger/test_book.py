@@ -70,7 +70,9 @@ def ledger(tmp_path: Path) -> Ledger:
     return open_ledger(open_home(tmp_path / "home"), TERMS)
 
 
-def spends(trial: int, mu: float = MU, event: Event | None = None, **facts: Any) -> tuple[Spend, ...]:
+def spends(
+    trial: int, mu: float = MU, event: Event | None = None, **facts: Any
+) -> tuple[Spend, ...]:
     event = event or Gaussian(gdp.sigma(mu, 1))
     spend = Spend("toy", "add_remove", Partition("hash", ("train",)), job(trial), event)
     return (dataclasses.replace(spend, **facts),)
@@ -167,7 +169,8 @@ def test_paying_again_for_finished_work_needs_consent_and_names_the_price(ledger
     finish_one(ledger)
     with pytest.raises(
         Refused,
-        match=r"main/run_trial trial=0 .* from epsilon = 0\.1000 to 0\.1461.*Undo .*free.*respend: true",
+        match=r"main/run_trial trial=0 .* from epsilon = 0\.1000 to 0\.1461.*Undo .*free.*respend: "
+        r"true",
     ):
         reserve_one(ledger, static="changed")
     (held,) = reserve(ledger, [item(0, "changed")], respend=True)
@@ -245,7 +248,8 @@ SELECTION = RepeatAndSelect(Gaussian(12.0), 10.0, 1.0, 66)
 
 
 def test_selections_share_a_limit_only_where_room_was_declared_for_them(tmp_path: Path) -> None:
-    """A filter on every component: the limit's mu follows from what is kept for losses, weights and booked events."""
+    """A filter on every component: the limit's mu follows from what is kept for losses, weights and
+    booked events."""
     home = open_home(tmp_path / "other")
     plain = open_ledger(home, dataclasses.replace(TERMS, lineage="plain", lifetime_epsilon=8.0))
     with pytest.raises(Refused, match=r"privacy\.lifetime\.loss and"):
@@ -259,12 +263,21 @@ def test_selections_share_a_limit_only_where_room_was_declared_for_them(tmp_path
     assert booking.epsilon(caps(terms), terms.delta) == pytest.approx(8.0, rel=1e-6)
 
 
-def test_a_selection_that_exceeds_its_cap_is_refused_however_little_the_rest_is(tmp_path: Path) -> None:
-    terms = dataclasses.replace(TERMS, lineage="shared", lifetime_epsilon=8.0, loss=0.31, weight=101.0)
+def test_a_selection_that_exceeds_its_cap_is_refused_however_little_the_rest_is(
+    tmp_path: Path,
+) -> None:
+    terms = dataclasses.replace(
+        TERMS, lineage="shared", lifetime_epsilon=8.0, loss=0.31, weight=101.0
+    )
     shared = open_ledger(open_home(tmp_path / "other"), terms)
     reserve(shared, [relabelled(item(0, event=SELECTION), "shared")])
-    reserve(shared, [relabelled(item(1, event=SELECTION), "shared")])  # losses 0.15 each, weights 10 each
-    with pytest.raises(Refused, match=r"leaves private selections a loss of 0\.31 and a weight of 101"):
+    # losses 0.15 each, weights 10 each
+    reserve(shared, [relabelled(item(1, event=SELECTION), "shared")])
+    with pytest.raises(
+        Refused,
+        match=r"leaves private selections a loss of 0\.31 and a weight of "
+        r"101",
+    ):
         reserve(shared, [relabelled(item(2, event=SELECTION), "shared")])
 
 
@@ -298,12 +311,14 @@ def test_parts_of_versions_that_follow_each_other_add_up(ledger: Ledger) -> None
         return spends(trial, partition=Partition("hash", (part,), version))
 
     first, second, third = reserve(
-        ledger, [Item(job(t), f"{t}", on(part, t, "")) for t, part in enumerate(("train", "test", "test"))]
+        ledger,
+        [Item(job(t), f"{t}", on(part, t, "")) for t, part in enumerate(("train", "test", "test"))],
     )
     commit(ledger, first.token, "one", on("train", 0, "v1"))
     commit(ledger, second.token, "two", on("test", 1, "v1"))
     together = compose(load(ledger).charged(third.token), TERMS.delta)
-    assert together.mu == pytest.approx(MU)  # in parallel, and what is reserved counts as of this version
+    # in parallel, and what is reserved counts as of this version
+    assert together.mu == pytest.approx(MU)
     commit(ledger, third.token, "three", on("test", 2, "v2"))
     assert compose(load(ledger).charged(), TERMS.delta).mu == pytest.approx(math.sqrt(2) * MU)
 
@@ -332,10 +347,13 @@ def test_other_mechanisms_count_toward_the_lifetime(ledger: Ledger) -> None:
         reserve(ledger, [item(1, event=Laplace(4.0))])
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["reserve", "commit", "finish", "refund"]), st.integers(0, 5)), max_size=25
+        st.tuples(st.sampled_from(["reserve", "commit", "finish", "refund"]), st.integers(0, 5)),
+        max_size=25,
     )
 )
 def test_whatever_happens_charges_fall_only_by_refunds_and_the_limit_holds(
@@ -435,7 +453,9 @@ def test_nonces_and_tokens_are_fresh(ledger: Ledger) -> None:
         spends(0, event=Gaussian(gdp.sigma(MU, 10)), count=11),
     ],
 )
-def test_the_concrete_spend_may_not_exceed_the_reserved(ledger: Ledger, concrete: tuple[Spend, ...]) -> None:
+def test_the_concrete_spend_may_not_exceed_the_reserved(
+    ledger: Ledger, concrete: tuple[Spend, ...]
+) -> None:
     held = reserve_one(ledger)
     with pytest.raises(Refused, match="more than it reserved"):
         commit(ledger, held.token, "query", concrete)
@@ -458,7 +478,8 @@ def test_a_booked_event_fits_a_reservation_of_its_mu_and_delta0(tmp_path: Path) 
     held = reserve_one(ledger, event=room)
     run = Sampled(0.05, Gaussian(2.0))
     with pytest.raises(Refused, match="more than it reserved"):
-        commit(ledger, held.token, "query", spends(0, event=Booked((Counted(run, 400),), 1e-7)))  # mu 0.558
+        # mu 0.558
+        commit(ledger, held.token, "query", spends(0, event=Booked((Counted(run, 400),), 1e-7)))
     with pytest.raises(Refused, match="more than it reserved"):
         commit(ledger, held.token, "query", spends(0, event=Booked((Counted(run, 200),), 2e-7)))
     commit(ledger, held.token, "query", spends(0, event=Booked((Counted(run, 200),), 1e-7)))
@@ -543,7 +564,9 @@ def test_impossible_terms_are_bad_input(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "facts", [{"lineage": "other"}, {"relation": "replace_one"}], ids=["another lineage", "another relation"]
+    "facts",
+    [{"lineage": "other"}, {"relation": "replace_one"}],
+    ids=["another lineage", "another relation"],
 )
 def test_spends_of(ledger: Ledger, facts: dict[str, str]) -> None:
     before = head(ledger)
@@ -613,7 +636,9 @@ def test_a_ledger_gone_while_its_releases_are_there_is_not_begun_anew(ledger: Le
 
 
 @pytest.mark.parametrize("cut", [1, 2, 3])
-def test_releases_that_a_ledger_cut_short_does_not_know_stop_everything(ledger: Ledger, cut: int) -> None:
+def test_releases_that_a_ledger_cut_short_does_not_know_stop_everything(
+    ledger: Ledger, cut: int
+) -> None:
     finish_one(ledger)
     (ledger.home.releases / "toy" / "query").mkdir(parents=True)
     assert verify(ledger) == []
@@ -658,7 +683,9 @@ def test_a_key_removed_between_attempts_stops_everything(ledger: Ledger) -> None
             attempt()
 
 
-def test_a_clock_moved_back_changes_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_moved_back_changes_nothing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = reserve_one(ledger)
 
     class Past(journal.datetime):
@@ -715,7 +742,9 @@ def test_every_single_byte_of_an_entry_is_guarded(ledger: Ledger) -> None:
             problems = verify(ledger)
         except Newer:  # the format's number was raised
             continue
-        assert any(problem.startswith(("entry 3", "entry 4 does not")) for problem in problems), offset
+        assert any(problem.startswith(("entry 3", "entry 4 does not")) for problem in problems), (
+            offset
+        )
 
 
 @pytest.mark.parametrize("seq", range(1, 7))
@@ -765,11 +794,14 @@ def test_a_ledger_under_another_name(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     "entry", [("BORROWED", {}), ("DONE", {"token": "?", "output": "o"}), ("OPENED", {"new": 1})]
 )
-def test_an_entry_that_this_version_cannot_know(ledger: Ledger, entry: tuple[str, dict[str, Any]]) -> None:
+def test_an_entry_that_this_version_cannot_know(
+    ledger: Ledger, entry: tuple[str, dict[str, Any]]
+) -> None:
     life(ledger)
     forge(ledger, *entry)
     assert_found(
-        ledger, "newer version" if entry[0] != "BORROWED" else "BORROWED, which this version does not know"
+        ledger,
+        "newer version" if entry[0] != "BORROWED" else "BORROWED, which this version does not know",
     )
 
 
@@ -848,8 +880,12 @@ def test_a_ledger_wiped_out_is_found_by_its_anchor(ledger: Ledger) -> None:
 # A half-written last entry
 
 
-@pytest.mark.parametrize("last", ["OPENED", "RESERVED", "COMMITTED", "DONE", "REFUNDED", "REPAIRED"])
-def test_an_entry_cut_at_any_byte_is_repaired_and_no_charge_is_lost(tmp_path: Path, last: str) -> None:
+@pytest.mark.parametrize(
+    "last", ["OPENED", "RESERVED", "COMMITTED", "DONE", "REFUNDED", "REPAIRED"]
+)
+def test_an_entry_cut_at_any_byte_is_repaired_and_no_charge_is_lost(
+    tmp_path: Path, last: str
+) -> None:
     ledger = open_ledger(open_home(tmp_path / "home"), TERMS)
     if last != "OPENED":
         held, other = reserve(ledger, [item(0), item(1)])
@@ -925,7 +961,11 @@ def test_a_full_disk_charges_nothing_and_says_so(
 
     with monkeypatch.context() as patch:
         patch.setattr(home.os, call, full)
-        with pytest.raises(Refused, match=r"nothing can be written.*No space.*nothing is charged twice"):
+        with pytest.raises(
+            Refused,
+            match=r"nothing can be written.*No space.*nothing is charged "
+            r"twice",
+        ):
             reserve_one(ledger)
     assert load(fresh(ledger)).charged() == ()
     assert [path.name for path in ledger.folder.iterdir()] == ["00000001.json"]
@@ -971,7 +1011,8 @@ def test_locks_that_do_not_work_or_never_come_free_stop_nobody(
 def test_a_queue_that_moves_is_waited_for_and_one_that_stands_still_is_not(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thousand that went ahead together, each as its own time was up, took each other's place until they gave up."""
+    """A thousand that went ahead together, each as its own time was up, took each other's place
+    until they gave up."""
     monkeypatch.setattr(journal, "TURN", 0.5)
     before = entries(ledger)
     in_front = os.open(ledger.folder, os.O_RDONLY)
@@ -987,7 +1028,9 @@ def test_a_queue_that_moves_is_waited_for_and_one_that_stands_still_is_not(
     assert len(entries(ledger)) == len(before) + 1
 
 
-def test_an_append_gives_up_when_others_always_win(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_append_gives_up_when_others_always_win(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(journal, "create_once", lambda *_: False)
     monkeypatch.setattr(journal, "PATIENCE", 0.1)
     with pytest.raises(Refused, match=r"others kept writing.*nothing is charged twice"):
@@ -1017,8 +1060,8 @@ def test_noise_for_another_charge_is_not_committed_and_nothing_is_written(ledger
 def test_a_version_that_adds_to_an_earlier_one_is_refused_at_commit_where_it_is_first_known(
     ledger: Ledger,
 ) -> None:
-    """Reserved beside each other: a plan knows no version. Where a record is its content, an edited one may have been in
-    the training part before and be in the test part now, and bear both."""
+    """Reserved beside each other: a plan knows no version. Where a record is its content, an edited
+    one may have been in the training part before and be in the test part now, and bear both."""
 
     def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
         return spends(trial, gdp.mu(0.9, 1e-5), partition=Partition("hash", (part,), version))

@@ -35,9 +35,9 @@ def test_everything_in_a_new_home_is_private_whatever_the_umask(tmp_path: Path, 
         os.umask(before)
     assert mode(home.key) == 0o600
     assert home.key.stat().st_size == 32
-    assert {mode(path) for path in (home.path, home.ledgers, home.releases, home.staging, home.units)} == {
-        0o700
-    }
+    assert {
+        mode(path) for path in (home.path, home.ledgers, home.releases, home.staging, home.units)
+    } == {0o700}
 
 
 def test_a_home_keeps_its_key(home: Home) -> None:
@@ -205,7 +205,9 @@ def test_a_replacement_that_fails_leaves_the_old_file(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
 
 
-def test_a_home_that_moves_with_the_working_directory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_moves_with_the_working_directory_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("DPLADDER_HOME", "home")
     with pytest.raises(BadInput, match="names another folder wherever a command is started"):
         open_home(create=False)

@@ -1,4 +1,5 @@
-"""Units: two lineages may not hold the same people's data, and what says so tells nothing about one of them."""
+"""Units: two lineages may not hold the same people's data, and what says so tells nothing about one
+of them."""
 
 from __future__ import annotations
 
@@ -90,7 +91,9 @@ def encoded_anew(*numbers: int) -> list[int]:
     return [number + 10**6 for number in numbers]
 
 
-def test_a_new_lineage_as_large_as_a_known_one_must_be_confirmed_and_no_number_is_told(home: Home) -> None:
+def test_a_new_lineage_as_large_as_a_known_one_must_be_confirmed_and_no_number_is_told(
+    home: Home,
+) -> None:
     register(home, "one", *MANY, confirmed=False)
     renamed = encoded_anew(*MANY, 1, 2)
     for _ in range(2):

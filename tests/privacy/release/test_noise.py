@@ -1,4 +1,5 @@
-"""Noise: every draw its own secret stream, an encoding without collisions, and samplers checked against plain formulas."""
+"""Noise: every draw its own secret stream, an encoding without collisions, and samplers checked
+against plain formulas."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ JOB = Job("main", "run_trial", (("rung", "0"), ("trial", "1")))
 SOURCE = SecretNoise(KEY, JOB, "query", "nonce")
 IDS = np.random.default_rng(7).integers(0, 256, (5_000, 16), dtype=np.uint8)
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+)
 plain = st.recursive(
     scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20
 )
@@ -100,7 +103,9 @@ def test_streams_differ_in_everything_that_names_a_draw() -> None:
     others = [
         dataclasses.replace(SOURCE, job=dataclasses.replace(JOB, experiment="other")),
         dataclasses.replace(SOURCE, job=dataclasses.replace(JOB, rule="train_final")),
-        dataclasses.replace(SOURCE, job=dataclasses.replace(JOB, wildcards=(("rung", "0"), ("trial", "2")))),
+        dataclasses.replace(
+            SOURCE, job=dataclasses.replace(JOB, wildcards=(("rung", "0"), ("trial", "2")))
+        ),
         dataclasses.replace(SOURCE, query="other"),
         dataclasses.replace(SOURCE, nonce="other"),
         dataclasses.replace(SOURCE, key=bytes(32)),
@@ -136,7 +141,8 @@ def unit(word: int) -> mpf:
 
 
 def exponential(word: int, places: int) -> mpf:
-    """-log V or -log(1 - V), at 60 digits: a bit chooses, V has its leading one after as many zeros as `places`."""
+    """-log V or -log(1 - V), at 60 digits: a bit chooses, V has its leading one after as many zeros
+    as `places`."""
     mantissa = 1 + mpf(2 * (word >> 13) + 1) / 2**52
     v = mantissa / mpf(2) ** (2 + 64 - places.bit_length())
     return -log(1 - v) if word & 1 else -log(v)
@@ -157,18 +163,24 @@ def test_gaussians_are_within_tau_of_halved_sums_of_four_exact_box_muller_sample
             for i, z in enumerate(drawn):
                 w = [int(word) for word in words[:, i]]
                 exact = sum(
-                    sqrt(2 * exponential(w[k], w[4 + k])) * turn(2 * pi * unit(w[8 + k])) for k in range(4)
+                    sqrt(2 * exponential(w[k], w[4 + k])) * turn(2 * pi * unit(w[8 + k]))
+                    for k in range(4)
                 )
-                assert abs(mpf(float(z)) - exact / 2) < mpf(2) ** -48  # of TAU's 2^-45, for computing alone
+                # of TAU's 2^-45, for computing alone
+                assert abs(mpf(float(z)) - exact / 2) < mpf(2) ** -48
 
 
-def test_laplace_is_the_formula_of_two_exponentials_and_two_angles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_laplace_is_the_formula_of_two_exponentials_and_two_angles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(noise, "BLOCK", 64)
     words = np.reshape(np.array(keystream(6 * 64), object), (6, 64))
     with workdps(60):
         for i, z in enumerate(noise.laplace(KEY, (64,))):
             w = [int(word) for word in words[:, i]]
-            exact = sum(exponential(w[k], w[2 + k]) * cos(2 * pi * unit(w[4 + k])) for k in range(2))
+            exact = sum(
+                exponential(w[k], w[2 + k]) * cos(2 * pi * unit(w[4 + k])) for k in range(2)
+            )
             assert abs(mpf(float(z)) - exact) < mpf(2) ** -46
 
 
@@ -182,7 +194,8 @@ def test_leading_zeros_are_counted_exactly_however_a_float_would_round() -> None
 def test_noise_reaches_as_far_out_as_64_bits_of_places_say(
     monkeypatch: pytest.MonkeyPatch, sample: Any, rows: int
 ) -> None:
-    """A stream that puts V's leading one behind k zeros, for every k. All angles are 2^53 / 2^53: cosines are 1."""
+    """A stream that puts V's leading one behind k zeros, for every k. All angles are 2^53 / 2^53:
+    cosines are 1."""
     of_each = rows // 3
     for zeros in range(64):
         words = [2] * of_each + [1 << (63 - zeros)] * of_each + [2**64 - 1] * of_each
@@ -203,7 +216,9 @@ def test_noise_reaches_as_far_out_as_64_bits_of_places_say(
 
 
 @pytest.mark.parametrize("byte", [0x00, 0xFF])
-def test_the_ends_of_the_keystream_give_finite_noise(monkeypatch: pytest.MonkeyPatch, byte: int) -> None:
+def test_the_ends_of_the_keystream_give_finite_noise(
+    monkeypatch: pytest.MonkeyPatch, byte: int
+) -> None:
     class Constant:
         def __init__(self, *_: object) -> None: ...
 
@@ -224,7 +239,9 @@ def test_who_is_sampled_depends_on_the_id_alone() -> None:
     chosen = noise.mask(KEY, 0.3, IDS)
     np.testing.assert_array_equal(noise.mask(KEY, 0.3, IDS[order]), chosen[order])
     np.testing.assert_array_equal(noise.mask(KEY, 0.3, IDS[::7]), chosen[::7])
-    np.testing.assert_array_equal(noise.mask(KEY, 0.3, np.repeat(IDS, 2, axis=0)), np.repeat(chosen, 2))
+    np.testing.assert_array_equal(
+        noise.mask(KEY, 0.3, np.repeat(IDS, 2, axis=0)), np.repeat(chosen, 2)
+    )
 
 
 def test_masks_meet_their_probability_and_grow_with_it() -> None:
@@ -260,4 +277,6 @@ def test_seeded_noise_repeats_and_follows_its_seed_and_job() -> None:
     make = ResearchNoise(terms("research"), JOB, 0).stream
     assert make("noise", 3) == ResearchNoise(terms("research"), JOB, 0).stream("noise", 3)
     assert make("noise", 3) != ResearchNoise(terms("research"), JOB, 1).stream("noise", 3)
-    assert make("noise", 3) != ResearchNoise(terms("research"), Job("main", "other"), 0).stream("noise", 3)
+    assert make("noise", 3) != ResearchNoise(terms("research"), Job("main", "other"), 0).stream(
+        "noise", 3
+    )

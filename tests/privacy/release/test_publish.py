@@ -1,4 +1,5 @@
-"""The public grid: what it costs, and that nobody reads a sum off the low bits of a release any more."""
+"""The public grid: what it costs, and that nobody reads a sum off the low bits of a release any
+more."""
 
 from __future__ import annotations
 
@@ -50,9 +51,9 @@ Add = Callable[[Floats, Floats, float], Floats]
 
 
 def possible(released: Floats, total: Floats, scale: float, add: Add) -> bool:
-    """Whether some float z makes this release of this total: the lattice attack of an adversary who knows both
-    neighbours' totals. Where a coordinate's noise outweighs its total, hardly more than one z could have made it, and no
-    float at all may be that z."""
+    """Whether some float z makes this release of this total: the lattice attack of an adversary who
+    knows both neighbours' totals. Where a coordinate's noise outweighs its total, hardly more than
+    one z could have made it, and no float at all may be that z."""
     middle = (released - total) / scale
     found = add(total, middle, scale) == released
     for direction in (np.inf, -np.inf):
@@ -102,15 +103,20 @@ def test_no_neighbour_is_excluded_by_the_low_bits_of_a_covariance(epsilon: float
 
     def release(meter: Meter) -> Floats:
         data = Data(rows, np.zeros(len(rows), np.int64))
-        return noised_covariance(data, 2.0, constants, partial(publish, meter), Resources(threads=1))
+        return noised_covariance(
+            data, 2.0, constants, partial(publish, meter), Resources(threads=1)
+        )
 
     without = exact(rows[1:])
     assert excluded(SmoothMeter, draw, release, without)[0] > RUNS / 2
     assert excluded(Meter, draw, release, without) == [0]
 
 
-def test_small_counts_are_released_on_one_grid_at_the_probabilities_of_the_rounded_gaussian() -> None:
-    """Count 0 against count 1: each cell's frequency is the ideal one's, within four standard errors over all cells."""
+def test_small_counts_are_released_on_one_grid_at_the_probabilities_of_the_rounded_gaussian() -> (
+    None
+):
+    """Count 0 against count 1: each cell's frequency is the ideal one's, within four standard
+    errors over all cells."""
     sd, runs = 137.0, 200_000
     step = grid(sd)
     for count in (0, 1):

@@ -1,4 +1,5 @@
-"""The release store: a query is answered once, its bytes are kept, and everything else is restored or refused."""
+"""The release store: a query is answered once, its bytes are kept, and everything else is restored
+or refused."""
 
 from __future__ import annotations
 
@@ -19,7 +20,16 @@ import pytest
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.ledger.book import Item, Ledger, Terms, finish, load, open_ledger, reserve, verify
+from dpladder.privacy.ledger.book import (
+    Item,
+    Ledger,
+    Terms,
+    finish,
+    load,
+    open_ledger,
+    reserve,
+    verify,
+)
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Meter
@@ -47,7 +57,10 @@ def produce(meter: Meter, folder: Path) -> None:
 
 @pytest.fixture
 def outputs(tmp_path: Path) -> dict[str, Path]:
-    return {"weights": tmp_path / "results" / "trial 0" / "weights", "score": tmp_path / "results" / "score"}
+    return {
+        "weights": tmp_path / "results" / "trial 0" / "weights",
+        "score": tmp_path / "results" / "score",
+    }
 
 
 Ask = Callable[..., Outcome]
@@ -79,7 +92,9 @@ def read(outputs: dict[str, Path]) -> dict[str, bytes]:
     return {name: path.read_bytes() for name, path in outputs.items()}
 
 
-def test_a_release_is_charged_kept_and_published(ledger: Ledger, ask: Ask, outputs: dict[str, Path]) -> None:
+def test_a_release_is_charged_kept_and_published(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path]
+) -> None:
     outcome = ask()
     assert not outcome.restored
     assert [spend.query for spend in outcome.spends] == [QUERY]
@@ -95,15 +110,21 @@ def test_a_release_is_charged_kept_and_published(ledger: Ledger, ask: Ask, outpu
     assert {path.name for path in outputs["weights"].parent.iterdir()} == {"weights"}
 
 
-def test_the_noise_is_that_of_the_committed_nonce(ledger: Ledger, ask: Ask, outputs: dict[str, Path]) -> None:
+def test_the_noise_is_that_of_the_committed_nonce(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path]
+) -> None:
     ask()
     (held,) = load(ledger).items.values()
     key = store.subkey(ledger.home, "noise")
-    expected = Meter(DRAWS, store.SecretNoise(key, JOB, QUERY, str(held.nonce))).publish("noise", np.zeros(4))
+    expected = Meter(DRAWS, store.SecretNoise(key, JOB, QUERY, str(held.nonce))).publish(
+        "noise", np.zeros(4)
+    )
     np.testing.assert_array_equal(np.frombuffer(outputs["weights"].read_bytes()[:32]), expected)
 
 
-@pytest.mark.parametrize("loss", ["nothing", "one output", "all results", "another's bytes in its place"])
+@pytest.mark.parametrize(
+    "loss", ["nothing", "one output", "all results", "another's bytes in its place"]
+)
 def test_what_was_released_is_restored_byte_by_byte_and_free(
     ledger: Ledger, ask: Ask, outputs: dict[str, Path], loss: str
 ) -> None:
@@ -121,7 +142,9 @@ def test_what_was_released_is_restored_byte_by_byte_and_free(
     assert load(ledger).charged() == charged
 
 
-def test_another_clone_is_given_the_same_bytes(ask: Ask, outputs: dict[str, Path], tmp_path: Path) -> None:
+def test_another_clone_is_given_the_same_bytes(
+    ask: Ask, outputs: dict[str, Path], tmp_path: Path
+) -> None:
     ask()
     clone = {name: tmp_path / "clone" / name for name in outputs}
     ask(produce=never, outputs=clone)
@@ -151,7 +174,9 @@ def test_new_data_is_a_new_query_and_needs_a_new_reservation(
     assert ask(produce=never).restored
 
 
-def test_identical_trials_get_independent_noise(ledger: Ledger, ask: Ask, outputs: dict[str, Path]) -> None:
+def test_identical_trials_get_independent_noise(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path]
+) -> None:
     ask()
     first = outputs["weights"].read_bytes()[:32]
     other = dataclasses.replace(JOB, wildcards=(("trial", "1"),))
@@ -221,7 +246,9 @@ def test_an_attempt_complete_but_for_done_is_finished_not_computed_again(
     assert outputs["weights"].exists()
 
 
-@pytest.mark.parametrize("moment", ["while it computes", "before it commits", "before it keeps its answer"])
+@pytest.mark.parametrize(
+    "moment", ["while it computes", "before it commits", "before it keeps its answer"]
+)
 def test_of_two_attempts_at_once_the_first_to_finish_is_published_by_both(
     ledger: Ledger, ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -264,7 +291,9 @@ def test_a_kept_release_that_was_damaged_is_not_published_nor_computed_again(
     assert read(outputs) == published
 
 
-def test_a_seed_is_refused_before_anything_is_spent_on_a_release_lineage(ledger: Ledger, ask: Ask) -> None:
+def test_a_seed_is_refused_before_anything_is_spent_on_a_release_lineage(
+    ledger: Ledger, ask: Ask
+) -> None:
     with pytest.raises(Refused, match="research"):
         ask(seed=0)
     assert [held.status for held in load(ledger).items.values()] == ["RESERVED"]
@@ -273,7 +302,9 @@ def test_a_seed_is_refused_before_anything_is_spent_on_a_release_lineage(ledger:
 def test_in_research_a_seed_repeats_the_noise(tmp_path: Path) -> None:
     drawn = []
     for number in range(2):
-        ledger = open_ledger(open_home(tmp_path / str(number)), dataclasses.replace(TERMS, mode="research"))
+        ledger = open_ledger(
+            open_home(tmp_path / str(number)), dataclasses.replace(TERMS, mode="research")
+        )
         reserve(ledger, [Item(JOB, "static", SPENDS)])
         outputs = {name: tmp_path / f"{name} {number}" for name in ("weights", "score")}
         release(ledger, JOB, "static", QUERY, SPENDS, DRAWS, produce, outputs, seed=3)
@@ -310,7 +341,9 @@ def test_a_released_file_is_known_by_its_bytes(
 ) -> None:
     ask()
     lineages = (ledger.lineage, None)  # of any
-    assert all(is_kept(ledger.home, path, lineage) for path in outputs.values() for lineage in lineages)
+    assert all(
+        is_kept(ledger.home, path, lineage) for path in outputs.values() for lineage in lineages
+    )
     assert not any(is_kept(ledger.home, path, "another") for path in outputs.values())
     if edit == "other name":
         edited = outputs["score"].rename(outputs["score"].with_name("weights"))

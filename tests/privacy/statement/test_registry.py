@@ -1,4 +1,5 @@
-"""What an officer files beside the statement: an entry as the registry wants it, and every hazard answered."""
+"""What an officer files beside the statement: an entry as the registry wants it, and every hazard
+answered."""
 
 from __future__ import annotations
 
@@ -19,11 +20,14 @@ from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.registry import slug, typed
 
 FIELDS = {
-    "basic": "name data_curators intended_use data_product_type data_product_region description publication_date data_product_sector",
+    "basic": "name data_curators intended_use data_product_type data_product_region description "
+    "publication_date data_product_sector",
     "dp_variant": "variant_name data_domain unprotected_quantities",
-    "privacy_loss": "privacy_unit privacy_unit_details privacy_parameters privacy_parameters_details",
+    "privacy_loss": "privacy_unit privacy_unit_details privacy_parameters "
+    "privacy_parameters_details",
     "deployment_model": (
-        "model_name model_name_details actors release_type release_type_details data_source_type data_source_type_details access_type "
+        "model_name model_name_details actors release_type release_type_details data_source_type "
+        "data_source_type_details access_type "
         "access_type_details"
     ),
     "accounting": "post_processing composition",
@@ -45,14 +49,17 @@ def registered(run: Finished, capsys: pytest.CaptureFixture[str]) -> dict[str, A
     return found
 
 
-def test_every_field_of_every_tier_is_filled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_field_of_every_tier_is_filled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = registered(Finished(tmp_path, FILED), capsys)
     assert list(found) == ["url_slug", "status", "tier", "deployment"]
     assert {part: " ".join(found["deployment"][part]) for part in found["deployment"]} == FIELDS
     values = [value for part in found["deployment"].values() for value in part.values()]
     assert all(values)
     assert found["url_slug"] == "retina-a-hospital-2026"
-    assert isinstance(found["deployment"]["basic"]["publication_date"], str)  # YAML would make a date of it
+    # YAML would make a date of it
+    assert isinstance(found["deployment"]["basic"]["publication_date"], str)
 
 
 def test_the_entry_states_the_guarantee_and_nothing_stronger(
@@ -117,9 +124,14 @@ def test_an_entry_is_about_the_models_and_what_counts_them_elsewhere_is_said_to_
 ) -> None:
     alone = registered(Finished(tmp_path / "alone", FILED | {"sweep": {"rungs": []}}), capsys)
     assert "no entry" not in capsys.readouterr().out
-    run = Finished(tmp_path / "beside", FILED | {"sweep": {"rungs": []}, "experiments": {"counts": COUNTS}})
+    run = Finished(
+        tmp_path / "beside", FILED | {"sweep": {"rungs": []}, "experiments": {"counts": COUNTS}}
+    )
     found = registered(run, capsys)
-    assert "no entry for lineage other: what was published about it are counts of" in capsys.readouterr().out
+    assert (
+        "no entry for lineage other: what was published about it are counts of"
+        in capsys.readouterr().out
+    )
     for one in (alone, found):  # the statement behind it is another one
         del one["deployment"]["administrative"]
     assert found == alone
@@ -148,7 +160,9 @@ def test_an_odometer_is_not_registered(tmp_path: Path, capsys: pytest.CaptureFix
     assert "no figure is a guarantee" in capsys.readouterr().err
 
 
-def test_an_edited_statement_is_not_registered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_edited_statement_is_not_registered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = Finished(tmp_path, FILED)
     run.write("results/privacy.json", run.state() | {"delta": 1e-9})
     assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 1
@@ -158,7 +172,10 @@ def test_an_edited_statement_is_not_registered(tmp_path: Path, capsys: pytest.Ca
 def test_what_people_say_of_a_deployment_stands_on_no_page_as_html(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = DEPLOYED | {"name": "retina <script>x</script>", "data": "![a|b](http://x) <img onerror=x>"}
+    said = DEPLOYED | {
+        "name": "retina <script>x</script>",
+        "data": "![a|b](http://x) <img onerror=x>",
+    }
     run = Finished(tmp_path, CHANGES | {"deployment": said})
     registered(run, capsys)
     statement = restored(SealedStatement, run.state())

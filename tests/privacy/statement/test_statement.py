@@ -1,4 +1,5 @@
-"""The statement: composed from records, held against the ledger, checkable by anyone, forgeable by no one."""
+"""The statement: composed from records, held against the ledger, checkable by anyone, forgeable by
+no one."""
 
 from __future__ import annotations
 
@@ -38,12 +39,16 @@ def page_of(run: Finished) -> str:
     return page(restored(SealedStatement, run.state()))
 
 
-def test_a_finished_run_is_stated_and_verified(run: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_run_is_stated_and_verified(
+    run: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
     statement = run.state()
     dataset = statement["datasets"]["mnist5k"]
     assert (statement["relation"], statement["delta"]) == (dataset["relation"], dataset["delta"])
     for artifact in dataset["artifacts"].values():
-        assert 0.999 * artifact["target_epsilon"] < artifact["epsilon"] <= artifact["target_epsilon"]
+        assert (
+            0.999 * artifact["target_epsilon"] < artifact["epsilon"] <= artifact["target_epsilon"]
+        )
     assert dataset["epsilon"] == run.document.epsilon
     assert dataset["lifetime_epsilon"] == 8.0
     assert dataset["outside_this_dag"]["jobs"] == 0
@@ -61,19 +66,27 @@ OTHER_TERMS = {
 }
 
 
-def test_each_lineage_is_stated_under_its_own_terms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A figure at another delta, or for other neighbours, than those that it was composed at would be a false promise."""
+def test_each_lineage_is_stated_under_its_own_terms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A figure at another delta, or for other neighbours, than those that it was composed at would
+    be a false promise."""
     run = Finished(tmp_path, OTHER_TERMS)
     text = page_of(run)
     assert "Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-" in text
     assert "Lineage other: all that was or will ever be released about it is (3, 0.0002)-" in text
-    assert "Lineage other: relation replace_one, neighbouring datasets differ by one unit replaced" in text
-    assert "Delta, 1e-05 or 0.0002 here" in text
     assert (
-        "each record of mnist5k. Somebody who sees everything that is published, knows all the other records and wants to tell whether one more is among"
+        "Lineage other: relation replace_one, neighbouring datasets differ by one unit replaced"
         in text
     )
-    assert "wants to tell whether a certain one, and not another in its place, is among them" in text
+    assert "Delta, 1e-05 or 0.0002 here" in text
+    assert (
+        "each record of mnist5k. Somebody who sees everything that is published, knows all the "
+        "other records and wants to tell whether one more is among" in text
+    )
+    assert (
+        "wants to tell whether a certain one, and not another in its place, is among them" in text
+    )
     document = read_statement(run.results)
     assert (document["relation"], document["delta"]) == (None, None)
     claimed = seal(document | {"delta": 1e-5}, b"")
@@ -96,19 +109,24 @@ def test_counts_are_called_no_model(tmp_path: Path, beside: dict[str, Any], kind
     figures = page_of(run).partition("## Figures: lineage other")[2]
     headings = re.findall(r"\| (.*) \| its total", figures)
     assert headings == ["final model", "counts of another lineage's final model"][-kinds:]
-    assert "The epsilon of such counts holds for someone who sees those counts, and nothing else" in figures
+    assert (
+        "The epsilon of such counts holds for someone who sees those counts, and nothing else"
+        in figures
+    )
 
 
 def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
     lines = page_of(run).splitlines()
     assert lines[2].startswith(
-        "**Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-differentially private for "
+        "**Lineage mnist5k: all that was or will ever be released about it is (8, "
+        "1e-05)-differentially private for "
         "each record (mu = 1.666031), a limit"
     )
 
 
 def test_the_page_can_be_filed(tmp_path: Path) -> None:
-    """Plain words, day, data, config, commit, id and seal: what an officer needs to find the run again."""
+    """Plain words, day, data, config, commit, id and seal: what an officer needs to find the run
+    again."""
     run = Finished(tmp_path, CHANGES | {"deployment": DEPLOYED})
     sealed, text = run.state(), page_of(run)
     for words in (
@@ -121,7 +139,11 @@ def test_the_page_can_be_filed(tmp_path: Path) -> None:
     ):
         assert words in text
     assert "Triage \\| never diagnosis" in text  # no cell of a table ends early
-    assert text.index("## In plain words") < text.index("## Figures") < text.index("## What this rests on")
+    assert (
+        text.index("## In plain words")
+        < text.index("## Figures")
+        < text.index("## What this rests on")
+    )
 
 
 def test_a_config_has_one_digest_whatever_else_it_says(tmp_path: Path) -> None:
@@ -134,14 +156,18 @@ def test_a_config_has_one_digest_whatever_else_it_says(tmp_path: Path) -> None:
 
 
 def test_mu_stands_beside_every_epsilon(run: Finished) -> None:
-    rows = [line for line in page_of(run).splitlines() if line.startswith("|") and "epsilon" in line]
+    rows = [
+        line for line in page_of(run).splitlines() if line.startswith("|") and "epsilon" in line
+    ]
     assert len(rows) == 3
     assert all("mu" in row.replace("mu^2", "") for row in rows)
     mu = run.state()["datasets"]["mnist5k"]["mu"]
     assert f"(mu = {up(mu, 6)})" in page_of(run)
 
 
-@pytest.mark.parametrize(("unit", "warned"), [({"by": "record"}, True), ({"by": "user", "cap": 3}, False)])
+@pytest.mark.parametrize(
+    ("unit", "warned"), [({"by": "record"}, True), ({"by": "user", "cap": 3}, False)]
+)
 def test_a_person_with_several_records_is_told_whose_figures_are_theirs(
     tmp_path: Path, unit: dict[str, Any], warned: bool
 ) -> None:
@@ -191,7 +217,9 @@ def test_what_was_planned_after_results_is_stated_with_them(tmp_path: Path) -> N
     figures = [artifact["with_earlier"]["epsilon"] for artifact in steered]
     assert first["with_earlier"] is None
     assert figures == sorted(figures)
-    assert all(artifact["epsilon"] < 1.001 < artifact["with_earlier"]["epsilon"] for artifact in steered)
+    assert all(
+        artifact["epsilon"] < 1.001 < artifact["with_earlier"]["epsilon"] for artifact in steered
+    )
     assert figures[-1] == pytest.approx(dataset["epsilon"])
     page = page_of(run)
     last = steered[-1]
@@ -222,8 +250,8 @@ def test_a_choice_among_models_costs_what_all_of_them_do(tmp_path: Path) -> None
     assert model["with_earlier"] is None
     assert again["chosen"] == both["chosen"]
     assert (
-        f"retired ones included, because of anything that was released: epsilon = {up(again['chosen']['epsilon'])}"
-        in page_of(run)
+        "retired ones included, because of anything that was released: epsilon = "
+        f"{up(again['chosen']['epsilon'])}" in page_of(run)
     )
     assert check(run.state(), run.results) == []
 
@@ -244,15 +272,21 @@ def test_a_choice_has_seen_what_other_configs_released_before(tmp_path: Path) ->
 def test_no_other_total_may_be_claimed(tmp_path: Path, claim: dict[str, Any]) -> None:
     run = Finished(tmp_path, CHANGES)
     statement = run.state()
-    claimed = seal({**statement, "datasets": {"mnist5k": statement["datasets"]["mnist5k"] | claim}}, b"")
+    claimed = seal(
+        {**statement, "datasets": {"mnist5k": statement["datasets"]["mnist5k"] | claim}}, b""
+    )
     assert [
-        problem for problem in check(claimed, run.results) if "does not follow from its spends" in problem
+        problem
+        for problem in check(claimed, run.results)
+        if "does not follow from its spends" in problem
     ]
 
 
 def test_a_statement_of_format_1_is_not_asked_for_what_it_lacks(run: Finished) -> None:
     statement = run.state()
-    dataset = {key: value for key, value in statement["datasets"]["mnist5k"].items() if key != "chosen"}
+    dataset = {
+        key: value for key, value in statement["datasets"]["mnist5k"].items() if key != "chosen"
+    }
     older = {key: value for key, value in statement.items() if key != "format"} | {
         "datasets": {"mnist5k": dataset}
     }
@@ -266,11 +300,17 @@ def run_experiments(run: Finished) -> dict[str, Any]:
 
 def test_the_remedy_that_a_refusal_names_is_enough(tmp_path: Path) -> None:
     run, change = Finished(tmp_path, {}), {"learner": {"clip": 2.0}}
-    with pytest.raises(Refused, match=r"raise the total \(privacy.epsilon\) to [\d.]+, which") as refused:
+    with pytest.raises(
+        Refused,
+        match=r"raise the total \(privacy.epsilon\) to [\d.]+, "
+        r"which",
+    ) as refused:
         run.run_again(change | {"respend": True})
     told = re.search(r"to ([\d.]+), which", str(refused.value))
     assert told is not None
-    project = resolve(overlay(DEMO, change | {"respend": True, "privacy": {"epsilon": float(told[1])}}))
+    project = resolve(
+        overlay(DEMO, change | {"respend": True, "privacy": {"epsilon": float(told[1])}})
+    )
     states = {"mnist5k": load(run.ledger)}
     document = plan_document(make_plan(project, states), states, project)
     assert document.feasible
@@ -348,7 +388,9 @@ def test_editing_any_number_of_any_record_is_found_and_the_file_named(run: Finis
     assert check(statement, run.results) == [] or "changed" in check(statement, run.results)[0]
 
 
-def test_editing_any_number_of_the_statement_is_found(run: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_editing_any_number_of_the_statement_is_found(
+    run: Finished, monkeypatch: pytest.MonkeyPatch
+) -> None:
     statement = run.state()
     for place in numbers(statement):
         forged = edited(statement, place)
@@ -370,13 +412,17 @@ def test_a_forged_total_is_found_without_the_key(run: Finished, key: str) -> Non
 def test_a_missing_record_is_named(run: Finished) -> None:
     statement = run.state()
     (run.results / "3/privacy.json").unlink()
-    assert any("results/3/privacy.json: missing" in problem for problem in check(statement, run.results))
+    assert any(
+        "results/3/privacy.json: missing" in problem for problem in check(statement, run.results)
+    )
 
 
 def test_a_cost_that_the_statement_does_not_count_is_named(run: Finished) -> None:
     statement = run.state()
     run.write("results/late/plot.privacy.json", run.records["results/0/privacy.json"])
-    assert any("results/late/plot.privacy.json" in problem for problem in check(statement, run.results))
+    assert any(
+        "results/late/plot.privacy.json" in problem for problem in check(statement, run.results)
+    )
 
 
 def test_a_record_that_disagrees_with_the_ledger_stops_the_statement(run: Finished) -> None:
@@ -399,7 +445,9 @@ def test_a_record_that_the_ledger_lacks_is_never_called_free(run: Finished) -> N
 
 
 def test_an_artifact_above_its_total_stops_the_statement(run: Finished) -> None:
-    cheaper = tuple(replace(one, target_epsilon=0.9 * one.target_epsilon) for one in run.document.artifacts)
+    cheaper = tuple(
+        replace(one, target_epsilon=0.9 * one.target_epsilon) for one in run.document.artifacts
+    )
     run.document = replace(run.document, artifacts=cheaper)
     with pytest.raises(Refused, match="above its total"):
         run.state()

@@ -1,12 +1,14 @@
 """Audit: does the noise that is really drawn earn the charge that the ledger makes?
 
-A mechanism runs on made-up data through the real meter, under a key of the audit's own, and what comes out is held
-against its event. All figures are in units of the claimed noise, so that an event says everything: noise of scale 1
-around a vector that one unit moves by at most mu. Repeating an audit under one key repeats its draws: a chance finding
-stays, and asking again buys no second chance.
+A mechanism runs on made-up data through the real meter, under a key of the audit's own, and what
+comes out is held against its event. All figures are in units of the claimed noise, so that an event
+says everything: noise of scale 1 around a vector that one unit moves by at most mu. Repeating an
+audit under one key repeats its draws: a chance finding stays, and asking again buys no second
+chance.
 
-Four checks per mechanism rest on chance; each gets an equal share of FAMILY_ERROR (Bonferroni), so an honest suite
-fails with probability at most FAMILY_ERROR. Equal digests and lack of power add less than a hundredth of that.
+Four checks per mechanism rest on chance; each gets an equal share of FAMILY_ERROR (Bonferroni), so
+an honest suite fails with probability at most FAMILY_ERROR. Equal digests and lack of power add
+less than a hundredth of that.
 """
 
 from __future__ import annotations
@@ -57,17 +59,20 @@ Run = Callable[[Any, Meter], Floats]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism as its auditor sees it: the event charged for one run, and how to run it on made-up data.
+    """A mechanism as its auditor sees it: the event charged for one run, and how to run it on
+    made-up data.
 
-    `run` returns what is published, with noise of `scale` (one figure, or one per number) made of `draws`. On the first
-    data set of all, every published number must be a constant plus noise; for a learner, records that contribute
-    nothing do that. `tight` promises that some pair of neighbours reaches the claim, so that the audit can show that it
-    sees: the bound must come within a factor of two. Claim an epsilon of 6 to 20 then (2 or 3 for Laplace noise).
+    `run` returns what is published, with noise of `scale` (one figure, or one per number) made of
+    `draws`. On the first data set of all, every published number must be a constant plus noise; for
+    a learner, records that contribute nothing do that. `tight` promises that some pair of
+    neighbours reaches the claim, so that the audit can show that it sees: the bound must come
+    within a factor of two. Claim an epsilon of 6 to 20 then (2 or 3 for Laplace noise).
 
-    Of a search, which puts one of many trainings out, `winner` is that training's event: what is published carries its
-    noise, and may move by no more; the bound on epsilon is held against the whole search. `effort`: of the usual number of
-    runs, for what is slow. A `run` may have a method `many`, which takes meters instead of one: what the workflow makes in
-    one pass is attacked so. `cell`: where a learner's attack stands in the audit's grid.
+    Of a search, which puts one of many trainings out, `winner` is that training's event: what is
+    published carries its noise, and may move by no more; the bound on epsilon is held against the
+    whole search. `effort`: of the usual number of runs, for what is slow. A `run` may have a method
+    `many`, which takes meters instead of one: what the workflow makes in one pass is attacked so.
+    `cell`: where a learner's attack stands in the audit's grid.
     """
 
     name: str
@@ -116,8 +121,8 @@ def run_audit(
     noise: Callable[[bytes, Job, str, str], Streams] = SecretNoise,
     among: int | None = None,
 ) -> Report:
-    """Audit each mechanism with noise under `key`: home's subkey for audits, never the one for noise. `among`: of how many
-    in all, where a suite is shared out."""
+    """Audit each mechanism with noise under `key`: home's subkey for audits, never the one for
+    noise. `among`: of how many in all, where a suite is shared out."""
     if not mechanisms:
         raise BadInput("nothing to audit. Name at least one mechanism.")
     chance = FAMILY_ERROR / (CHANCE_CHECKS * (among or len(mechanisms)))
@@ -129,7 +134,9 @@ def run_audit(
             ):  # a broken one fails by its figures
                 findings += _audit(mechanism, partial(noise, key), delta, chance)
         except Refused as refused:
-            findings.append(Finding(mechanism.name, "runs that the meter refused", 0, 1, 0, 0, str(refused)))
+            findings.append(
+                Finding(mechanism.name, "runs that the meter refused", 0, 1, 0, 0, str(refused))
+            )
     return Report(delta, tuple(findings))
 
 
@@ -154,14 +161,17 @@ def table(report: Report) -> str:
     lines = [f"{'':6} {'mechanism':24} {'check':36} {'claimed':>9} {'measured':>9}  allowed"]
     for finding in report.findings:
         lines.append(
-            f"{'ok' if finding.ok else 'FAILED':6} {finding.mechanism:24} {finding.check:36} {finding.claimed:9.4g} "
-            f"{finding.measured:9.4g}  {finding.low:.4g} to {finding.high:.4g} {finding.note}".rstrip()
+            f"{'ok' if finding.ok else 'FAILED':6} {finding.mechanism:24} {finding.check:36} "
+            f"{finding.claimed:9.4g} "
+            f"{finding.measured:9.4g}  {finding.low:.4g} to {finding.high:.4g} "
+            f"{finding.note}".rstrip()
         )
     for why, number in Counter(one.why for one in report.left_out).items():
         lines.append(f"left out: {number} x {why}")
     failed = sum(not finding.ok for finding in report.findings)
     lines.append(
-        f"{failed} of {len(report.findings)} checks failed. Bounds on epsilon are at delta {report.delta:g}; "
+        f"{failed} of {len(report.findings)} checks failed. Bounds on epsilon are at delta "
+        f"{report.delta:g}; "
         f"an honest suite fails with probability at most {FAMILY_ERROR:g}."
     )
     return "\n".join(lines)
@@ -179,8 +189,8 @@ class _None(Noise):
 
 
 class _Bare(Meter):
-    """No noise, and everybody in every sample: what is left is what the data alone do. `totals` are what noise was asked
-    for, by the name of its draw."""
+    """No noise, and everybody in every sample: what is left is what the data alone do. `totals` are
+    what noise was asked for, by the name of its draw."""
 
     def __init__(self, draws: Sequence[Draw], source: Streams, without_last: bool = False) -> None:
         super().__init__(draws, source)
@@ -207,7 +217,9 @@ class _BareWithin(Within):
         return _Bare(draws, DerivedNoise(self.source.stream(name, 0)))
 
 
-def _audit(mechanism: Mechanism, streams: SourceOfJob, delta: float, chance: float) -> list[Finding]:
+def _audit(
+    mechanism: Mechanism, streams: SourceOfJob, delta: float, chance: float
+) -> list[Finding]:
     name = mechanism.name
     job = Job("audit", name, (("trial", "0"),))
     scores, used = _noise(mechanism, streams)
@@ -251,17 +263,19 @@ def _in_units(mechanism: Mechanism, published: ArrayLike, meter: Meter) -> Float
     meter.close()
     if released.size > MOST:
         raise BadInput(
-            f"mechanism {mechanism.name} publishes {released.size} numbers and an audit takes at most {MOST}. "
+            f"mechanism {mechanism.name} publishes {released.size} numbers and an audit takes at "
+            f"most {MOST}. "
             "Register it on smaller made-up data."
         )
     return released
 
 
 def _noise(mechanism: Mechanism, streams: SourceOfJob) -> tuple[Floats, list[Used]]:
-    """Normal scores of the published noise: a row per round, with one run of each identity that must not share noise.
+    """Normal scores of the published noise: a row per round, with one run of each identity that
+    must not share noise.
 
-    The noise is the release with noise less the release without. Rounds differ in their nonce; the runs of a round
-    differ in one other ingredient of the stream each.
+    The noise is the release with noise less the release without. Rounds differ in their nonce; the
+    runs of a round differ in one other ingredient of the stream each.
     """
     trial = (("trial", "0"),)
     identities = (
@@ -271,10 +285,13 @@ def _noise(mechanism: Mechanism, streams: SourceOfJob) -> tuple[Floats, list[Use
         (Job("audit", mechanism.name, trial), "another"),
     )
     data, rounds = mechanism.neighbours[0][0], round(ROUNDS * mechanism.effort)
-    sources = [streams(job, query, str(nonce)) for nonce in range(rounds) for job, query in identities]
+    sources = [
+        streams(job, query, str(nonce)) for nonce in range(rounds) for job, query in identities
+    ]
     meters = [Meter(mechanism.draws, source, audit=True) for source in sources]
     noised = _releases(mechanism, data, meters)
-    # A bare meter keeps noise and masks to itself: where nothing else is drawn, one run without noise is all of them.
+    # A bare meter keeps noise and masks to itself: where nothing else is drawn, one run without
+    # noise is all of them.
     told = any(draw.distribution in ("uniform", "within") for draw in mechanism.draws)
     bare = [_Bare(mechanism.draws, source) for source in (sources if told else sources[:1])]
     still = np.array(_releases(mechanism, data, bare))
@@ -303,19 +320,27 @@ def _outside(mechanism: Mechanism, stream: Streams) -> Finding:
     data = mechanism.neighbours[0][0]
     one, other = (_release(mechanism, data, Meter(mechanism.draws, stream)) for _ in range(2))
     return Finding(
-        mechanism.name, "randomness outside the meter", 0, float(np.max(np.abs(one - other))), 0, SLACK
+        mechanism.name,
+        "randomness outside the meter",
+        0,
+        float(np.max(np.abs(one - other))),
+        0,
+        SLACK,
     )
 
 
 def _independence(name: str, scores: Floats, chance: float) -> Finding:
-    """The largest correlation between any two numbers: across classes and steps of one run, and between runs."""
+    """The largest correlation between any two numbers: across classes and steps of one run, and
+    between runs."""
     from scipy import stats
 
     rounds, columns = scores.shape
     unit = scores / np.linalg.norm(scores, axis=0)
-    correlations = np.abs(np.nan_to_num(unit.T @ unit, nan=1.0))  # no noise at all is as dependent as can be
+    # no noise at all is as dependent as can be
+    correlations = np.abs(np.nan_to_num(unit.T @ unit, nan=1.0))
     np.fill_diagonal(correlations, 0.0)
-    # About a mean known to be zero, r sqrt((n-1) / (1-r^2)) has Student's distribution with n-1 degrees of freedom.
+    # About a mean known to be zero, r sqrt((n-1) / (1-r^2)) has Student's distribution with n-1
+    # degrees of freedom.
     t = stats.t.isf(chance / (columns * (columns - 1)), rounds - 1)
     allowed = float(t / math.sqrt(rounds - 1 + t * t))
     return Finding(name, "largest correlation of noise", 0, float(correlations.max()), 0, allowed)
@@ -334,7 +359,8 @@ def _distribution(name: str, scores: Floats, chance: float) -> Finding:
     from scipy import stats
 
     distance = stats.kstest(scores.ravel(), "norm", method="asymp").statistic
-    # A release lies on a grid of at most an eighth of its noise's scale: half of the largest cell's probability may show.
+    # A release lies on a grid of at most an eighth of its noise's scale: half of the largest cell's
+    # probability may show.
     allowed = stats.kstwo.isf(chance, scores.size) + float(stats.norm.pdf(0.0)) / (2 * FINENESS)
     return Finding(name, "Kolmogorov-Smirnov distance", 0, float(distance), 0, float(allowed))
 
@@ -344,7 +370,8 @@ Told = tuple[Floats, dict[str, list[Floats]]]
 
 
 class _Still:
-    """What data sets alone do, without noise. Each is asked once: a few canaries make many pairs of neighbours."""
+    """What data sets alone do, without noise. Each is asked once: a few canaries make many pairs of
+    neighbours."""
 
     def __init__(self, mechanism: Mechanism, stream: Streams) -> None:
         self._mechanism, self._stream = mechanism, stream
@@ -362,7 +389,8 @@ class _Still:
         return first, second - first
 
     def _of(self, data: Any, without_last: bool = False) -> Told:
-        which = (without_last, *map(id, data))  # units may be arrays, and live as long as their neighbours
+        # units may be arrays, and live as long as their neighbours
+        which = (without_last, *map(id, data))
         if which not in self._told:
             meter = _Bare(self._mechanism.draws, self._stream, without_last)
             self._told[which] = _release(self._mechanism, data, meter), meter.totals
@@ -373,24 +401,33 @@ def _sensitivity(mechanism: Mechanism, measured: float) -> Finding:
     claimed = _claimed_shift(mechanism)
     low = claimed * (1 - INSIDE) if mechanism.tight else 0.0
     return Finding(
-        mechanism.name, "sensitivity over scale of noise", claimed, measured, low, claimed * (1 + SLACK)
+        mechanism.name,
+        "sensitivity over scale of noise",
+        claimed,
+        measured,
+        low,
+        claimed * (1 + SLACK),
     )
 
 
 def _declared(mechanism: Mechanism, still: _Still) -> Finding:
-    """How far a unit moves what a single draw hides, over what that draw declares: a mechanism of several draws may hide in
-    the others' slack what one of them forgot.
+    """How far a unit moves what a single draw hides, over what that draw declares: a mechanism of
+    several draws may hide in the others' slack what one of them forgot.
 
-    Where the other units contribute nothing, this holds at every step, whatever earlier releases made of the next one.
-    Draws under a secret number of runs declare what one run costs, and are left out.
+    Where the other units contribute nothing, this holds at every step, whatever earlier releases
+    made of the next one. Draws under a secret number of runs declare what one run costs, and are
+    left out.
     """
     fewest = min(len(first) for first, _ in mechanism.neighbours)
     masks = {draw.name for draw in mechanism.draws if draw.distribution == "mask"}
     noises = [
-        d for d in mechanism.draws if d.distribution in ("gaussian", "laplace") and d.under in {"", *masks}
+        d
+        for d in mechanism.draws
+        if d.distribution in ("gaussian", "laplace") and d.under in {"", *masks}
     ]
     ratios = [
-        float(np.linalg.norm(moved, ord=1 if draw.distribution == "laplace" else 2)) / draw.sensitivity
+        float(np.linalg.norm(moved, ord=1 if draw.distribution == "laplace" else 2))
+        / draw.sensitivity
         for first, second in mechanism.neighbours
         if len(first) == fewest
         for one, other in [(still.totals(first), still.totals(second))]
@@ -399,20 +436,27 @@ def _declared(mechanism: Mechanism, still: _Still) -> Finding:
     ]
     # Declared sensitivities are as they are; only rounding inside a chunk may add to them.
     return Finding(
-        mechanism.name, "sensitivity over its declaration", 1, max(ratios, default=0.0), 0, 1 + SLACK
+        mechanism.name,
+        "sensitivity over its declaration",
+        1,
+        max(ratios, default=0.0),
+        0,
+        1 + SLACK,
     )
 
 
 def _entering(mechanism: Mechanism, still: _Still) -> list[Finding]:
-    """How far the last unit moves each sum by being in the sample, over what neighbours in a sample may: half of the
-    declared sensitivity under replace_one (draws.in_sample). Two neighbours that are both sampled tell nothing of it.
-    Nothing is drawn by chance here."""
+    """How far the last unit moves each sum by being in the sample, over what neighbours in a sample
+    may: half of the declared sensitivity under replace_one (draws.in_sample). Two neighbours that
+    are both sampled tell nothing of it. Nothing is drawn by chance here."""
     masks = {draw.name for draw in mechanism.draws if draw.distribution == "mask"}
     noises = [draw for draw in mechanism.draws if draw.under in masks and draw.sensitivity]
     if not noises:
         return []
     fewest = min(len(first) for first, _ in mechanism.neighbours)
-    data = {id(second[-1]): second for first, second in mechanism.neighbours if len(first) == fewest}
+    data = {
+        id(second[-1]): second for first, second in mechanism.neighbours if len(first) == fewest
+    }
     ratios = [
         float(np.linalg.norm(moved)) * in_sample(1.0, mechanism.relation) / draw.sensitivity
         for units in data.values()
@@ -420,7 +464,11 @@ def _entering(mechanism: Mechanism, still: _Still) -> list[Finding]:
         for draw in noises
         for moved in _moved(draw, out[draw.name], inside[draw.name])
     ]
-    return [Finding(mechanism.name, "move in a sample over its declaration", 1, max(ratios), 0, 1 + SLACK)]
+    return [
+        Finding(
+            mechanism.name, "move in a sample over its declaration", 1, max(ratios), 0, 1 + SLACK
+        )
+    ]
 
 
 def _moved(draw: Draw, one: Sequence[Floats], other: Sequence[Floats]) -> list[Floats]:
@@ -438,10 +486,11 @@ def _epsilon(
     delta: float,
     chance: float,
 ) -> Finding:
-    """A lower bound on epsilon at confidence 1 - chance, from guessing which of two neighbours a release came from.
+    """A lower bound on epsilon at confidence 1 - chance, from guessing which of two neighbours a
+    release came from.
 
-    The guess asks on which side of the middle the release falls along the shift: for Gaussian noise the optimal test.
-    Both were fixed before the runs counted here.
+    The guess asks on which side of the middle the release falls along the shift: for Gaussian noise
+    the optimal test. Both were fixed before the runs counted here.
     """
     first, step = shift
     direction = step / (np.max(np.abs(step)) or 1.0)
@@ -451,7 +500,9 @@ def _epsilon(
     def guessed_second(data: Any, which: str) -> int:
         job = Job("audit", mechanism.name, (("trial", which),))
         meters = [Meter(mechanism.draws, streams(job, "bound", str(run))) for run in range(runs)]
-        return sum(bool(released @ direction > middle) for released in _releases(mechanism, data, meters))
+        return sum(
+            bool(released @ direction > middle) for released in _releases(mechanism, data, meters)
+        )
 
     right = at_least(guessed_second(pair[1], "second"), runs, chance / 2)
     wrong = at_most(guessed_second(pair[0], "first"), runs, chance / 2)
@@ -461,21 +512,28 @@ def _epsilon(
 
 
 def _sampled_once(mechanism: Mechanism) -> float | None:
-    """The probability of the one sample that all the noise lies on; nothing where there are more, or none."""
+    """The probability of the one sample that all the noise lies on; nothing where there are more,
+    or none."""
     masks = [draw for draw in mechanism.draws if draw.distribution == "mask"]
     whole = all(draw in masks or draw.under for draw in mechanism.draws)
     return masks[0].scale if len(masks) == 1 and masks[0].count == 1 and whole else None
 
 
 def _epsilon_of_sample(
-    mechanism: Mechanism, streams: SourceOfJob, still: _Still, rate: float, delta: float, chance: float
+    mechanism: Mechanism,
+    streams: SourceOfJob,
+    still: _Still,
+    rate: float,
+    delta: float,
+    chance: float,
 ) -> Finding:
     """The same of noise on one Poisson sample, by the likelihood ratio, the best test there is.
 
-    Where the last unit is out of the sample, and where it is in, tells what each neighbour releases: p = (1 - q) N(out) +
-    q N(in). Noise that is no such Gaussian fails the checks before. Of S = {L > t}, L = log p / p', every release tells
-    p'(S) <= e^-t p(S), so delta(epsilon) >= p(S) (1 - e^(epsilon - t)): no run of the other neighbour has to be wrong, and
-    a few hundred runs show what a threshold on one number hides among the samples without the unit.
+    Where the last unit is out of the sample, and where it is in, tells what each neighbour
+    releases: p = (1 - q) N(out) + q N(in). Noise that is no such Gaussian fails the checks before.
+    Of S = {L > t}, L = log p / p', every release tells p'(S) <= e^-t p(S), so delta(epsilon) >=
+    p(S) (1 - e^(epsilon - t)): no run of the other neighbour has to be wrong, and a few hundred
+    runs show what a threshold on one number hides among the samples without the unit.
     """
     fewest = min(
         len(first) for first, _ in mechanism.neighbours
@@ -485,8 +543,13 @@ def _epsilon_of_sample(
     runs = round(FEW_RUNS * mechanism.effort)
 
     def likelihood(data: Any, released: Floats) -> Floats:
-        places = ((still.released(data, without_last=True), 1.0 - rate), (still.released(data), rate))
-        parts = [np.log(share) - np.square(released - place).sum(axis=1) / 2 for place, share in places]
+        places = (
+            (still.released(data, without_last=True), 1.0 - rate),
+            (still.released(data), rate),
+        )
+        parts = [
+            np.log(share) - np.square(released - place).sum(axis=1) / 2 for place, share in places
+        ]
         return np.asarray(np.logaddexp(*parts))
 
     def bound(data: Any, other: Any, which: str) -> float:
@@ -507,7 +570,9 @@ def _epsilon_of_sample(
     return Finding(mechanism.name, "lower bound on epsilon", claimed, measured, 0.0, claimed)
 
 
-def _claimed_and_bound(mechanism: Mechanism, right: float, wrong: float, delta: float) -> tuple[float, float]:
+def _claimed_and_bound(
+    mechanism: Mechanism, right: float, wrong: float, delta: float
+) -> tuple[float, float]:
     mu = events.mu(mechanism.event)
     if mu is not None:
         return gdp.epsilon(mu, delta), gdp.epsilon(mu_bound(right, wrong), delta)
@@ -519,15 +584,20 @@ def _claimed_and_bound(mechanism: Mechanism, right: float, wrong: float, delta: 
 
 @lru_cache(maxsize=1024)
 def _claimed(event: Event, relation: Relation, delta: float) -> float:
-    """What sampled or Laplace noise is charged: it takes a second, and many mechanisms are charged alike."""
-    return float(booking.loss_distribution((Counted(event),), relation).get_epsilon_for_delta(delta))
+    """What sampled or Laplace noise is charged: it takes a second, and many mechanisms are charged
+    alike."""
+    return float(
+        booking.loss_distribution((Counted(event),), relation).get_epsilon_for_delta(delta)
+    )
 
 
 def mu_bound(right: float, wrong: float) -> float:
-    """The least mu whose mechanisms allow a test with at least `right` true and at most `wrong` false positives.
+    """The least mu whose mechanisms allow a test with at least `right` true and at most `wrong`
+    false positives.
 
-    A mu-GDP mechanism has Phi^-1(right) - Phi^-1(wrong) <= mu for every test (Dong, Roth & Su 2019, Definition 2.6);
-    Nasr et al. 2023 (Tight auditing of differentially private machine learning) audit with it.
+    A mu-GDP mechanism has Phi^-1(right) - Phi^-1(wrong) <= mu for every test (Dong, Roth & Su 2019,
+    Definition 2.6); Nasr et al. 2023 (Tight auditing of differentially private machine learning)
+    audit with it.
     """
     from scipy.special import ndtri
 
@@ -537,15 +607,16 @@ def mu_bound(right: float, wrong: float) -> float:
 def epsilon_bound(right: float, wrong: float, delta: float) -> float:
     """The least epsilon that allows that test, or its complement with the neighbours swapped.
 
-    From right <= e^epsilon wrong + delta and 1 - wrong <= e^epsilon (1 - right) + delta (Kairouz, Oh & Viswanath 2015,
-    Theorem 2.1).
+    From right <= e^epsilon wrong + delta and 1 - wrong <= e^epsilon (1 - right) + delta (Kairouz,
+    Oh & Viswanath 2015, Theorem 2.1).
     """
     odds = [(right - delta) / wrong, (1 - wrong - delta) / (1 - right)]
     return math.log(max(1.0, *odds))
 
 
 def at_least(hits: int, runs: int, chance: float) -> float:
-    """The probability below which `hits` or more of `runs` would have chance at most `chance` (Clopper & Pearson 1934)."""
+    """The probability below which `hits` or more of `runs` would have chance at most `chance`
+    (Clopper & Pearson 1934)."""
     from scipy import stats
 
     return float(stats.beta.ppf(chance, hits, runs - hits + 1)) if hits else 0.0
@@ -557,13 +628,18 @@ def at_most(hits: int, runs: int, chance: float) -> float:
 
 
 def _claimed_shift(mechanism: Mechanism) -> float:
-    """By how much one unit may move a release, in units of the noise: what the event says, sample or no sample."""
+    """By how much one unit may move a release, in units of the noise: what the event says, sample
+    or no sample."""
     event = mechanism.winner or _unsampled(mechanism.event)
-    claimed = _pure_epsilon(event) if _kind(mechanism) == "laplace" else events.mu(event) or math.nan
+    claimed = (
+        _pure_epsilon(event) if _kind(mechanism) == "laplace" else events.mu(event) or math.nan
+    )
     if math.isnan(claimed):
         raise BadInput(
-            f"mechanism {mechanism.name} is charged as {mechanism.event} and adds {_kind(mechanism)} noise. An audit "
-            "knows events made of Gaussian or of Laplace, Poisson sampled or not, with noise to match."
+            f"mechanism {mechanism.name} is charged as {mechanism.event} and adds "
+            f"{_kind(mechanism)} noise. An audit "
+            "knows events made of Gaussian or of Laplace, Poisson sampled or not, with noise to "
+            "match."
         )
     return claimed
 
@@ -592,7 +668,8 @@ def _kind(mechanism: Mechanism) -> str:
     kinds = {draw.distribution for draw in mechanism.draws} & {"gaussian", "laplace"}
     if len(kinds) != 1:
         raise BadInput(
-            f"mechanism {mechanism.name} declares {' and '.join(sorted(kinds)) or 'no'} noise. An audit takes Gaussian "
+            f"mechanism {mechanism.name} declares {' and '.join(sorted(kinds)) or 'no'} noise. An "
+            "audit takes Gaussian "
             "or Laplace noise in one mechanism: register the others on their own."
         )
     return kinds.pop()

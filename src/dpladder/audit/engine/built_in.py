@@ -1,4 +1,5 @@
-"""What the audit needs to know of a mechanism, made easy: neighbours, canaries, and the mechanisms without a learner."""
+"""What the audit needs to know of a mechanism, made easy: neighbours, canaries, and the mechanisms
+without a learner."""
 
 from __future__ import annotations
 
@@ -11,7 +12,14 @@ import numpy as np
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
-from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, Laplace, Relation, Sampled
+from dpladder.privacy.accounting.events import (
+    Composed,
+    Counted,
+    Gaussian,
+    Laplace,
+    Relation,
+    Sampled,
+)
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
 
@@ -21,8 +29,8 @@ Record = TypeVar("Record")
 def neighbours(
     base: Sequence[Record], canaries: Sequence[Record], relation: Relation
 ) -> tuple[tuple[tuple[Record, ...], tuple[Record, ...]], ...]:
-    """Every way in which one canary makes a neighbour of `base`. Under replace_one the first data set of all holds the
-    first canary, so let that be the one that contributes nothing."""
+    """Every way in which one canary makes a neighbour of `base`. Under replace_one the first data
+    set of all holds the first canary, so let that be the one that contributes nothing."""
     data = tuple(base)
     if relation == "replace_one":
         return tuple(((*data, one), (*data, other)) for one, other in permutations(canaries, 2))
@@ -32,18 +40,22 @@ def neighbours(
 
 
 def extremes(shape: Shape, radius: float) -> tuple[Floats, ...]:
-    """Records that tempt a clip: nothing, exactly the radius either way, far beyond it, almost nothing."""
+    """Records that tempt a clip: nothing, exactly the radius either way, far beyond it, almost
+    nothing."""
     edge = np.zeros(shape)
     edge.flat[0] = radius
     return np.zeros(shape), edge, -edge, 1e30 * edge, np.full(shape, -1e200), np.full(shape, 5e-324)
 
 
 def built_in() -> tuple[Mechanism, ...]:
-    """The mechanisms that need no learner, made to reach their claims (but for sampling, which hides the canary)."""
+    """The mechanisms that need no learner, made to reach their claims (but for sampling, which
+    hides the canary)."""
     return (gaussian_sum(), noised_mean(), noised_count(), laplace_count(), sampled_sum())
 
 
-def gaussian_sum(mu: float = 2.0, steps: int = 3, radius: float = 0.5, shape: Shape = (4, 12)) -> Mechanism:
+def gaussian_sum(
+    mu: float = 2.0, steps: int = 3, radius: float = 0.5, shape: Shape = (4, 12)
+) -> Mechanism:
     """Clipped sums, one per step, all of them published."""
     sigma = gdp.sigma(mu, steps)
     draw = gaussian("step", sigma, radius, shape, steps)
@@ -65,7 +77,8 @@ def gaussian_sum(mu: float = 2.0, steps: int = 3, radius: float = 0.5, shape: Sh
 
 
 def noised_mean(mu: float = 2.0, radius: float = 3.0, n0: int = 100, length: int = 16) -> Mechanism:
-    """A clipped sum over the public size. One replaced unit moves the sum by up to twice the radius."""
+    """A clipped sum over the public size. One replaced unit moves the sum by up to twice the
+    radius."""
     sigma = gdp.sigma(mu, 1)
     draw = gaussian("mean", sigma, 2 * radius, (length,))
 
@@ -74,7 +87,14 @@ def noised_mean(mu: float = 2.0, radius: float = 3.0, n0: int = 100, length: int
 
     pairs = neighbours((), extremes((length,), radius), "replace_one")
     return Mechanism(
-        "noised mean", Gaussian(sigma), (draw,), draw.scale / n0, run, pairs, "replace_one", tight=True
+        "noised mean",
+        Gaussian(sigma),
+        (draw,),
+        draw.scale / n0,
+        run,
+        pairs,
+        "replace_one",
+        tight=True,
     )
 
 
@@ -98,11 +118,14 @@ def laplace_count(epsilon: float = 2.0) -> Mechanism:
         return meter.publish("count", sum(data))
 
     pairs = neighbours((1, 0, 1), (0, 1), "add_remove")
-    return Mechanism("laplace count", Laplace(draw.scale), (draw,), draw.scale, run, pairs, tight=True)
+    return Mechanism(
+        "laplace count", Laplace(draw.scale), (draw,), draw.scale, run, pairs, tight=True
+    )
 
 
 def sampled_sum(sigma: float = 0.5, probability: float = 0.5, radius: float = 1.0) -> Mechanism:
-    """A clipped sum over a Poisson sample. No base records: their part in it would vary from run to run."""
+    """A clipped sum over a Poisson sample. No base records: their part in it would vary from run to
+    run."""
     noise = gaussian("sum", sigma, radius, (4,), under="sample", entering=radius)
     draws = (Draw("sample", "mask", probability), noise)
 
@@ -113,7 +136,9 @@ def sampled_sum(sigma: float = 0.5, probability: float = 0.5, radius: float = 1.
         return meter.publish("sum", _clipped_sum(chosen, radius, (4,)))
 
     pairs = neighbours((), extremes((4,), radius), "add_remove")
-    return Mechanism("sampled sum", Sampled(probability, Gaussian(sigma)), draws, draws[1].scale, run, pairs)
+    return Mechanism(
+        "sampled sum", Sampled(probability, Gaussian(sigma)), draws, draws[1].scale, run, pairs
+    )
 
 
 def _clipped_sum(records: Sequence[Floats], radius: float, shape: Shape) -> Floats:

@@ -1,4 +1,5 @@
-"""The audit's grid: each learner under each relation, on full batches and samples, with caps of 1 and 2, and 1 and 2 views."""
+"""The audit's grid: each learner under each relation, on full batches and samples, with caps of 1
+and 2, and 1 and 2 views."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ class GridCell:
 
     def __str__(self) -> str:
         marks = (" sampled" * self.sampled, f" cap {self.cap}" * (self.cap > 1))
-        return "".join((f"{self.learner} {self.relation}", *marks, f" {self.views} views" * (self.views > 1)))
+        return "".join(
+            (f"{self.learner} {self.relation}", *marks, f" {self.views} views" * (self.views > 1))
+        )
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,24 @@
-"""A lower bound on mu, and so on epsilon, from a single run in which many canaries were put by fair coins.
+"""A lower bound on mu, and so on epsilon, from a single run in which many canaries were put by fair
+coins.
 
-After Steinke, Nasr & Jagielski 2023 (Privacy auditing with one (1) training run), and for mu-GDP, which says more than one
-(epsilon, delta), after Mahloujifar, Melis & Chaudhuri 2025 (Auditing f-differential privacy in one run, ICML). The argument
-is whole here.
+After Steinke, Nasr & Jagielski 2023 (Privacy auditing with one (1) training run), and for mu-GDP,
+which says more than one (epsilon, delta), after Mahloujifar, Melis & Chaudhuri 2025 (Auditing
+f-differential privacy in one run, ICML). The argument is whole here.
 
-Each of m canaries is in the data or not. Who sees the release guesses r of the m coins, and p_i is the probability that i
-guesses are right. Let T = {c, ..., r}. Turn one coin j over, which adds or removes a record: the outputs that make guess j
-right, with a count in T, are then those that make it wrong, with a count in T - 1. The mechanism is f-DP, so for f-bar =
-1 - f, which is concave, and on average over coins and canaries (Jensen),
+Each of m canaries is in the data or not. Who sees the release guesses r of the m coins, and p_i is
+the probability that i guesses are right. Let T = {c, ..., r}. Turn one coin j over, which adds or
+removes a record: the outputs that make guess j right, with a count in T, are then those that make
+it wrong, with a count in T - 1. The mechanism is f-DP, so for f-bar = 1 - f, which is concave, and
+on average over coins and canaries (Jensen),
 
-    a_c = sum over i >= c of (i/m) p_i  <=  f-bar(b_(c-1)),   b_c = sum over i >= c of ((r-i)/m) p_i.            (1)
+    a_c = sum over i >= c of (i/m) p_i  <=  f-bar(b_(c-1)),   b_c = sum over i >= c of ((r-i)/m)
+    p_i.            (1)
 
-Say that c or more guesses are right with probability tau. Then a_c >= tau c/m, with equality where all of that mass lies at
-c. From there down, (1) asks for b_(c-1) at least, which is mass at c - 1, which raises a_(c-1), and so on: each step asks
-for the least where the one above asked for the least. If in the end more mass is asked for than 1, no such mechanism has
-a count of c or more with probability tau; seeing one refutes mu with confidence 1 - tau.
+Say that c or more guesses are right with probability tau. Then a_c >= tau c/m, with equality where
+all of that mass lies at c. From there down, (1) asks for b_(c-1) at least, which is mass at c - 1,
+which raises a_(c-1), and so on: each step asks for the least where the one above asked for the
+least. If in the end more mass is asked for than 1, no such mechanism has a count of c or more with
+probability tau; seeing one refutes mu with confidence 1 - tau.
 """
 
 from __future__ import annotations
@@ -29,10 +33,12 @@ CLOSE = 1e-4  # of mu
 
 
 def mu_bound(correct: int, guesses: int, canaries: int, chance: float) -> float:
-    """The largest mu that so many correct guesses refute: 0 where they refute none. Wrong with probability at most
-    `chance`, whatever the mechanism is."""
+    """The largest mu that so many correct guesses refute: 0 where they refute none. Wrong with
+    probability at most `chance`, whatever the mechanism is."""
     if not 0 <= correct <= guesses <= canaries or not 0 < chance < 1:
-        raise BadInput(f"{correct} of {guesses} guesses about {canaries} canaries are right: that cannot be.")
+        raise BadInput(
+            f"{correct} of {guesses} guesses about {canaries} canaries are right: that cannot be."
+        )
     if not refutes(0.0, correct, guesses, canaries, chance):
         return 0.0
     low, high = 0.0, 1.0
@@ -40,7 +46,9 @@ def mu_bound(correct: int, guesses: int, canaries: int, chance: float) -> float:
         low, high = high, 2 * high
     while high - low > CLOSE * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if refutes(middle, correct, guesses, canaries, chance) else (low, middle)
+        low, high = (
+            (middle, high) if refutes(middle, correct, guesses, canaries, chance) else (low, middle)
+        )
     return low
 
 
@@ -59,7 +67,8 @@ def refutes(mu: float, correct: int, guesses: int, canaries: int, chance: float)
 
 
 def _least(right: float, mu: float) -> float:
-    """The x at which f-bar(x) = Phi(Phi^-1(x) + mu) is `right` (Dong, Roth & Su 2019, Definition 2.6)."""
+    """The x at which f-bar(x) = Phi(Phi^-1(x) + mu) is `right` (Dong, Roth & Su 2019, Definition
+    2.6)."""
     if right >= 1.0:
         return math.inf
     return _NORMAL.cdf(_NORMAL.inv_cdf(right) - mu) if right > 0 else 0.0

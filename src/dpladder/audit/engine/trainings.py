@@ -1,4 +1,5 @@
-"""How learners are attacked: made-up records that tempt a clip, and a training on them as the auditor sees it."""
+"""How learners are attacked: made-up records that tempt a clip, and a training on them as the
+auditor sees it."""
 
 from __future__ import annotations
 
@@ -52,11 +53,13 @@ SEVERAL: tuple[Record, ...] = (
 )
 """Records of one, two and three classes out of 3."""
 DELTA0 = 1e-7  # what trainings on samples are booked at
-STEADY = 1e6  # under a step's denominator, this makes an adaptive step as good as linear in the noise
+# under a step's denominator, this makes an adaptive step as good as linear in the noise
+STEADY = 1e6
 
 
 Reach = Callable[[int, float], list[float]]
-"""How far one unit of each step's mean gradient moves the last weights, given the steps and the noise in a gradient."""
+"""How far one unit of each step's mean gradient moves the last weights, given the steps and the
+noise in a gradient."""
 
 
 def training(
@@ -70,8 +73,8 @@ def training(
     network: Network | None = None,
     cap: int = 1,
 ) -> Mechanism:
-    """A training whose released weights are the first ones plus a weighted sum of the steps' noises. Under a network records
-    are activations at its cut."""
+    """A training whose released weights are the first ones plus a weighted sum of the steps'
+    noises. Under a network records are activations at its cut."""
     width = len(NOTHING[0]) if network is None else math.prod(network.shape)
     constants = Constants(N0, CLASSES, width, relation, cap=cap, network=network)
     hyper = Hyper(ETA, steps, mu, DELTA0)
@@ -101,8 +104,8 @@ def cell_of(learner: Any, constants: Constants) -> GridCell:
 
 
 def effort_of(cell: GridCell, tight: bool = False) -> float:
-    """Fewer runs where units have several records, or records several views: that noise is what it claims to be is seen
-    without them, and what moves sums shows at any effort."""
+    """Fewer runs where units have several records, or records several views: that noise is what it
+    claims to be is seen without them, and what moves sums shows at any effort."""
     return 1.0 if tight or cell.cap == cell.views == 1 else 0.2
 
 
@@ -132,8 +135,8 @@ def sums(
     mu: float = 2.0,
     labels: int = 1,
 ) -> Mechanism:
-    """A learner that computes its weights from noised sums: the sums are what it publishes. Three classes, because equal
-    probabilities of three curve softmax the most."""
+    """A learner that computes its weights from noised sums: the sums are what it publishes. Three
+    classes, because equal probabilities of three curve softmax the most."""
     constants = Constants(N0, 3, len(NOTHING[0]), cell.relation, cap=cell.cap, labels=labels)
     hyper = Hyper(ETA, steps, mu)
     declared = method(learner.name).declare(learner, hyper, constants)
@@ -187,11 +190,14 @@ def shared_covariance(mu: float = 2.0, radius: float = 2.0) -> Mechanism:
 
     pairs = neighbours((NOTHING, NOTHING), CANARIES, "add_remove")
     scale = declared.draws[0].scale
-    return Mechanism("covariance", Composed(declared.events), declared.draws, scale, run, pairs, tight=True)
+    return Mechanism(
+        "covariance", Composed(declared.events), declared.draws, scale, run, pairs, tight=True
+    )
 
 
 def right_and_wrong(mu: float = 2.0) -> Mechanism:
-    """The two counts of an evaluation. A unit is in one of them; replaced, it may go from one to the other."""
+    """The two counts of an evaluation. A unit is in one of them; replaced, it may go from one to
+    the other."""
     constants = Constants(N0, CLASSES, 1, "replace_one")
     sigma = gdp.sigma(mu, 1)
     counts = gaussian("counts", sigma, constants.moves_apart(1.0), (2,))
@@ -216,10 +222,14 @@ LOSSES = (-1e9, 0.0, 0.5, 1.0, 7.0, 1e300, math.inf, -math.inf, math.nan)
 
 
 def clipped_losses(relation: Relation, mu: float = 2.0) -> Mechanism:
-    """A language model's score, and its two sums of an evaluation, on units of two records. Each record's loss, which may be
-    anything, is clipped by itself; replaced, a unit may go from one of the sums to the other."""
+    """A language model's score, and its two sums of an evaluation, on units of two records. Each
+    record's loss, which may be anything, is clipped by itself; replaced, a unit may go from one of
+    the sums to the other."""
     constants = Constants(N0, 1, 1, relation, cap=2)
-    judge, weights = Losses(lambda _, features: features[:, 0], 1.0), (np.zeros((1, 1), np.float32),)
+    judge, weights = (
+        Losses(lambda _, features: features[:, 0], 1.0),
+        (np.zeros((1, 1), np.float32),),
+    )
     declared = score.declare(mu, constants)
     sigma = gdp.sigma(mu, 1)
     sums = gaussian("counts", sigma, constants.moves_apart(1.0), (2,))
@@ -247,7 +257,8 @@ def clipped_losses(relation: Relation, mu: float = 2.0) -> Mechanism:
 
 @dataclass(frozen=True)
 class Trainings:
-    """A training of a learner that makes many over one pass, as a rung's job does: that one pass is attacked too."""
+    """A training of a learner that makes many over one pass, as a rung's job does: that one pass is
+    attacked too."""
 
     learner: Any
     hyper: Hyper
@@ -261,10 +272,14 @@ class Trainings:
         assert train_many is not None
         records = learner_data(self.learner, self.constants, data)
         alike = [self.hyper] * len(meters)
-        return train_many(records, alike, self.learner, self.constants, meters, Resources(threads=1))
+        return train_many(
+            records, alike, self.learner, self.constants, meters, Resources(threads=1)
+        )
 
 
-def train(learner: Any, hyper: Hyper, constants: Constants, data: Sequence[Record], meter: Meter) -> Floats:
+def train(
+    learner: Any, hyper: Hyper, constants: Constants, data: Sequence[Record], meter: Meter
+) -> Floats:
     weights = method(learner.name).train(
         learner_data(learner, constants, data),
         hyper,
@@ -281,9 +296,11 @@ def learner_data(learner: Any, constants: Constants, units: Sequence[Record]) ->
     return data_of(units, getattr(learner, "augment", 1), constants.dimension, constants.cap)
 
 
-def data_of(units: Sequence[Record], views: int = 1, width: int = len(NOTHING[0]), cap: int = 1) -> Data:
-    """A unit's records are all alike, for nothing pulls a sum further; so are a record's views. Records' numbers come over and
-    over where they have to be more."""
+def data_of(
+    units: Sequence[Record], views: int = 1, width: int = len(NOTHING[0]), cap: int = 1
+) -> Data:
+    """A unit's records are all alike, for nothing pulls a sum further; so are a record's views.
+    Records' numbers come over and over where they have to be more."""
     records = [record for record in units for _ in range(cap)]
     features = np.array([np.resize(record[0], width) for record in records], np.float32)
     if views > 1:
@@ -294,9 +311,13 @@ def data_of(units: Sequence[Record], views: int = 1, width: int = len(NOTHING[0]
 
 
 def corrected(decay: float, steps: int) -> list[float]:
-    """What each step's gradient weighs in all of Adam's first moments together, bias correction included."""
+    """What each step's gradient weighs in all of Adam's first moments together, bias correction
+    included."""
     return [
-        sum((1 - decay) * decay ** (later - step) / (1 - decay**later) for later in range(step, steps + 1))
+        sum(
+            (1 - decay) * decay ** (later - step) / (1 - decay**later)
+            for later in range(step, steps + 1)
+        )
         for step in range(1, steps + 1)
     ]
 
@@ -304,5 +325,11 @@ def corrected(decay: float, steps: int) -> list[float]:
 def along_momentum(learner: Descent | FineTune, steps: int, noise: float) -> list[float]:
     """Momentum carries a step on, and the free step once more."""
     m, rates = learner.momentum, [ETA * pace for pace in paces(learner, steps)]
-    on = [sum(rates[later] * m ** (later - step) for later in range(step, steps)) for step in range(steps)]
-    return [reach + learner.free_step * rates[-1] * m ** (steps - 1 - step) for step, reach in enumerate(on)]
+    on = [
+        sum(rates[later] * m ** (later - step) for later in range(step, steps))
+        for step in range(steps)
+    ]
+    return [
+        reach + learner.free_step * rates[-1] * m ** (steps - 1 - step)
+        for step, reach in enumerate(on)
+    ]

@@ -12,6 +12,8 @@ def in_cell(cell: GridCell) -> Mechanism:
     learner = AdamNoSecondMoment()
 
     def reach(steps: int, noise: float) -> list[float]:
-        return [ETA / (noise + learner.stability) * weight for weight in corrected(learner.beta, steps)]
+        return [
+            ETA / (noise + learner.stability) * weight for weight in corrected(learner.beta, steps)
+        ]
 
     return trained(learner, cell, reach)

@@ -34,5 +34,11 @@ def others() -> tuple[Mechanism, ...]:
         training(sampled, 2, "add_remove", reach),
         training(sampled, 2, "replace_one", reach),
         training(norm, 1, "add_remove", reach, note=", with a norm", network=network),
-        training(other, 2, "add_remove", partial(along_momentum, other), note=", automatic clipping, linear"),
+        training(
+            other,
+            2,
+            "add_remove",
+            partial(along_momentum, other),
+            note=", automatic clipping, linear",
+        ),
     )

@@ -19,7 +19,9 @@ def in_cell(cell: GridCell) -> Mechanism:
 def others() -> tuple[Mechanism, ...]:
     """One step, which a canary can saturate, and what else a config can set."""
     reach = partial(along_momentum, LEARNER)
-    other = LEARNER.model_copy(update={"clipping": "automatic", "schedule": "cosine", "link": "sigmoid"})
+    other = LEARNER.model_copy(
+        update={"clipping": "automatic", "schedule": "cosine", "link": "sigmoid"}
+    )
     note = ", automatic clipping, cosine, sigmoids"
     return (
         training(LEARNER, 1, "add_remove", reach, tight=True),

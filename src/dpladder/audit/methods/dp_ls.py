@@ -49,4 +49,6 @@ def shared_statistics(mu: float = 2.0, radius: float = 2.0) -> Mechanism:
         return np.concatenate(seen)
 
     pairs = neighbours((NOTHING, NOTHING), CANARIES, "add_remove")
-    return Mechanism("statistics", Composed(declared.events), declared.draws, 1.0, run, pairs, tight=True)
+    return Mechanism(
+        "statistics", Composed(declared.events), declared.draws, 1.0, run, pairs, tight=True
+    )

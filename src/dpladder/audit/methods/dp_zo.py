@@ -43,7 +43,8 @@ def others() -> tuple[Mechanism, ...]:
 
 
 def differences(learner: ZerothOrder, steps: int, cell: GridCell, tight: bool = False) -> Mechanism:
-    """The weights lie in the span of the public directions, and so are as good as the noised differences."""
+    """The weights lie in the span of the public directions, and so are as good as the noised
+    differences."""
     constants = Constants(N0, CLASSES, len(NOTHING[0]), cell.relation, cap=cell.cap)
     hyper = Hyper(ETA, steps, 2.0)
     declared = cost.declare(learner, hyper, constants)

@@ -40,7 +40,9 @@ def in_cell(cell: GridCell) -> Mechanism:
 
 def others() -> tuple[Mechanism, ...]:
     cells = (GridCell("hyfree_dp", "replace_one", sampled) for sampled in (False, True))
-    return tuple(first_look(as_in(HyperparameterFree(gamma=2.0), cell), cell, far=True) for cell in cells)
+    return tuple(
+        first_look(as_in(HyperparameterFree(gamma=2.0), cell), cell, far=True) for cell in cells
+    )
 
 
 def first_look(
@@ -51,9 +53,10 @@ def first_look(
     network: Network | None = None,
     far: bool = False,
 ) -> Mechanism:
-    """A step that looks at the losses, by what it asks: how its rate follows from the answers is post-processing. Under a
-    network records are activations at its cut. `far`: a linear head has come to where some canaries' losses are at their bound
-    at all places that are looked at, and others' are nothing."""
+    """A step that looks at the losses, by what it asks: how its rate follows from the answers is
+    post-processing. Under a network records are activations at its cut. `far`: a linear head has
+    come to where some canaries' losses are at their bound at all places that are looked at, and
+    others' are nothing."""
     width = len(NOTHING[0]) if network is None else math.prod(network.shape)
     constants = Constants(N0, CLASSES, width, cell.relation, cap=cell.cap, network=network)
     hyper = Hyper(ETA, 1, mu, DELTA0)

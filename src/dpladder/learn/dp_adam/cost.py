@@ -7,10 +7,12 @@ from dpladder.learn.interface import Constants, Declaration, Hyper, declaration,
 
 
 def declare(learner: Adam, hyper: Hyper, constants: Constants) -> Declaration:
-    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+    return declaration(
+        learner, hyper, constants, (constants.classes, constants.dimension + learner.bias)
+    )
 
 
 def logit_noise(learner: Adam, hyper: Hyper, constants: Constants) -> float:
-    """The second moment is the noise's own, so a step moves every weight by eta, whatever the noise is; the first moment
-    only spreads it out."""
+    """The second moment is the noise's own, so a step moves every weight by eta, whatever the noise
+    is; the first moment only spreads it out."""
     return hyper.eta * walked(learner, hyper.steps) * constants.length

@@ -1,4 +1,5 @@
-"""DP-Adam on a linear head (Mehta et al. 2023): Adam's moments of gradients that are noised already."""
+"""DP-Adam on a linear head (Mehta et al. 2023): Adam's moments of gradients that are noised
+already."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ train = alone(train_many)
 
 
 def adam(learner: Adam | FineTune) -> Begin:
-    """Kingma & Ba 2015, Algorithm 1, on the noised mean gradient. The noise is divided by the size like the gradient:
-    Mehta et al. do so in Eq. 3, and forget it in their Algorithm 1."""
+    """Kingma & Ba 2015, Algorithm 1, on the noised mean gradient. The noise is divided by the size
+    like the gradient: Mehta et al. do so in Eq. 3, and forget it in their Algorithm 1."""
     decay, decay_of_squares = learner.betas
 
     def begin(first: Tensor, _: Tensor) -> Update:

@@ -7,7 +7,9 @@ from dpladder.learn.interface import Constants, Declaration, Hyper, declaration,
 
 
 def declare(learner: AdamNoSecondMoment, hyper: Hyper, constants: Constants) -> Declaration:
-    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+    return declaration(
+        learner, hyper, constants, (constants.classes, constants.dimension + learner.bias)
+    )
 
 
 def logit_noise(learner: AdamNoSecondMoment, hyper: Hyper, constants: Constants) -> float:

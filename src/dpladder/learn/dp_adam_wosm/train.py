@@ -1,7 +1,8 @@
-"""DPAdamWOSM on a linear head (Mohapatra et al. 2022): Adam without second moment, and so without a rate to tune.
+"""DPAdamWOSM on a linear head (Mohapatra et al. 2022): Adam without second moment, and so without a
+rate to tune.
 
-Where noise drowns the gradient, Adam's second moment settles at the noise's variance, which is public. The root of that,
-sigma C / n0, stands in its place from the first step on.
+Where noise drowns the gradient, Adam's second moment settles at the noise's variance, which is
+public. The root of that, sigma C / n0, stands in its place from the first step on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ train = alone(train_many)
 
 
 def first_moment(learner: AdamNoSecondMoment) -> Begin:
-    """Steps alpha / (sigma C / n0 + xi) times Adam's corrected first moment (the form of the authors' code)."""
+    """Steps alpha / (sigma C / n0 + xi) times Adam's corrected first moment (the form of the
+    authors' code)."""
 
     def begin(first: Tensor, noise: Tensor) -> Update:
         mean = first.new_zeros(first.shape)

@@ -1,4 +1,5 @@
-"""DP-FC: private gradient descent on a linear head, preconditioned by the noised feature covariance (Mehta et al.)."""
+"""DP-FC: private gradient descent on a linear head, preconditioned by the noised feature covariance
+(Mehta et al.)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ def logit_noise(learner: FeatureCovariance, hyper: Hyper, constants: Constants) 
     """In the directions that hardly vary, where all that holds the steps back is the damping."""
     own = learner.covariance is None
     step = (
-        gdp.sigma(hyper.mu, hyper.steps + own) * constants.moves(learner.clip / constants.cap) / constants.n0
+        gdp.sigma(hyper.mu, hyper.steps + own)
+        * constants.moves(learner.clip / constants.cap)
+        / constants.n0
     )
     length = min(constants.length, learner.radius)
     return length * hyper.eta * step * math.sqrt(hyper.steps) / learner.damping

@@ -1,4 +1,5 @@
-"""The descent behind DP-FC: W <- W - eta (g / n0) (G / n0 + damping I)^-1, with G and every g noised."""
+"""The descent behind DP-FC: W <- W - eta (g / n0) (G / n0 + damping I)^-1, with G and every g
+noised."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def fit(
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
     scale, link = scale_of(learner.clipping), link_of(learner, constants.classes)
     for _ in range(hyper.steps):
-        total = clipped_sum(records, weights[None], bound, records.chunks(), threads, scale, link)[0]
+        total = clipped_sum(records, weights[None], bound, records.chunks(), threads, scale, link)[
+            0
+        ]
         gradient = release("gradient", total) / constants.n0
         weights = finite(weights - hyper.eta * (gradient @ vectors / values) @ vectors.T)
     return as_weights(weights)

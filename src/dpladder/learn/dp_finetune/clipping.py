@@ -1,10 +1,12 @@
-"""The sum of clipped gradients of a whole network, by book-keeping (Bu et al. 2023, "Differentially private optimization on
-large model at small cost"): one backward pass finds the gradients of each layer's outputs, and from these and the layer's
-inputs come both the norms of records' gradients and their clipped sum. Beside it a sum of records' losses, forward alone.
+"""The sum of clipped gradients of a whole network, by book-keeping (Bu et al. 2023, "Differentially
+private optimization on large model at small cost"): one backward pass finds the gradients of each
+layer's outputs, and from these and the layer's inputs come both the norms of records' gradients and
+their clipped sum. Beside it a sum of records' losses, forward alone.
 
-A matrix product's weights have the gradient sum_t g_t a_t^T over positions t, whose norm needs no gradient (Li et al. 2022,
-Eq. 3). All other layers' are small, and are made record by record. What can be told of no layer alone (a tensor that the
-network adds by itself, a layer that is used twice) is taken from the network as a whole.
+A matrix product's weights have the gradient sum_t g_t a_t^T over positions t, whose norm needs no
+gradient (Li et al. 2022, Eq. 3). All other layers' are small, and are made record by record. What
+can be told of no layer alone (a tensor that the network adds by itself, a layer that is used twice)
+is taken from the network as a whole.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ from dpladder.learn.dp_finetune.parts import Tuned
 from dpladder.learn.records import Records, Rows
 from dpladder.network.layers import is_plain
 
-# A gradient that is the small difference of terms this much larger counts as longer than it is. Its terms are float32, whose
-# rounding is 2^-24 of them, so of a clipped record it stays 2^-14 of the bound: learn/descent.py pays for 2^-10. Records are
-# added up in float64, so that no record's terms, however they cancel, move the rounding of others'.
+# A gradient that is the small difference of terms this much larger counts as longer than it is. Its
+# terms are float32, whose rounding is 2^-24 of them, so of a clipped record it stays 2^-14 of the
+# bound: learn/descent.py pays for 2^-10. Records are added up in float64, so that no record's
+# terms, however they cancel, move the rounding of others'.
 LOOSE = 2.0**-10
 
 CLOSE = 1e-2  # of a gradient's norm: what float32 may round on the way through a deep network
@@ -43,7 +46,8 @@ SHARE = 0.25  # of a job's memory, for a chunk
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A module that owns trained tensors, by the names that they have in it, and their places in the vector."""
+    """A module that owns trained tensors, by the names that they have in it, and their places in
+    the vector."""
 
     module: nn.Module
     names: tuple[str, ...]
@@ -57,7 +61,8 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Ownership:
-    """Who owns what. `rest`: tensors that only the whole network knows. `floats`: that a record needs, about."""
+    """Who owns what. `rest`: tensors that only the whole network knows. `floats`: that a record
+    needs, about."""
 
     tuned: Tuned
     layers: tuple[Layer, ...]
@@ -72,7 +77,8 @@ class Ownership:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """Factors of records' gradients of one matrix: outputs' gradients and inputs, as (records, positions, width)."""
+    """Factors of records' gradients of one matrix: outputs' gradients and inputs, as (records,
+    positions, width)."""
 
     gradients: Tensor
     inputs: Tensor
@@ -103,7 +109,8 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """Of a table that is looked things up in: outputs' gradients, and which rows they are of, as (records, positions)."""
+    """Of a table that is looked things up in: outputs' gradients, and which rows they are of, as
+    (records, positions)."""
 
     gradients: Tensor
     rows: Tensor
@@ -122,7 +129,9 @@ class Looked:
         return self.gradients.double().norm(dim=2).sum(1).square()
 
     def sums(self, factor: Tensor) -> list[Tensor]:
-        g = (self.gradients * factor[:, None, None].float()).masked_fill((factor == 0)[:, None, None], 0.0)
+        g = (self.gradients * factor[:, None, None].float()).masked_fill(
+            (factor == 0)[:, None, None], 0.0
+        )
         found = g.new_zeros(self.count, g.shape[2], dtype=torch.float64)
         return [found.index_add_(0, self.rows.flatten(), g.flatten(0, 1).double()).flatten()]
 
@@ -138,14 +147,18 @@ class Made:
         return [*self.gradients]
 
     def squares(self) -> Tensor:
-        norms = [torch.linalg.vector_norm(found, dim=1, dtype=torch.float64) for found in self.gradients]
+        norms = [
+            torch.linalg.vector_norm(found, dim=1, dtype=torch.float64) for found in self.gradients
+        ]
         return torch.stack(norms).square().sum(0)
 
     def terms(self) -> Tensor:
         return self.squares()
 
     def sums(self, factor: Tensor) -> list[Tensor]:
-        return [factor.double() @ found.nan_to_num(0.0, 0.0, 0.0).double() for found in self.gradients]
+        return [
+            factor.double() @ found.nan_to_num(0.0, 0.0, 0.0).double() for found in self.gradients
+        ]
 
 
 Part = Product | Looked | Made
@@ -180,8 +193,9 @@ def summed_losses(
     bounded: Bounded,
     rows: Sequence[Rows],
 ) -> Tensor:
-    """Sums of what `bounded` makes of the records' losses, for weights of shape (several, numbers). The network is float32
-    here too, and its rounding is paid for as gradients' is, inside the bound (learn/descent.py)."""
+    """Sums of what `bounded` makes of the records' losses, for weights of shape (several, numbers).
+    The network is float32 here too, and its rounding is paid for as gradients' is, inside the bound
+    (learn/descent.py)."""
     losses = torch.stack([_losses(tuned, records, each, rows) for each in weights])
     nobody = records.counted[:0]
     counted = torch.cat([nobody, *(records.counted[chunk] for chunk in rows)])
@@ -201,7 +215,8 @@ def _losses(tuned: Tuned, records: Records, weights: Tensor, rows: Sequence[Rows
 
 
 def factors(parts: Sequence[tuple[Layer, Part]], bound: float, scale: Scale = clip) -> Tensor:
-    """What each record's gradient is multiplied by. One that overflows has none: a rule that looks at this record alone."""
+    """What each record's gradient is multiplied by. One that overflows has none: a rule that looks
+    at this record alone."""
     squares = torch.stack([part.squares() for _, part in parts]).sum(0)
     terms = torch.stack([part.terms() for _, part in parts]).sum(0)
     norms = torch.maximum(squares, LOOSE**2 * terms).sqrt()
@@ -227,8 +242,9 @@ def gradients(plan: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, P
 
 @contextmanager
 def _watched(layers: Sequence[Layer]) -> Iterator[list[Any]]:
-    """What each layer takes in and puts out, in the order of `layers`. Weights need no gradients of their own, so the first
-    outputs begin the graph; what follows gets a copy, which it may overwrite."""
+    """What each layer takes in and puts out, in the order of `layers`. Weights need no gradients of
+    their own, so the first outputs begin the graph; what follows gets a copy, which it may
+    overwrite."""
     seen: list[Any] = [None] * len(layers)
 
     def hook(place: int, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
@@ -258,7 +274,8 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
             taken.reshape(-1, views * taken.shape[1]),
             gradient.reshape(-1, views * taken.shape[1], gradient.shape[2]),
         )
-        padding = -1 if module.padding_idx is None else module.padding_idx  # whose row is never trained
+        # whose row is never trained
+        padding = -1 if module.padding_idx is None else module.padding_idx
         return Looked(g.masked_fill((rows == padding)[..., None], 0.0), rows, module.num_embeddings)
 
     def along(weights: dict[str, Tensor], one: Tensor, its: Tensor) -> Tensor:
@@ -283,11 +300,14 @@ def _of_whole(rest: Layer, x: Tensor, labels: Tensor, views: int) -> Made:
 
 
 def _summed(found: Mapping[str, Tensor], layer: Layer, views: int) -> Made:
-    return Made([found[name].reshape(-1, views, found[name][0].numel()).sum(1) for name in layer.names])
+    return Made(
+        [found[name].reshape(-1, views, found[name][0].numel()).sum(1) for name in layer.names]
+    )
 
 
 def _is_product(module: nn.Module) -> bool:
-    """Whether each output is one matrix times one input: a linear layer, or a convolution without a neighbourhood."""
+    """Whether each output is one matrix times one input: a linear layer, or a convolution without a
+    neighbourhood."""
     if is_plain(module, nn.Linear):
         return True
     return (
@@ -298,7 +318,9 @@ def _is_product(module: nn.Module) -> bool:
 
 
 def _is_table(module: nn.Module) -> TypeGuard[nn.Embedding]:
-    return is_plain(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq
+    return (
+        is_plain(module, nn.Embedding) and module.max_norm is None and not module.scale_grad_by_freq
+    )
 
 
 def _positions(values: Tensor, module: nn.Module, views: int) -> Tensor:
@@ -311,8 +333,9 @@ def _positions(values: Tensor, module: nn.Module, views: int) -> Tensor:
 
 
 def owners_of(tuned: Tuned, width: int) -> Ownership:
-    """Owners of the trained tensors: layers without layers in them that are used once, on one tensor; else the whole.
-    Its weights are laid out with channels last, which makes convolutions a tenth faster and moves no value."""
+    """Owners of the trained tensors: layers without layers in them that are used once, on one
+    tensor; else the whole. Its weights are laid out with channels last, which makes convolutions a
+    tenth faster and moves no value."""
     tuned.module.to(memory_format=torch.channels_last)
     x = torch.zeros(2, width, device=tuned.base.device, dtype=tuned.base.dtype)
     try:
@@ -348,11 +371,14 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
 
 
 def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], int]:
-    """How often each layer is used on one tensor of a row per record, and the numbers that a record fills on its way."""
+    """How often each layer is used on one tensor of a row per record, and the numbers that a record
+    fills on its way."""
     uses: Counter[nn.Module] = Counter()
     floats = x.shape[1]
 
-    def hook(module: nn.Module, inputs: tuple[Any, ...], options: Mapping[str, Any], output: Any) -> None:
+    def hook(
+        module: nn.Module, inputs: tuple[Any, ...], options: Mapping[str, Any], output: Any
+    ) -> None:
         nonlocal floats
         plain = (
             len(inputs) == 1
@@ -374,8 +400,9 @@ def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], int]:
 
 
 def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: int) -> None:
-    """Privacy rests on gradients that follow from their own record alone, so see it on this very module and machine, on
-    public noise: with another record among them, all others' logits and gradients stay the same to the last bit."""
+    """Privacy rests on gradients that follow from their own record alone, so see it on this very
+    module and machine, on public noise: with another record among them, all others' logits and
+    gradients stay the same to the last bit."""
     random = torch.Generator().manual_seed(0)
     draw, count = plan.tuned.module.draw, max(chunk, 2)
     x, labels = _probes(plan, random, (count, views, width), classes)
@@ -388,13 +415,16 @@ def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: 
     same = torch.arange(len(x), device=device) != place
     if not all(torch.equal(a[same], b[same]) for a, b in zip(one, two, strict=True)):
         raise Refused(
-            "learner.trains: in this network a record's output or gradient depends on the other records of its batch, "
-            "which no privacy guarantee allows. Choose another features.model, or cut above the layer that mixes them."
+            "learner.trains: in this network a record's output or gradient depends on the other "
+            "records of its batch, "
+            "which no privacy guarantee allows. Choose another features.model, or cut above the "
+            "layer that mixes them."
         )
 
 
 def refuse_untrainable(plan: Ownership, views: int, width: int, classes: int) -> None:
-    """Refuse a network whose clipped sum is not that of plain autograd, as two public random records show."""
+    """Refuse a network whose clipped sum is not that of plain autograd, as two public random
+    records show."""
     x, labels = _probes(plan, torch.Generator().manual_seed(1), (2, views, width), classes)
     device = plan.tuned.base.device
     x, labels = x.to(device), labels.to(device)
@@ -404,7 +434,9 @@ def refuse_untrainable(plan: Ownership, views: int, width: int, classes: int) ->
         norms = torch.stack([part.squares() for _, part in parts]).sum(0).sqrt()
         found = _laid_out(plan, parts, factor)
     except Exception as error:  # whatever another's layers trip over
-        raise _untrainable(plan.rest.names or tuple(plan.tuned.trained), "cannot be computed") from error
+        raise _untrainable(
+            plan.rest.names or tuple(plan.tuned.trained), "cannot be computed"
+        ) from error
     wanted = _by_autograd(plan, x, labels)
     apart, slack = (found - factor @ wanted).abs(), CLOSE * wanted.norm() + FLOOR
     if not (apart.norm() <= slack and (norms - wanted.norm(dim=1)).norm() <= slack):
@@ -418,9 +450,12 @@ def _untrainable(names: Sequence[str], why: str) -> Refused:
     shown = names[0].removeprefix("network.")
     more = f" and of {len(names) - 1} more tensors" if len(names) > 1 else ""
     return Refused(
-        f"learner.trains: records' gradients of {shown}{more} {why}, as public random records show, so this network "
-        "cannot be trained privately. Set a learner.trains that leaves these tensors out (head leaves all), or another "
-        "features.model: BERT, RoBERTa, MiniLM and Llama work, and timm's ViTs, ResNets and EfficientNets."
+        f"learner.trains: records' gradients of {shown}{more} {why}, as public random records "
+        "show, so this network "
+        "cannot be trained privately. Set a learner.trains that leaves these tensors out (head "
+        "leaves all), or another "
+        "features.model: BERT, RoBERTa, MiniLM and Llama work, and timm's ViTs, ResNets and "
+        "EfficientNets."
     )
 
 
@@ -442,14 +477,20 @@ def _laid_out(plan: Ownership, parts: Sequence[tuple[Layer, Part]], factor: Tens
 
 
 def _by_autograd(plan: Ownership, x: Tensor, labels: Tensor) -> Tensor:
-    """Records' gradients as (records, numbers), in the plain way, which takes a backward pass for each."""
+    """Records' gradients as (records, numbers), in the plain way, which takes a backward pass for
+    each."""
     views, model, trained = x.shape[1], plan.tuned.module, [*plan.tuned.trained.values()]
     for weight in trained:
         weight.requires_grad_()
     try:
-        each = model.losses(model(x.flatten(0, 1)), labels.repeat_interleave(views)).view(-1, views).mean(1)
+        each = (
+            model.losses(model(x.flatten(0, 1)), labels.repeat_interleave(views))
+            .view(-1, views)
+            .mean(1)
+        )
         found = [
-            torch.autograd.grad(loss, trained, retain_graph=True, materialize_grads=True) for loss in each
+            torch.autograd.grad(loss, trained, retain_graph=True, materialize_grads=True)
+            for loss in each
         ]
     finally:
         for weight in trained:

@@ -1,4 +1,5 @@
-"""What fine-tuning costs: a noised sum of clipped gradients at each step, of all trained weights in one vector."""
+"""What fine-tuning costs: a noised sum of clipped gradients at each step, of all trained weights in
+one vector."""
 
 from __future__ import annotations
 
@@ -22,12 +23,16 @@ def size(learner: Tuning, constants: Constants) -> int:
 
 
 def shapes(learner: Tuning, constants: Constants) -> dict[str, Shape]:
-    """The trained tensors by name, in the order in which they lie in the vector. The head's bias is a last column."""
-    if constants.network is None:  # the features are the network's last, and the head is all there is
+    """The trained tensors by name, in the order in which they lie in the vector. The head's bias is
+    a last column."""
+    # the features are the network's last, and the head is all there is
+    if constants.network is None:
         return {"head.weight": (constants.classes, constants.dimension + learner.bias)}
     from dpladder.learn.dp_finetune.parts import tuned_of
 
-    return {name: tuple(weight.shape) for name, weight in tuned_of(learner, constants).trained.items()}
+    return {
+        name: tuple(weight.shape) for name, weight in tuned_of(learner, constants).trained.items()
+    }
 
 
 def logit_noise(learner: FineTune, hyper: Hyper, constants: Constants) -> float:

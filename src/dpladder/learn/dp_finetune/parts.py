@@ -31,7 +31,8 @@ HEAD = "head.weight"
 
 
 class AboveCut(nn.Module):
-    """From flattened activations at the cut to logits. The head's bias is a last column, met by a constant input."""
+    """From flattened activations at the cut to logits. The head's bias is a last column, met by a
+    constant input."""
 
     def __init__(self, upper: Upper, classes: int, bias: bool, link: LinkName) -> None:
         super().__init__()
@@ -88,9 +89,12 @@ class Adapted(nn.Module):
 
 
 def _thin(base: nn.Linear | nn.Conv2d, rank: int) -> nn.Linear | nn.Conv2d:
-    """The same layer with so few outputs: a convolution keeps its own kind, kernel, stride and padding."""
+    """The same layer with so few outputs: a convolution keeps its own kind, kernel, stride and
+    padding."""
     thin = copy.deepcopy(base)
-    thin.weight = nn.Parameter(base.weight.new_zeros(rank, *base.weight.shape[1:]), requires_grad=False)
+    thin.weight = nn.Parameter(
+        base.weight.new_zeros(rank, *base.weight.shape[1:]), requires_grad=False
+    )
     thin.bias = None
     if type(thin) is nn.Linear:
         thin.out_features = rank
@@ -121,8 +125,9 @@ class Speaking(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A classifier, or a language model, in evaluation mode, and its trained tensors by name. A training moves one vector, how far each of them
-    is from `base`: the public network, and zero for what the network has not."""
+    """A classifier, or a language model, in evaluation mode, and its trained tensors by name. A
+    training moves one vector, how far each of them is from `base`: the public network, and zero for
+    what the network has not."""
 
     module: AboveCut | Speaking
     trained: Mapping[str, nn.Parameter]
@@ -135,7 +140,9 @@ class Tuned:
         """One of its own for a training, which moves its tensors."""
         module = copy.deepcopy(self.module).to(device, kind)
         weights = dict(module.named_parameters())
-        return Tuned(module, {name: weights[name] for name in self.trained}, self.base.to(device, kind))
+        return Tuned(
+            module, {name: weights[name] for name in self.trained}, self.base.to(device, kind)
+        )
 
 
 def tuned_of(learner: Tuning, constants: Constants) -> Tuned:
@@ -184,7 +191,9 @@ def _adapt(network: nn.Module, lora: Lora) -> None:
             network.set_submodule(name, Adapted(layer, lora))
 
 
-def _chosen(trains: str | Sequence[str], network: nn.Module, last_block: frozenset[str]) -> list[str]:
+def _chosen(
+    trains: str | Sequence[str], network: nn.Module, last_block: frozenset[str]
+) -> list[str]:
     """Names of the network's own tensors that are trained, in the network's order."""
     weights = dict(network.named_parameters())
     if not weights or trains == "head":
@@ -197,7 +206,8 @@ def _chosen(trains: str | Sequence[str], network: nn.Module, last_block: frozens
         found = [name for name in weights if name in last_block]
         if len(found) < len(last_block):
             raise BadInput(
-                "learner.trains: last_block reaches below features.until. Cut earlier, or say trains: all."
+                "learner.trains: last_block reaches below features.until. Cut earlier, or say "
+                "trains: all."
             )
     elif trains == "lora":
         adapters = (name for name, layer in network.named_modules() if isinstance(layer, Adapted))
@@ -207,7 +217,8 @@ def _chosen(trains: str | Sequence[str], network: nn.Module, last_block: frozens
         found = [name for name in weights if _named(name, trains)]
     if not found:
         raise BadInput(
-            f"learner.trains: {trains} fits none of the tensors above features.until. They are {', '.join(weights)}."
+            f"learner.trains: {trains} fits none of the tensors above features.until. They are "
+            f"{', '.join(weights)}."
         )
     return found
 
@@ -229,12 +240,15 @@ def _named(name: str, patterns: Sequence[str]) -> bool:
 def start(
     learner: Tuning, constants: Constants, tuned: Tuned, head: NDArray[np.float32] | None = None
 ) -> Tensor:
-    """Where the vector starts: at the public network. Adapters start by a public seed on one side and at zero on the other,
-    so that their product is nothing (Hu et al. 2021, section 4.1); so does the head, as `init` says."""
+    """Where the vector starts: at the public network. Adapters start by a public seed on one side
+    and at zero on the other, so that their product is nothing (Hu et al. 2021, section 4.1); so
+    does the head, as `init` says."""
     parts = []
     for place, (name, weight) in enumerate(tuned.trained.items()):
         if name == HEAD and learner.init == "public":
-            parts.append(np.ravel(public_head.started(head, tuple(weight.shape))).astype(np.float64))
+            parts.append(
+                np.ravel(public_head.started(head, tuple(weight.shape))).astype(np.float64)
+            )
             continue
         down = learner.trains == "lora" and name.endswith(".down.weight")
         random = down or (name == HEAD and learner.init == "random")
@@ -244,10 +258,17 @@ def start(
 
 
 def merged(learner: Tuning, constants: Constants, weights: Weights) -> dict[str, Tensor]:
-    """The public network's own tensors as they are after training, by its names, for use without adapters."""
+    """The public network's own tensors as they are after training, by its names, for use without
+    adapters."""
     tuned = tuned_of(learner, constants).copied(torch.device("cpu"))
     tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])))
     layers = tuned.module.network.named_modules()
-    adapted = {f"{name}.weight": layer.merged() for name, layer in layers if isinstance(layer, Adapted)}
-    own = {name.removeprefix("network."): weight for name, weight in tuned.trained.items() if name != HEAD}
+    adapted = {
+        f"{name}.weight": layer.merged() for name, layer in layers if isinstance(layer, Adapted)
+    }
+    own = {
+        name.removeprefix("network."): weight
+        for name, weight in tuned.trained.items()
+        if name != HEAD
+    }
     return adapted or {name: weight.detach() for name, weight in own.items()}

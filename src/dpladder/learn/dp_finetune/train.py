@@ -1,4 +1,5 @@
-"""DP fine-tuning: a public network from a cut on, with a head, under Algorithm 1; all randomness from the meter."""
+"""DP fine-tuning: a public network from a cut on, with a head, under Algorithm 1; all randomness
+from the meter."""
 
 from __future__ import annotations
 
@@ -77,18 +78,27 @@ class Seen:
 
 
 def train(
-    data: Data, hyper: Hyper, learner: FineTune, constants: Constants, meter: Meter, resources: Resources
+    data: Data,
+    hyper: Hyper,
+    learner: FineTune,
+    constants: Constants,
+    meter: Meter,
+    resources: Resources,
 ) -> Weights:
-    """How far each trained tensor is from where it started: in the public network, and from zero in the head."""
+    """How far each trained tensor is from where it started: in the public network, and from zero in
+    the head."""
     scale = scale_of(learner.clipping)
     sums, first = begun(data, learner, constants, resources, scale)
     records, begin = sums.records, _begin(learner)
-    flat = descend(sums.gradients, first, records, [hyper], learner, constants, [meter], begin, data.units)[0]
+    flat = descend(
+        sums.gradients, first, records, [hyper], learner, constants, [meter], begin, data.units
+    )[0]
     return apart(flat, learner, constants)
 
 
 def ready(learner: Tuning, constants: Constants, resources: Resources) -> None:
-    """Refuse a network that cannot be trained, on public random records: before a training is charged."""
+    """Refuse a network that cannot be trained, on public random records: before a training is
+    charged."""
     _planned(learner, constants, prepare(resources), resources)
 
 
@@ -113,10 +123,15 @@ def _sums_of(
     plan, chunk = _planned(learner, constants, device, resources)
     if learner.trains == "head":
         return _of_the_head(data, learner, constants, plan.tuned, chunk, resources, scale)
-    records = load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment)
+    records = load(
+        data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment
+    )
     gradients = partial(clipped_sum, plan, records, scale=scale)
     return Sums(
-        records, gradients, partial(summed_losses, plan.tuned, records), plan.tuned.module.knowing_nothing
+        records,
+        gradients,
+        partial(summed_losses, plan.tuned, records),
+        plan.tuned.module.knowing_nothing,
     )
 
 
@@ -140,7 +155,8 @@ def _of_the_head(
     resources: Resources,
     scale: Scale,
 ) -> Sums:
-    """Below the head nothing moves: what it sees is computed once, as far as it fits into memory, and not at each step."""
+    """Below the head nothing moves: what it sees is computed once, as far as it fits into memory,
+    and not at each step."""
     module = tuned.module
     assert isinstance(module, AboveCut), "a language model has no head of its own"
     width = module.head.in_features - learner.bias
@@ -173,7 +189,8 @@ def _check(
     """Once in a process: what is checked are the network and the machine."""
     constants = Constants(1, classes, dimension, network=network)
     built = tuned_of(learner, constants)
-    random = learner.model_copy(update={"init": "random"})  # under a head of zeros no gradient gets through
+    # under a head of zeros no gradient gets through
+    random = learner.model_copy(update={"init": "random"})
     plan = owners_of(built.copied(device), dimension)
     plan.tuned.put(start(random, constants, built).float().to(device))
     refuse_untrainable(plan, learner.augment, dimension, classes)
@@ -188,12 +205,16 @@ def apart(flat: NDArray[np.float32], learner: Tuning, constants: Constants) -> W
     """The trained tensors, each by itself."""
     each = [*shapes(learner, constants).values()]
     ends = np.cumsum([math.prod(shape) for shape in each])
-    return tuple(part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), each, strict=True))
+    return tuple(
+        part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), each, strict=True)
+    )
 
 
-def logits(learner: Tuning, constants: Constants, weights: Weights, features: Any) -> NDArray[np.float64]:
-    """In float64 and in batches of one size, so that rounding, which may depend on the other rows, can tip no prediction
-    that is not a tie to 15 digits."""
+def logits(
+    learner: Tuning, constants: Constants, weights: Weights, features: Any
+) -> NDArray[np.float64]:
+    """In float64 and in batches of one size, so that rounding, which may depend on the other rows,
+    can tip no prediction that is not a tie to 15 digits."""
     return _put_out(learner, constants, weights, features, ROWS)
 
 
@@ -205,7 +226,8 @@ def seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArra
 
 
 def losses(learner: Tuning, constants: Constants) -> Losses | None:
-    """Of a language model, how wrong it is about each record. Knowing nothing costs the log of how many words there are."""
+    """Of a language model, how wrong it is about each record. Knowing nothing costs the log of how
+    many words there are."""
     if constants.network is None or not constants.network.speaks:
         return None
     most = tuned_of(learner, constants).module.knowing_nothing

@@ -8,7 +8,9 @@ from dpladder.learn.interface import Constants, Declaration, Hyper, declaration
 
 
 def declare(learner: Descent, hyper: Hyper, constants: Constants) -> Declaration:
-    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+    return declaration(
+        learner, hyper, constants, (constants.classes, constants.dimension + learner.bias)
+    )
 
 
 def logit_noise(learner: Descent, hyper: Hyper, constants: Constants) -> float:

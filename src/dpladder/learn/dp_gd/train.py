@@ -1,4 +1,5 @@
-"""DP-GD, the paper's learner: private gradient descent on a linear head (Panda et al., Algorithm 1)."""
+"""DP-GD, the paper's learner: private gradient descent on a linear head (Panda et al., Algorithm
+1)."""
 
 from __future__ import annotations
 

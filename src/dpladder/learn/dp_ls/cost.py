@@ -1,9 +1,11 @@
-"""DP-LS: every class's ridge regression from noised second moments, each summed once (Mehta et al.).
+"""DP-LS: every class's ridge regression from noised second moments, each summed once (Mehta et
+al.).
 
-theta_j = (A_j + alpha G + lambda I)^-1 b_j, where A_j and b_j sum x x^T and x over the class's own records and G sums
-x x^T over all. A record enters G and its own class alone, so each of the three costs what one record moves it by.
-alpha and lambda are post-processing, so one release of the sums answers any number of them. A record may be of several
-classes (dataset.labels): its weight is shared out between them.
+theta_j = (A_j + alpha G + lambda I)^-1 b_j, where A_j and b_j sum x x^T and x over the class's own
+records and G sums x x^T over all. A record enters G and its own class alone, so each of the three
+costs what one record moves it by. alpha and lambda are post-processing, so one release of the sums
+answers any number of them. A record may be of several classes (dataset.labels): its weight is
+shared out between them.
 """
 
 from __future__ import annotations
@@ -26,8 +28,8 @@ def declare_sums(mu: float, radius: float, constants: Constants, own: bool = Tru
     """Noised A_j and b_j of every class, and G where it is the release's own."""
     sigma = gdp.sigma(mu, 2 + own)
     classes, dimension = constants.classes, constants.dimension
-    # A record is in its own class's sums alone, or in those of several with less weight (train.py), so a unit moves those of all
-    # classes together by this much.
+    # A record is in its own class's sums alone, or in those of several with less weight (train.py),
+    # so a unit moves those of all classes together by this much.
     moments, targets = constants.moves_apart(radius**2), constants.moves(radius)
     draws = (
         *((covariance_draw(sigma, radius, constants),) if own else ()),
@@ -42,5 +44,9 @@ def logit_noise(learner: LeastSquares, hyper: Hyper, constants: Constants) -> fl
     own = learner.covariance is None
     length = min(constants.length, learner.radius)
     return (
-        length * gdp.sigma(hyper.mu, 2 + own) * constants.moves(learner.radius) / constants.n0 / hyper.ridge
+        length
+        * gdp.sigma(hyper.mu, 2 + own)
+        * constants.moves(learner.radius)
+        / constants.n0
+        / hyper.ridge
     )

@@ -1,4 +1,5 @@
-"""DP-LS's noised sums as a file, for all trainings that share them: written and read one class at a time.
+"""DP-LS's noised sums as a file, for all trainings that share them: written and read one class at a
+time.
 
 float32 is rounding after the release. What it loses is far below the noise.
 """

@@ -1,4 +1,5 @@
-"""The sums and solutions behind DP-LS, one class at a time: no more than a few d x d matrices are held."""
+"""The sums and solutions behind DP-LS, one class at a time: no more than a few d x d matrices are
+held."""
 
 from __future__ import annotations
 
@@ -38,7 +39,11 @@ def fit(
 ) -> Weights:
     """From sums of its own, from shared ones, or from both together."""
     records = load_records(data, constants, resources)
-    observe = partial(_sums, records, _labels(records, constants), learner.radius) if hyper.mu else _nothing
+    observe = (
+        partial(_sums, records, _labels(records, constants), learner.radius)
+        if hyper.mu
+        else _nothing
+    )
     known = partial(_known, data.statistics, hyper.mu, records.device)
     if data.covariance is not None:
         together = torch.from_numpy(data.covariance).to(records.device)
@@ -56,7 +61,9 @@ def fit(
         return solve(system / constants.n0, hyper.ridge, target / constants.n0)
 
     threads = threads_of(records, resources)
-    return as_weights(torch.stack(class_by_class(constants.classes, threads, observe, release, head)))
+    return as_weights(
+        torch.stack(class_by_class(constants.classes, threads, observe, release, head))
+    )
 
 
 @torch.inference_mode()
@@ -82,11 +89,16 @@ def release_sums(
 
 
 def _known(
-    shared: Path | None, mu: float, device: torch.device, name: str, label: int | None, own: Tensor | None
+    shared: Path | None,
+    mu: float,
+    device: torch.device,
+    name: str,
+    label: int | None,
+    own: Tensor | None,
 ) -> Tensor:
-    """A sum as well as it is known. Two releases of it, with independent noise of variances proportional to mu^-2, weigh
-    as mu^2: that has the least variance, proportional to (mu_own^2 + mu_shared^2)^-1, what one release at the mu of both
-    together would have."""
+    """A sum as well as it is known. Two releases of it, with independent noise of variances
+    proportional to mu^-2, weigh as mu^2: that has the least variance, proportional to (mu_own^2 +
+    mu_shared^2)^-1, what one release at the mu of both together would have."""
     if shared is None:
         assert own is not None, "a training without shared statistics releases its own"
         return own
@@ -106,8 +118,9 @@ def _labels(records: Records, constants: Constants) -> Tensor:
 
 
 def _sums(records: Records, labels: Tensor, radius: float, label: int) -> dict[str, Tensor]:
-    """Of x x^T, as coordinates, and of x, over the records of one class. A record of k classes weighs 1/sqrt(k) in each of them,
-    so that it moves the sums of all classes together no further than a record of one class moves its own."""
+    """Of x x^T, as coordinates, and of x, over the records of one class. A record of k classes
+    weighs 1/sqrt(k) in each of them, so that it moves the sums of all classes together no further
+    than a record of one class moves its own."""
     rows = records.chosen((records.counted & (labels == label).any(0)).cpu().numpy())
     weights = (labels >= 0).sum(0).double().rsqrt().float()
     target = torch.zeros(records.features.shape[-1], dtype=torch.float64, device=records.device)

@@ -1,4 +1,5 @@
-"""DP-MLP: one hidden layer under Algorithm 1, per-record gradients from Opacus, all randomness from the meter."""
+"""DP-MLP: one hidden layer under Algorithm 1, per-record gradients from Opacus, all randomness from
+the meter."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ class Perceptron(nn.Module):
 
     def __init__(self, layers: Sequence[Shape], bias: bool) -> None:
         super().__init__()
-        self.inner, self.outer = (nn.Linear(inputs, outputs, bias=False) for outputs, inputs in layers)
+        self.inner, self.outer = (
+            nn.Linear(inputs, outputs, bias=False) for outputs, inputs in layers
+        )
         self.bias = bias
 
     def forward(self, x: Tensor) -> Tensor:
@@ -42,12 +45,19 @@ class Perceptron(nn.Module):
 
 
 def train(
-    data: Data, hyper: Hyper, learner: Descent, constants: Constants, meter: Meter, resources: Resources
+    data: Data,
+    hyper: Hyper,
+    learner: Descent,
+    constants: Constants,
+    meter: Meter,
+    resources: Resources,
 ) -> Weights:
     shapes = layers(learner, constants)
     flat = train_flat(data, hyper, learner, constants, shapes, meter, resources)
     ends = np.cumsum([math.prod(shape) for shape in shapes])
-    return tuple(part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True))
+    return tuple(
+        part.reshape(shape) for part, shape in zip(np.split(flat, ends[:-1]), shapes, strict=True)
+    )
 
 
 def train_flat(
@@ -78,7 +88,15 @@ def train_flat(
         # Opacus hooks the first layer too, whose inputs need no gradient.
         warnings.filterwarnings("ignore", "Full backward hook is firing", UserWarning)
         return descend(
-            sums, first, records, [hyper], learner, constants, [meter], momentum(learner), data.units
+            sums,
+            first,
+            records,
+            [hyper],
+            learner,
+            constants,
+            [meter],
+            momentum(learner),
+            data.units,
         )[0]
 
 
@@ -91,7 +109,8 @@ def clipped_sum(
     scale: Scale = clip,
     link: Link = SOFTMAX,
 ) -> Tensor:
-    """Sum of the records' gradients, each kept within `bound`, for weights of shape (1, parameters)."""
+    """Sum of the records' gradients, each kept within `bound`, for weights of shape (1,
+    parameters)."""
     vector_to_parameters(weights[0].float(), model.parameters())
     total = torch.zeros_like(weights)
     for chunk in rows:
@@ -110,7 +129,8 @@ def clipped_sum(
 
 
 def initial(learner: Descent, constants: Constants, layers: Sequence[Shape]) -> Tensor:
-    """Drawn from the public seed. `zero` holds for the outer layer alone: with both at zero no gradient would pass."""
+    """Drawn from the public seed. `zero` holds for the outer layer alone: with both at zero no
+    gradient would pass."""
     random = public_random(constants)
     inner, outer = (random.uniform(-1.0, 1.0, shape) * shape[1] ** -0.5 for shape in layers)
     scale = {"zero": 0.0, "random": 1.0}[learner.init]

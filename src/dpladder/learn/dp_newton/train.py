@@ -1,8 +1,10 @@
-"""The iteration behind DP-Newton, one class at a time: beside the records, weights and a few d x d matrices are held.
+"""The iteration behind DP-Newton, one class at a time: beside the records, weights and a few d x d
+matrices are held.
 
-A step's Hessians all belong to the weights before it. Softmax couples the classes, and the diagonal blocks alone would
-overshoot: diag(p) - p p^T <= 2 diag(p_j (1 - p_j)), from (v_j - v_k)^2 <= 2 v_j^2 + 2 v_k^2 in its quadratic form. With
-twice the blocks a step bounds the loss from above to second order.
+A step's Hessians all belong to the weights before it. Softmax couples the classes, and the diagonal
+blocks alone would overshoot: diag(p) - p p^T <= 2 diag(p_j (1 - p_j)), from (v_j - v_k)^2 <= 2
+v_j^2 + 2 v_k^2 in its quadratic form. With twice the blocks a step bounds the loss from above to
+second order.
 """
 
 from __future__ import annotations
@@ -53,18 +55,23 @@ def fit(
         move = partial(_move, slope, hyper.ridge, MAJORANT[learner.link] / constants.n0)
         moves = class_by_class(constants.classes, threads, observe, release, move)
         weights = finite(weights - torch.stack(moves))
-        if learner.link == "softmax":  # a shift of all classes alike changes no probability, but the penalty
+        # a shift of all classes alike changes no probability, but the penalty
+        if learner.link == "softmax":
             weights -= weights.mean(0)
     return as_weights(weights)
 
 
-def _move(slope: Tensor, ridge: float, scale: float, label: int, sums: Mapping[str, Tensor]) -> Tensor:
+def _move(
+    slope: Tensor, ridge: float, scale: float, label: int, sums: Mapping[str, Tensor]
+) -> Tensor:
     return solve(scale * to_matrix(sums["hessian"]), ridge, slope[label])
 
 
-def _gradient(records: Records, weights: Tensor, radius: float, link: Link) -> tuple[Tensor, Tensor]:
-    """The sum of (p - y) x^T, and what makes a record's probability of one class from that class's logit alone: the log
-    of the softmax's denominator."""
+def _gradient(
+    records: Records, weights: Tensor, radius: float, link: Link
+) -> tuple[Tensor, Tensor]:
+    """The sum of (p - y) x^T, and what makes a record's probability of one class from that class's
+    logit alone: the log of the softmax's denominator."""
     total = torch.zeros_like(weights)
     levels = torch.zeros(len(records), dtype=torch.float64, device=records.device)
     for rows in records.chunks():
@@ -73,7 +80,9 @@ def _gradient(records: Records, weights: Tensor, radius: float, link: Link) -> t
         if link.name == "softmax":
             levels[rows] = logits.logsumexp(1)
         residual = _probability(logits, levels[rows][:, None], link)
-        residual.scatter_add_(1, records.labels[rows][:, None], residual.new_full((len(x), 1), -1.0))
+        residual.scatter_add_(
+            1, records.labels[rows][:, None], residual.new_full((len(x), 1), -1.0)
+        )
         total += exactly(residual.float()).T @ exactly(x)
     return total, levels
 

@@ -7,4 +7,6 @@ from dpladder.learn.interface import Constants, Declaration, Hyper, declaration
 
 
 def declare(learner: StepSizeFree, hyper: Hyper, constants: Constants) -> Declaration:
-    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+    return declaration(
+        learner, hyper, constants, (constants.classes, constants.dimension + learner.bias)
+    )

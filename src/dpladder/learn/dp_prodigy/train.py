@@ -1,7 +1,8 @@
-"""DP-GD with Prodigy's or D-Adaptation's step sizes on a linear head: they follow from the noised gradients alone, so they
-are free.
+"""DP-GD with Prodigy's or D-Adaptation's step sizes on a linear head: they follow from the noised
+gradients alone, so they are free.
 
-No library in the lock offers them for a gradient that is computed elsewhere, and they are a few lines.
+No library in the lock offers them for a gradient that is computed elsewhere, and they are a few
+lines.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def train_many(
     meters: Sequence[Meter],
     resources: Resources,
 ) -> NDArray[np.float32]:
-    whole = [replace(hyper, eta=1.0) for hyper in hypers]  # the update is the step, its size included
+    # the update is the step, its size included
+    whole = [replace(hyper, eta=1.0) for hyper in hypers]
     return descend_heads(data, whole, learner, constants, meters, resources, prodigy(learner))
 
 
@@ -38,13 +40,14 @@ train = alone(train_many)
 
 
 def prodigy(learner: StepSizeFree) -> Begin:
-    """Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of d^2 G^2 plus the sum
-    of all d^2 |g|^2 so far, and d is the largest estimate so far, sum of eta <g, x0 - x> over |x - x0|, of the distance
-    from x0 to the optimum. What is released is the last iterate, not their average: under noise it predicts better.
+    """Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of
+    d^2 G^2 plus the sum of all d^2 |g|^2 so far, and d is the largest estimate so far, sum of eta
+    <g, x0 - x> over |x - x0|, of the distance from x0 to the optimum. What is released is the last
+    iterate, not their average: under noise it predicts better.
 
-    D-Adaptation (Defazio & Mishchenko 2023, its gradient descent) has the step size d over the root of G^2 plus the sum of
-    all |g|^2, and the estimate (|s|^2 - sum of eta^2 |g|^2) / 2 |s| with s = x0 - x, which is the same one: what |s|^2 gains
-    in a step is 2 eta <g, x0 - x> + eta^2 |g|^2."""
+    D-Adaptation (Defazio & Mishchenko 2023, its gradient descent) has the step size d over the root
+    of G^2 plus the sum of all |g|^2, and the estimate (|s|^2 - sum of eta^2 |g|^2) / 2 |s| with s =
+    x0 - x, which is the same one: what |s|^2 gains in a step is 2 eta <g, x0 - x> + eta^2 |g|^2."""
 
     def begin(first: Tensor, like_trials: Tensor) -> Update:
         start = first.clone()

@@ -1,7 +1,8 @@
-"""The direction of every class's noised sum is its row of a linear head, so the nearest by angle wins (nearest class mean,
-as in Wahdany et al. 2025, with plain means).
+"""The direction of every class's noised sum is its row of a linear head, so the nearest by angle
+wins (nearest class mean, as in Wahdany et al. 2025, with plain means).
 
-A class's size decides only how noisy its own direction is: small classes are not outvoted, as they are in a descent.
+A class's size decides only how noisy its own direction is: small classes are not outvoted, as they
+are in a descent.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def fit(
     resources: Resources,
 ) -> Weights:
     records = load_records(data, constants, resources)
-    sums = torch.zeros(constants.classes, constants.dimension, dtype=torch.float64, device=records.device)
+    sums = torch.zeros(
+        constants.classes, constants.dimension, dtype=torch.float64, device=records.device
+    )
     for label in range(constants.classes):
         for rows in records.chosen((records.counted & (records.labels == label)).cpu().numpy()):
             sums[label] += in_ball(records, rows, learner.radius).sum(0)

@@ -1,7 +1,8 @@
-"""DP-ZO on a linear head (Tang et al. 2024): each step asks one noised number, how the loss changes along a direction.
+"""DP-ZO on a linear head (Tang et al. 2024): each step asks one noised number, how the loss changes
+along a direction.
 
-Directions are public, so that number is all that the data say. A pure-DP Laplace step has no mu of its own; it is charged
-as the Gaussian that bounds it, and so holds whatever was released before it.
+Directions are public, so that number is all that the data say. A pure-DP Laplace step has no mu of
+its own; it is charged as the Gaussian that bounds it, and so holds whatever was released before it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ def declare(learner: ZerothOrder, hyper: Hyper, constants: Constants) -> Declara
     moves = constants.moves(learner.clip / constants.cap)
     return Declaration(
         (Counted(Gaussian(gdp.sigma(hyper.mu, hyper.steps)), hyper.steps),),
-        (Draw("noise", learner.noise, noise_multiplier(learner, hyper) * moves, (), hyper.steps, moves),),
+        (
+            Draw(
+                "noise",
+                learner.noise,
+                noise_multiplier(learner, hyper) * moves,
+                (),
+                hyper.steps,
+                moves,
+            ),
+        ),
     )
 
 

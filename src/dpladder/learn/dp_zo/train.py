@@ -30,15 +30,17 @@ def train_many(
     meters: Sequence[Meter],
     resources: Resources,
 ) -> NDArray[np.float32]:
-    """Independent trials, one meter and public directions of its own each: weights of shape (trials, classes, width).
-    Trials stop at different times."""
+    """Independent trials, one meter and public directions of its own each: weights of shape
+    (trials, classes, width). Trials stop at different times."""
     records, threads = resident(data, constants, resources, bias=learner.bias)
     shape = (constants.classes, constants.dimension + learner.bias)
     public = [directions(constants, trial, learner.bias) for trial in range(len(hypers))]
     order = sorted(range(len(hypers)), key=lambda trial: -hypers[trial].steps)
     weights = torch.zeros(len(hypers), *shape, dtype=torch.float64, device=records.device)
     bound, link = learner.clip / constants.cap * (1.0 - SLACK), link_of(learner, constants.classes)
-    rates = torch.tensor([hyper.eta / (2 * learner.smoothing * constants.n0) for hyper in hypers]).to(weights)
+    rates = torch.tensor(
+        [hyper.eta / (2 * learner.smoothing * constants.n0) for hyper in hypers]
+    ).to(weights)
 
     def differences(losses: Tensor) -> Tensor:
         ahead, behind = losses.chunk(2)
@@ -48,7 +50,9 @@ def train_many(
     for step in range(hypers[order[0]].steps):
         on = [trial for trial in order if hypers[trial].steps > step]
         along = torch.from_numpy(np.stack([next(public[trial]) for trial in on])).to(weights)
-        heads = torch.cat([weights[on] + learner.smoothing * along, weights[on] - learner.smoothing * along])
+        heads = torch.cat(
+            [weights[on] + learner.smoothing * along, weights[on] - learner.smoothing * along]
+        )
         sums = summed_losses(records, heads, differences, records.chunks(), threads, link)
         sums = published([meters[trial] for trial in on], "noise", sums)
         weights[on] -= (rates[on] * sums)[:, None, None] * along
@@ -58,7 +62,9 @@ def train_many(
 train = alone(train_many)
 
 
-def directions(constants: Constants, trial: int, bias: bool = False) -> Iterator[NDArray[np.float64]]:
+def directions(
+    constants: Constants, trial: int, bias: bool = False
+) -> Iterator[NDArray[np.float64]]:
     """A trial's public directions, uniform on the unit sphere."""
     random = public_random(constants, DIRECTIONS, trial)
     while True:

@@ -1,4 +1,5 @@
-"""What HyFreeDP costs: a noised sum of gradients at each step, and noised losses at every K-th (Bu & Liu 2025)."""
+"""What HyFreeDP costs: a noised sum of gradients at each step, and noised losses at every K-th (Bu
+& Liu 2025)."""
 
 from __future__ import annotations
 
@@ -12,12 +13,21 @@ from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, least
 from dpladder.privacy.accounting import gdp, memo
 from dpladder.privacy.accounting.booking import price
 from dpladder.privacy.accounting.draws import Draw, gaussian
-from dpladder.privacy.accounting.events import Booked, Composed, Counted, Gaussian, Laplace, Relation, Sampled
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Gaussian,
+    Laplace,
+    Relation,
+    Sampled,
+)
 
 
 @dataclass(frozen=True)
 class Multipliers:
-    """Noise multipliers of the gradients and of each loss, and at how many of the steps how many losses are looked at."""
+    """Noise multipliers of the gradients and of each loss, and at how many of the steps how many
+    losses are looked at."""
 
     gradient: float
     loss: float
@@ -27,9 +37,10 @@ class Multipliers:
 
 
 def split(learner: LossesLookedAt, hyper: Hyper, relation: Relation = "add_remove") -> Multipliers:
-    """sigma_g = gamma sigma, where sigma is what T steps would need without losses to look at. On full batches, exactly
-    mu^2 = T / sigma_g^2 + points looks / sigma_l^2; for looks = T / K that is sigma_l = sigma sqrt(points / (K (1 -
-    gamma^-2))). On samples all multipliers grow or shrink together until the run is booked at mu."""
+    """sigma_g = gamma sigma, where sigma is what T steps would need without losses to look at. On
+    full batches, exactly mu^2 = T / sigma_g^2 + points looks / sigma_l^2; for looks = T / K that is
+    sigma_l = sigma sqrt(points / (K (1 - gamma^-2))). On samples all multipliers grow or shrink
+    together until the run is booked at mu."""
     looks = -(-hyper.steps // learner.every)
     of_gradients = hyper.mu / learner.gamma
     of_losses = gdp.remaining(hyper.mu, [of_gradients])
@@ -56,14 +67,17 @@ def _least_scale(whole: Multipliers, hyper: Hyper, rate: float, relation: Relati
 
 
 def _scaled(whole: Multipliers, scale: float) -> Multipliers:
-    return Multipliers(whole.gradient * scale, whole.loss * scale, whole.steps, whole.looks, whole.points)
+    return Multipliers(
+        whole.gradient * scale, whole.loss * scale, whole.steps, whole.looks, whole.points
+    )
 
 
 def events(
     found: Multipliers, sampling_rate: float = 1.0, loss_noise: str = "gaussian"
 ) -> tuple[Counted, ...]:
-    """What the run costs. On a Poisson sample, a step's losses see the records that its gradient sees, so they all compose
-    inside the sampling. Composed outside it, as published, they would pass for independent samples."""
+    """What the run costs. On a Poisson sample, a step's losses see the records that its gradient
+    sees, so they all compose inside the sampling. Composed outside it, as published, they would
+    pass for independent samples."""
     gradient = Gaussian(found.gradient)
     if sampling_rate == 1.0:
         loss = Laplace(found.loss) if loss_noise == "laplace" else Gaussian(found.loss)
@@ -77,10 +91,14 @@ def events(
 
 
 def declare(learner: HyperparameterFree, hyper: Hyper, constants: Constants) -> Declaration:
-    return declaration(learner, hyper, constants, (constants.classes, constants.dimension + learner.bias))
+    return declaration(
+        learner, hyper, constants, (constants.classes, constants.dimension + learner.bias)
+    )
 
 
-def declaration(learner: LossesLookedAt, hyper: Hyper, constants: Constants, shape: Shape) -> Declaration:
+def declaration(
+    learner: LossesLookedAt, hyper: Hyper, constants: Constants, shape: Shape
+) -> Declaration:
     """Of gradients of this shape."""
     found = split(learner, hyper, constants.relation)
     charged = events(found, learner.sampling_rate, learner.loss_noise)
@@ -91,35 +109,49 @@ def declaration(learner: LossesLookedAt, hyper: Hyper, constants: Constants, sha
         return Declaration(charged, (noise, _losses(learner, found, constants)))
     sample = Draw("sample", "mask", learner.sampling_rate, count=found.steps)
     entering = constants.enters(bound)
-    noise = gaussian("noise", found.gradient, one, shape, found.steps, under=sample.name, entering=entering)
+    noise = gaussian(
+        "noise", found.gradient, one, shape, found.steps, under=sample.name, entering=entering
+    )
     losses = _losses(learner, found, constants, sample.name)
     return Declaration((Counted(Booked(charged, hyper.delta0)),), (noise, losses, sample))
 
 
-def _losses(learner: LossesLookedAt, found: Multipliers, constants: Constants, under: str = "") -> Draw:
-    """A unit moves each of a look's losses by `loss_moves`. Together they move by the root of their number; each Laplace
-    release is an event of its own, and moves alone."""
+def _losses(
+    learner: LossesLookedAt, found: Multipliers, constants: Constants, under: str = ""
+) -> Draw:
+    """A unit moves each of a look's losses by `loss_moves`. Together they move by the root of their
+    number; each Laplace release is an event of its own, and moves alone."""
     one = loss_moves(learner, constants)
     if learner.loss_noise == "laplace":
         count = found.points * found.looks
         return Draw("losses", "laplace", found.loss * one, (), count, one)
     together = math.sqrt(found.points)
     losses = Draw(
-        "losses", "gaussian", found.loss * one, (found.points,), found.looks, one * together, under=under
+        "losses",
+        "gaussian",
+        found.loss * one,
+        (found.points,),
+        found.looks,
+        one * together,
+        under=under,
     )
     return replace(losses, entering=constants.enters(1.0) * together) if under else losses
 
 
 def loss_moves(learner: LossesLookedAt, constants: Constants) -> float:
-    """How far a unit moves the sum of one look's losses, in units of the bound on one record's loss.
+    """How far a unit moves the sum of one look's losses, in units of the bound on one record's
+    loss.
 
-    On a full batch a unit's losses l are replaced by losses l'. Both lie between 0 and the bound on each record, so the sum
-    moves by |l - l'|, which is no more than one unit's bounds under either relation.
+    On a full batch a unit's losses l are replaced by losses l'. Both lie between 0 and the bound on
+    each record, so the sum moves by |l - l'|, which is no more than one unit's bounds under either
+    relation.
 
-    On a Poisson sample the sum under replace_one is that of the others, plus l if the unit was sampled, against plus l' if
-    its replacement was: 0 and l on the one side, 0 and l' on the other. The accountant prices neighbours at -m/2 and m/2
-    around "nobody sampled", where the sum is 0, and so covers a unit whose l is no more than m/2. A loss at its bound is
-    one unit's bounds away from 0, not half of them: so m has to be twice one unit's bounds, as for a gradient.
-    With m of one unit's bounds, gamma 2, every 1, q 0.02 and 50 steps, an epsilon of 8.0 was stated and 31.3 was true.
+    On a Poisson sample the sum under replace_one is that of the others, plus l if the unit was
+    sampled, against plus l' if its replacement was: 0 and l on the one side, 0 and l' on the other.
+    The accountant prices neighbours at -m/2 and m/2 around "nobody sampled", where the sum is 0,
+    and so covers a unit whose l is no more than m/2. A loss at its bound is one unit's bounds away
+    from 0, not half of them: so m has to be twice one unit's bounds, as for a gradient. With m of
+    one unit's bounds, gamma 2, every 1, q 0.02 and 50 steps, an epsilon of 8.0 was stated and 31.3
+    was true.
     """
     return constants.moves_count() if learner.sampling_rate == 1.0 else constants.moves(1.0)

@@ -1,8 +1,10 @@
-"""HyFreeDP: descent whose learning rate is read off a parabola through noised losses (Bu & Liu 2025, section 3), on a linear
-head, or on whatever sums gradients and losses. No clip and no learning rate to choose, and so nothing to search.
+"""HyFreeDP: descent whose learning rate is read off a parabola through noised losses (Bu & Liu
+2025, section 3), on a linear head, or on whatever sums gradients and losses. No clip and no
+learning rate to choose, and so nothing to search.
 
-Gradients are scaled to length 1 each (automatic clipping, Bu et al. 2023). The rest is post-processing of releases: the
-direction, the parabola, the bound on the next losses, and all the guards, which rest on public figures.
+Gradients are scaled to length 1 each (automatic clipping, Bu et al. 2023). The rest is
+post-processing of releases: the direction, the parabola, the bound on the next losses, and all the
+guards, which rest on public figures.
 """
 
 from __future__ import annotations
@@ -19,7 +21,15 @@ from torch import Tensor
 from dpladder.config.learner_sections import Adam, Descent, HyperparameterFree, LossesLookedAt
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import SLACK, normalise
-from dpladder.learn.descent import Begin, Sums, momentum, per_trial, published, released, sampled_rows
+from dpladder.learn.descent import (
+    Begin,
+    Sums,
+    momentum,
+    per_trial,
+    published,
+    released,
+    sampled_rows,
+)
 from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.hyfree_dp.cost import Multipliers, loss_moves, split
 from dpladder.learn.interface import Constants, Data, Hyper, alone
@@ -29,8 +39,9 @@ from dpladder.learn.records import Rows
 from dpladder.privacy.release.meter import Meter
 from dpladder.progress import LONG, progress
 
-# The bound on a loss, in units of the loss of who knows nothing: every record's at zero weights, log(classes) of softmax. It follows the last noised
-# mean loss at twice its height: at its height, as published, the bound could only ever fall.
+# The bound on a loss, in units of the loss of who knows nothing: every record's at zero weights,
+# log(classes) of softmax. It follows the last noised mean loss at twice its height: at its height,
+# as published, the bound could only ever fall.
 FIRST, LEAST, MOST, ROOM = 2.0, 0.1, 4.0, 2.0
 
 FACTOR = 2.0  # by which a rate changes at most
@@ -40,7 +51,8 @@ SURE = 1.5  # noise deviations by which the losses ahead and behind must differ,
 
 @dataclass(frozen=True)
 class Rate:
-    """What the releases so far say, one of each for every training: the learning rate, the bound on a record's loss."""
+    """What the releases so far say, one of each for every training: the learning rate, the bound on
+    a record's loss."""
 
     eta: Tensor
     bound: Tensor
@@ -64,7 +76,8 @@ def train_many(
     meters: Sequence[Meter],
     resources: Resources,
 ) -> NDArray[np.float32]:
-    """Independent trainings of equal length, one meter each: weights of shape (trainings, classes, width)."""
+    """Independent trainings of equal length, one meter each: weights of shape (trainings, classes,
+    width)."""
     sums, first = begun(data, learner, constants, resources)
     return descend(sums, first, hypers, learner, constants, meters, data.units)
 
@@ -77,7 +90,9 @@ def begun(
 ) -> tuple[Sums, Tensor]:
     """What a training asks of its records, and the weights that it starts from."""
     records, threads = resident(data, constants, resources, bias=learner.bias)
-    first = torch.zeros(constants.classes, constants.dimension + learner.bias, device=records.device)
+    first = torch.zeros(
+        constants.classes, constants.dimension + learner.bias, device=records.device
+    )
     return sums_of(records, threads, normalise, link_of(learner, constants.classes)), first
 
 
@@ -90,8 +105,8 @@ def descend(
     meters: Sequence[Meter],
     units: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.float32]:
-    """Independent trainings of equal length from the weights `first`, one meter each: released weights of shape (trainings,
-    *first)."""
+    """Independent trainings of equal length from the weights `first`, one meter each: released
+    weights of shape (trainings, *first)."""
     if learner.sampling_rate < 1.0 and len(hypers) > 1:
         # Each training has samples of its own, so they share no pass.
         each = [
@@ -109,7 +124,9 @@ def descend(
     update = _optimizer(learner)(weights, per_trial([0.0] * len(hypers), first))
     with progress("training", splits[0].steps, "steps", after=LONG) as advance:
         for step in range(splits[0].steps):
-            here = Step(sums, sampled_rows(sums.records, learner.sampling_rate, meters[0], units), size)
+            here = Step(
+                sums, sampled_rows(sums.records, learner.sampling_rate, meters[0], units), size
+            )
             direction = update(noised_gradient(here, weights, constants, meters), weights)
             direction = direction + learner.weight_decay * weights
             if step % learner.every == 0:
@@ -133,7 +150,9 @@ def _optimizer(learner: LossesLookedAt) -> Begin:
     return momentum(Descent(momentum=0.9 if learner.optimizer == "momentum" else 0.0))
 
 
-def noised_gradient(step: Step, weights: Tensor, constants: Constants, meters: Sequence[Meter]) -> Tensor:
+def noised_gradient(
+    step: Step, weights: Tensor, constants: Constants, meters: Sequence[Meter]
+) -> Tensor:
     """The mean of normalised gradients, a unit's part in its sum being 1 at most."""
     bound = (1.0 - step.sums.records.slack) / constants.cap
     return published(meters, "noise", step.sums.gradients(weights, bound, step.rows)) / step.size
@@ -173,11 +192,11 @@ def _published_losses(meters: Sequence[Meter], sums: Tensor) -> Tensor:
 
 
 def learned(rate: Rate, losses: Tensor, deviation: Tensor, unit: Tensor) -> Rate:
-    """The rate at the bottom of the parabola through the losses along the step, by least squares: of points k steps ahead,
-    loss = c - s k + a k^2 / 2, and the bottom lies s / a steps ahead.
+    """The rate at the bottom of the parabola through the losses along the step, by least squares:
+    of points k steps ahead, loss = c - s k + a k^2 / 2, and the bottom lies s / a steps ahead.
 
-    A parabola that opens downwards has no bottom: the rate then goes the way the losses fall. Losses that differ by no
-    more than noise of this deviation say nothing.
+    A parabola that opens downwards has no bottom: the rate then goes the way the losses fall.
+    Losses that differ by no more than noise of this deviation say nothing.
     """
     ahead = -torch.tensor(places(losses.shape[1]), dtype=losses.dtype, device=losses.device)
     squares = ahead.square() - ahead.square().mean()

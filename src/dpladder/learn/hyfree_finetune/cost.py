@@ -1,4 +1,5 @@
-"""What fine-tuning with step sizes from noised losses costs: HyFreeDP's sums, of all trained weights in one vector."""
+"""What fine-tuning with step sizes from noised losses costs: HyFreeDP's sums, of all trained
+weights in one vector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""HyFreeDP on a public network from a cut on, with a head (Bu & Liu 2025): its steps, with the sums of fine-tuning."""
+"""HyFreeDP on a public network from a cut on, with a head (Bu & Liu 2025): its steps, with the sums
+of fine-tuning."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def train(
     meter: Meter,
     resources: Resources,
 ) -> Weights:
-    """How far each trained tensor is from where it started: in the public network, and from zero in the head."""
+    """How far each trained tensor is from where it started: in the public network, and from zero in
+    the head."""
     sums, first = begun(data, learner, constants, resources)
     flat = descend(sums, first, [hyper], learner, constants, [meter], data.units)[0]
     return apart(flat, learner, constants)

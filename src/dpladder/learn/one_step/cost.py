@@ -12,7 +12,9 @@ def declare(learner: OneStep, hyper: Hyper, constants: Constants) -> Declaration
 
 
 def as_adam(learner: OneStep) -> Adam:
-    return Adam(clip=learner.clip, clipping=learner.clipping, stability=learner.stability, bias=learner.bias)
+    return Adam(
+        clip=learner.clip, clipping=learner.clipping, stability=learner.stability, bias=learner.bias
+    )
 
 
 def once(learner: OneStep, hyper: Hyper) -> Hyper:

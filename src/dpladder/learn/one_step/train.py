@@ -1,4 +1,5 @@
-"""One step of DP-Adam from zero on a linear head: the whole budget on one noised gradient, and nothing to search."""
+"""One step of DP-Adam from zero on a linear head: the whole budget on one noised gradient, and
+nothing to search."""
 
 from __future__ import annotations
 

@@ -1,28 +1,33 @@
-"""One currency for every mechanism: each event becomes one small entry, and entries add up whatever chose them.
+"""One currency for every mechanism: each event becomes one small entry, and entries add up whatever
+chose them.
 
-An entry says that the event is dominated by, at once, a mu-GDP release, a pure loss e, a weight w and a probability delta0
-of revealing everything:
+An entry says that the event is dominated by, at once, a mu-GDP release, a pure loss e, a weight w
+and a probability delta0 of revealing everything:
 
-    for all epsilon >= 0, in both directions,
-    delta_event(epsilon) <= delta0 + (1 - delta0) w delta_mu(epsilon - e),                                    (1)
+    for all epsilon >= 0, in both directions, delta_event(epsilon) <= delta0 + (1 - delta0) w
+    delta_mu(epsilon - e),                                    (1)
 
-with delta_mu the profile of mu-GDP. Nearly always e = 0 and w = 1. Then the right-hand side is the profile of "with
-probability delta0 everything is revealed, else a mu-GDP release", so the event is dominated by that pair (Zhu, Dong & Wang
-2022: a dominating pair is one whose profile is nowhere smaller; both directions at epsilon >= 0 are enough, for the pair
-is symmetric and H_a(P|Q) = a H_(1/a)(Q|P) + 1 - a). Dominating pairs compose, adaptively too. So k entries together are
-dominated by delta0's that add and one Gaussian of mu^2 = sum mu_i^2; and because each event is a post-processing of its
-pair (Blackwell), any adaptive history is simulated from reveal flags and Gaussians. Hence a filter,
+with delta_mu the profile of mu-GDP. Nearly always e = 0 and w = 1. Then the right-hand side is the
+profile of "with probability delta0 everything is revealed, else a mu-GDP release", so the event is
+dominated by that pair (Zhu, Dong & Wang 2022: a dominating pair is one whose profile is nowhere
+smaller; both directions at epsilon >= 0 are enough, for the pair is symmetric and H_a(P|Q) = a
+H_(1/a)(Q|P) + 1 - a). Dominating pairs compose, adaptively too. So k entries together are dominated
+by delta0's that add and one Gaussian of mu^2 = sum mu_i^2; and because each event is a
+post-processing of its pair (Blackwell), any adaptive history is simulated from reveal flags and
+Gaussians. Hence a filter,
 
     sum mu^2 <= B^2  and  sum delta0 <= a public share of delta,
 
-holds whatever was chosen because of what (Smith & Thakurta 2022; Koskela, Tobaben & Honkela 2023). Private selections keep
-e and w (selection.py, (4)): they add and multiply beside the rest, and a filter holds with caps on their sums too. All
-together cost
+holds whatever was chosen because of what (Smith & Thakurta 2022; Koskela, Tobaben & Honkela 2023).
+Private selections keep e and w (selection.py, (4)): they add and multiply beside the rest, and a
+filter holds with caps on their sums too. All together cost
 
-    epsilon = sum e + epsilon_Gauss(sqrt(sum mu^2); (delta - sum delta0) / product w).                       (2)
+    epsilon = sum e + epsilon_Gauss(sqrt(sum mu^2); (delta - sum delta0) / product w).
+    (2)
 
-**Rigorous on a grid.** Both sides of (1) fall with epsilon, so it is enough that the left side at a grid point stays below
-the right side at the next one; and where the left side is below delta0, everything further out is too.
+**Rigorous on a grid.** Both sides of (1) fall with epsilon, so it is enough that the left side at a
+grid point stays below the right side at the next one; and where the left side is below delta0,
+everything further out is too.
 """
 
 from __future__ import annotations
@@ -115,7 +120,8 @@ def epsilon(entry: Entry, delta: float) -> float:
 
 
 def largest_mu(target: float, delta: float, beside: Entry) -> float:
-    """The most that all mus together may come to, beside an entry's other components; 0 where nothing is left."""
+    """The most that all mus together may come to, beside an entry's other components; 0 where
+    nothing is left."""
     left = (delta - beside.delta0) * math.exp(-beside.weight)
     room = target - beside.loss
     return gdp.mu(room, left) if left > 0.0 and room > 0.0 else 0.0
@@ -137,19 +143,24 @@ def price(event: Event, relation: Relation, count: int = 1) -> Entry:
             return _selected(event, mu(inner), count)
         case Booked(events, delta0):
             reserved = mu(Composed(events))
-            one = Entry(reserved, delta0=delta0) if reserved is not None else _booked(event, relation)
+            one = (
+                Entry(reserved, delta0=delta0) if reserved is not None else _booked(event, relation)
+            )
             return total([one] * count)
         case SubsetSelect():
             return total([_booked(event, relation)] * count)
     raise Refused(
-        f"{describe(event)} has no entry of its own: book it at a delta0 (Booked), which a filter can add up."
+        f"{describe(event)} has no entry of its own: book it at a delta0 (Booked), which a filter "
+        "can add up."
     )
 
 
 def _selected(event: RepeatAndSelect, run: float | None, count: int) -> Entry:
     """(4) of selection.py: mus add in squares, losses add, weights multiply."""
     if run is None:
-        raise Refused(f"{describe(event)} selects among runs that are not Gaussian: no bound is known here.")
+        raise Refused(
+            f"{describe(event)} selects among runs that are not Gaussian: no bound is known here."
+        )
     runs, lean = selection.Runs(event.mean, event.shape), selection.Lean(event.low, event.high)
     loss, weight = selection.loss(run, runs, lean), math.log(selection.weight(runs, lean))
     return Entry(gdp.compose([run] * count), count * loss, max(0.0, count * weight))
@@ -157,8 +168,8 @@ def _selected(event: RepeatAndSelect, run: float | None, count: int) -> Entry:
 
 @cache
 def _laplace_mu(pure: float) -> float:
-    """The smallest mu whose Gaussian dominates a Laplace mechanism of this epsilon: delta(x) = 1 - e^((x - epsilon)/2) up to
-    there, and 0 beyond."""
+    """The smallest mu whose Gaussian dominates a Laplace mechanism of this epsilon: delta(x) = 1 -
+    e^((x - epsilon)/2) up to there, and 0 beyond."""
     import numpy as np
 
     if pure > 30:  # what reveals this much is no better than any other pure mechanism
@@ -169,7 +180,8 @@ def _laplace_mu(pure: float) -> float:
 
 @cache
 def _booked(event: Booked | SubsetSelect, relation: Relation) -> Entry:
-    """The entry of events whose joint profile is computed, remembered on disk by what it follows from."""
+    """The entry of events whose joint profile is computed, remembered on disk by what it follows
+    from."""
 
     def compute() -> float:
         return dominating(curve_of(event, relation), event.delta0)
@@ -188,14 +200,19 @@ def curve_of(event: Booked | SubsetSelect, relation: Relation) -> Curve:
 
 
 def curve_of_losses(distribution: Any) -> Curve:
-    """At every loss of a discrete distribution, delta(x) = sum over losses l > x of p(l) (1 - e^(x - l)), and what is
-    infinite. The library evaluates one epsilon in a loop over all losses; here the sums run along."""
+    """At every loss of a discrete distribution, delta(x) = sum over losses l > x of p(l) (1 - e^(x
+    - l)), and what is infinite. The library evaluates one epsilon in a loop over all losses; here
+    the sums run along."""
     import numpy as np
 
     step = distribution._pmf_remove._discretization
-    curves = [_losses(pmf.to_dense_pmf()) for pmf in (distribution._pmf_remove, distribution._pmf_add)]
+    curves = [
+        _losses(pmf.to_dense_pmf()) for pmf in (distribution._pmf_remove, distribution._pmf_add)
+    ]
     size = max(len(curve) for curve in curves)
-    deltas = np.max([np.pad(curve, (0, size - len(curve)), mode="edge") for curve in curves], axis=0)
+    deltas = np.max(
+        [np.pad(curve, (0, size - len(curve)), mode="edge") for curve in curves], axis=0
+    )
     return Curve(np.arange(size) * step, deltas)
 
 
@@ -206,7 +223,8 @@ def _losses(pmf: Any) -> Floats:
 
     masses = np.concatenate([np.zeros(max(pmf._lower_loss, 0)), pmf._probs])
     at_least = np.cumsum(masses[::-1])[::-1]
-    # T_k = sum over i > k of p_i e^(l_k - l_i) = (T_(k+1) + p_(k+1)) e^-step, from the largest loss down
+    # T_k = sum over i > k of p_i e^(l_k - l_i) = (T_(k+1) + p_(k+1)) e^-step, from the largest loss
+    # down
     decay = math.exp(-pmf._discretization)
     shrunk = lfilter([0.0, decay], [1.0, -decay], masses[::-1])[::-1]
     deltas: Floats = (at_least - masses - shrunk)[max(-pmf._lower_loss, 0) :] + pmf._infinity_mass
@@ -225,11 +243,14 @@ def loss_distribution(events: Iterable[Counted], relation: Relation) -> Any:
 
 
 def _step(parts: Iterable[Counted]) -> float:
-    """Of the grid of losses. Rounds of a pure mechanism lose epsilon each, or win it, and the least of these is a power of two
-    times the step, exactly: rounded up, each would lose a little more, and all of them much more."""
+    """Of the grid of losses. Rounds of a pure mechanism lose epsilon each, or win it, and the least
+    of these is a power of two times the step, exactly: rounded up, each would lose a little more,
+    and all of them much more."""
     parts = list(parts)
     step = min(1e-4, FINE * min(1.0, math.sqrt(math.fsum(_rough(part) ** 2 for part in parts))))
-    least = min((part.event.epsilon for part in parts if isinstance(part.event, Exponential)), default=step)
+    least = min(
+        (part.event.epsilon for part in parts if isinstance(part.event, Exponential)), default=step
+    )
     return least / 2 ** math.ceil(math.log2(least / step))
 
 
@@ -242,8 +263,8 @@ def _one_distribution(event: Event, relation: Relation, step: float) -> Any:
         "add_remove": NeighboringRelation.ADD_OR_REMOVE_ONE,
         "replace_one": NeighboringRelation.REPLACE_ONE,
     }[relation]
-    # Given a relation, the library doubles a sum's sensitivity under replace_one; our sigma is relative to the relation's
-    # own already.
+    # Given a relation, the library doubles a sum's sensitivity under replace_one; our sigma is
+    # relative to the relation's own already.
     doubling = 2.0 if relation == "replace_one" else 1.0
     match event:
         case Gaussian(sigma):
@@ -258,11 +279,16 @@ def _one_distribution(event: Event, relation: Relation, step: float) -> Any:
         case Laplace(scale):
             return pld.from_laplace_mechanism(scale, value_discretization_interval=step)
         case Sampled(q, Laplace(scale)) if relation == "add_remove":
-            return pld.from_laplace_mechanism(scale, value_discretization_interval=step, sampling_prob=q)
+            return pld.from_laplace_mechanism(
+                scale, value_discretization_interval=step, sampling_prob=q
+            )
         case Exponential(pure):
-            return pld.from_privacy_parameters(common.DifferentialPrivacyParameters(pure, 0.0), step)
+            return pld.from_privacy_parameters(
+                common.DifferentialPrivacyParameters(pure, 0.0), step
+            )
     raise Refused(
-        f"{describe(event)} cannot be booked under {relation}: its privacy losses are not known here."
+        f"{describe(event)} cannot be booked under {relation}: its privacy losses are not known "
+        "here."
     )
 
 
@@ -280,7 +306,8 @@ def _rough(part: Counted) -> float:
 
 
 def dominating(curve: Curve, delta0: float) -> float:
-    """The smallest mu for which (1) holds at e = 0 and w = 1, up to 1e-6 of it and to the safe side."""
+    """The smallest mu for which (1) holds at e = 0 and w = 1, up to 1e-6 of it and to the safe
+    side."""
     import numpy as np
 
     deltas = curve.deltas * SAFE
@@ -288,7 +315,8 @@ def dominating(curve: Curve, delta0: float) -> float:
     last = int(over[-1]) + 1 if len(over) else 0
     if last >= len(deltas):
         raise Refused(
-            f"these events reveal everything with a larger probability than delta0 = {delta0:g}. Book them at a larger one."
+            f"these events reveal everything with a larger probability than delta0 = {delta0:g}. "
+            "Book them at a larger one."
         )
     bound, ahead = deltas[:last], curve.epsilons[1 : last + 1]
 
@@ -310,8 +338,9 @@ def dominating(curve: Curve, delta0: float) -> float:
 
 def _zcdp_curve(event: Booked) -> Curve:
     """rho-zCDP beside Gaussians, which are mu^2/2-zCDP: delta(epsilon) <= inf over a > 1 of
-    e^((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath & Steinke 2020, Proposition 12), and at any epsilon no
-    more than the total variation distance, which is below sqrt(rho / 2) (Pinsker)."""
+    e^((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1) (Canonne, Kamath & Steinke 2020, Proposition
+    12), and at any epsilon no more than the total variation distance, which is below sqrt(rho / 2)
+    (Pinsker)."""
     import numpy as np
 
     rho = math.fsum(_rho(part) for part in flat(event.events))
@@ -335,7 +364,9 @@ def _rho(part: Counted) -> float:
 
 def _subset_curve(event: SubsetSelect, relation: Relation) -> Curve:
     if relation != "add_remove":
-        raise Refused(f"tuning on a random subset is bounded under add_remove alone, not under {relation}.")
+        raise Refused(
+            f"tuning on a random subset is bounded under add_remove alone, not under {relation}."
+        )
     from dpladder.privacy.accounting import subset
 
     return subset.curve(event)

@@ -1,9 +1,10 @@
 """What many spends cost together: the entries of all that one unit bears, added up (booking.py).
 
-A unit lies in one part of each split rule, so the parts of one rule compose in parallel and different rules add. Under
-replace_one the unit and its replacement may lie in different parts of a rule, so there the worst two parts add: each loses
-or gains one unit, which costs no more than replacing it. Where a record is its content, its part may change with the
-version of the data, so each version is a rule of its own.
+A unit lies in one part of each split rule, so the parts of one rule compose in parallel and
+different rules add. Under replace_one the unit and its replacement may lie in different parts of a
+rule, so there the worst two parts add: each loses or gains one unit, which costs no more than
+replacing it. Where a record is its content, its part may change with the version of the data, so
+each version is a rule of its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from dpladder.privacy.accounting.booking import FREE, Entry
 from dpladder.privacy.accounting.events import Relation, Spend
 
 Rule = tuple[str, str]  # a split rule, and the version of the data where parts hang on it
-Part = tuple[str, str]  # a split rule and part; part "*" stands for all where the rule's spends name none
+# a split rule and part; part "*" stands for all where the rule's spends name none
+Part = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Composition:
-    """The guarantee of all spends together, which is the worst unit's, and that of each part's units."""
+    """The guarantee of all spends together, which is the worst unit's, and that of each part's
+    units."""
 
     epsilon: float
     entry: Entry
@@ -52,7 +55,9 @@ def compose(spends: Sequence[Spend], delta: float) -> Composition:
     """The composed cost at delta of spends on one lineage, whatever was spent because of what."""
     choices = _choices(spends, _relation(spends))
     figures = {
-        (rule, part): _worst({**choices, (rule, version): [c for c in of_rule if part in c.parts]}, delta)
+        (rule, part): _worst(
+            {**choices, (rule, version): [c for c in of_rule if part in c.parts]}, delta
+        )
         for (rule, version), of_rule in choices.items()
         for part in dict.fromkeys(part for choice in of_rule for part in choice.parts)
     }
@@ -71,12 +76,14 @@ def _relation(spends: Iterable[Spend]) -> Relation:
     relations = sorted({spend.relation for spend in spends})
     if len(lineages) > 1:
         raise Refused(
-            f"Spends on lineages {', '.join(lineages)} cannot be composed into one figure. Compose each lineage "
+            f"Spends on lineages {', '.join(lineages)} cannot be composed into one figure. Compose "
+            "each lineage "
             "alone; a person in two of them bears both."
         )
     if len(relations) > 1:
         raise Refused(
-            f"Lineage {lineages[0]} has spends under {' and '.join(relations)}. A lineage has one relation for life: "
+            f"Lineage {lineages[0]} has spends under {' and '.join(relations)}. A lineage has one "
+            "relation for life: "
             "state every spend under it."
         )
     return relations[0] if relations else "add_remove"
@@ -96,14 +103,18 @@ def _choices(spends: Sequence[Spend], relation: Relation) -> dict[Rule, list[_Ch
     for spend in spends:
         where = spend.partition
         by_rule.setdefault((where.split_rule, where.version), []).append(spend)
-    return {rule: list(_choices_of_rule(of_rule, touched)) for rule, of_rule in sorted(by_rule.items())}
+    return {
+        rule: list(_choices_of_rule(of_rule, touched)) for rule, of_rule in sorted(by_rule.items())
+    }
 
 
 def _choices_of_rule(spends: Sequence[Spend], touched: int) -> Iterator[_Choice]:
     parts = sorted({part for spend in spends for part in spend.partition.parts}) or ["*"]
     for chosen in combinations(parts, min(touched, len(parts))):
         charged = [
-            s for s in spends if not s.partition.parts or not set(chosen).isdisjoint(s.partition.parts)
+            s
+            for s in spends
+            if not s.partition.parts or not set(chosen).isdisjoint(s.partition.parts)
         ]
         yield _Choice(chosen, booking.total(map(entry_of, charged)))
 

@@ -1,7 +1,8 @@
 """The draws that a mechanism declares, and what they cost: from sensitivity over scale alone.
 
-A job's spends say what it is charged, its draws what noise it makes. Here the one is computed from the other, so that a
-charge without its noise, or noise without its sensitivity, cannot be committed.
+A job's spends say what it is charged, its draws what noise it makes. Here the one is computed from
+the other, so that a charge without its noise, or noise without its sensitivity, cannot be
+committed.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ EQUAL = 1e-9  # relative: what rounding to the safe side may leave between a cha
 class Draw:
     """`count` draws under one name, each of this shape.
 
-    `scale` is the noise's own: the sd of a Gaussian, the scale of a Laplace, a mask's probability. `sensitivity` is how far
-    one unit moves what the noise is added to (L2 for Gaussian noise, L1 for Laplace). `stack` draws together make one
-    release, which a unit moves by that much in all. `under` names the mask, or the secret number of runs, that the
-    draw lies under: the cost is then that of one run, or of one sample in which the unit is.
+    `scale` is the noise's own: the sd of a Gaussian, the scale of a Laplace, a mask's probability.
+    `sensitivity` is how far one unit moves what the noise is added to (L2 for Gaussian noise, L1
+    for Laplace). `stack` draws together make one release, which a unit moves by that much in all.
+    `under` names the mask, or the secret number of runs, that the draw lies under: the cost is then
+    that of one run, or of one sample in which the unit is.
 
-    `entering` belongs to a draw under a mask: how far one unit moves the sum when the unit enters the sample. `in_sample`
-    makes the sensitivity of it, and `tie` refuses a smaller one.
+    `entering` belongs to a draw under a mask: how far one unit moves the sum when the unit enters
+    the sample. `in_sample` makes the sensitivity of it, and `tie` refuses a smaller one.
 
-    `within` gives trainings streams of their own; its sensitivity is the mu of all of them, as many as its shape says.
+    `within` gives trainings streams of their own; its sensitivity is the mu of all of them, as many
+    as its shape says.
     """
 
     name: str
@@ -71,13 +74,21 @@ class Draw:
         if self.distribution == "mask" and self.scale > 1.0:
             raise BadInput(f"draw {self.name}: probability {self.scale} must be at most 1.")
         if self.count < 1 or any(length < 0 for length in self.shape):
-            raise BadInput(f"draw {self.name}: count {self.count} and shape {self.shape} must be positive.")
+            raise BadInput(
+                f"draw {self.name}: count {self.count} and shape {self.shape} must be positive."
+            )
         if not (self.sensitivity >= 0.0 and math.isfinite(self.sensitivity)):
-            raise BadInput(f"draw {self.name}: sensitivity {self.sensitivity} must be 0 or more, and finite.")
+            raise BadInput(
+                f"draw {self.name}: sensitivity {self.sensitivity} must be 0 or more, and finite."
+            )
         if self.distribution in ("gaussian", "laplace") and not self.sensitivity:
-            raise BadInput(f"draw {self.name}: say how far one unit moves what this noise is added to.")
+            raise BadInput(
+                f"draw {self.name}: say how far one unit moves what this noise is added to."
+            )
         if not (self.entering >= 0.0 and math.isfinite(self.entering)):
-            raise BadInput(f"draw {self.name}: entering {self.entering} must be 0 or more, and finite.")
+            raise BadInput(
+                f"draw {self.name}: entering {self.entering} must be 0 or more, and finite."
+            )
         if self.stack < 1 or self.count % self.stack:
             raise BadInput(f"draw {self.name}: stack {self.stack} must divide count {self.count}.")
 
@@ -87,7 +98,8 @@ class Draw:
 
     @property
     def each(self) -> float:
-        """The mu of one training that draws from streams within; 0 where their answers cost nothing by themselves."""
+        """The mu of one training that draws from streams within; 0 where their answers cost nothing
+        by themselves."""
         return self.sensitivity / math.sqrt(max(1, math.prod(self.shape)))
 
 
@@ -107,15 +119,17 @@ def gaussian(
 
 
 def in_sample(entering: float, relation: Relation) -> float:
-    """The sensitivity of a sum over a Poisson sample, which a unit in the sample moves by `entering`.
+    """The sensitivity of a sum over a Poisson sample, which a unit in the sample moves by
+    `entering`.
 
-    Under replace_one it is twice that, even where no two units' contributions are ever opposite, as with counts or losses.
-    A sample may hold the unit, its replacement, or neither, so the two neighbours' releases are
-    (1 - q) N(0) + q N(a) and (1 - q) N(0) + q N(b), with |a| and |b| up to `entering`, and both lie around "nobody
-    sampled", not only around each other. The accountant's pair for Sampled[Gaussian] under replace_one is N(m/2) against
-    N(-m/2) in the places of N(a) and N(b), m being the sensitivity (booking.py). That pair is the worst one for all a and
-    b within m/2 of 0, and for no longer ones. On a full batch nobody is ever outside, |a - b| alone counts, and
-    a smaller sensitivity can be right (`Constants.moves_count`, `moves_apart`).
+    Under replace_one it is twice that, even where no two units' contributions are ever opposite, as
+    with counts or losses. A sample may hold the unit, its replacement, or neither, so the two
+    neighbours' releases are (1 - q) N(0) + q N(a) and (1 - q) N(0) + q N(b), with |a| and |b| up to
+    `entering`, and both lie around "nobody sampled", not only around each other. The accountant's
+    pair for Sampled[Gaussian] under replace_one is N(m/2) against N(-m/2) in the places of N(a) and
+    N(b), m being the sensitivity (booking.py). That pair is the worst one for all a and b within
+    m/2 of 0, and for no longer ones. On a full batch nobody is ever outside, |a - b| alone counts,
+    and a smaller sensitivity can be right (`Constants.moves_count`, `moves_apart`).
     """
     return entering * (2.0 if relation == "replace_one" else 1.0)
 
@@ -126,7 +140,8 @@ def cost(draws: Iterable[Draw], under: str = "") -> float:
 
 
 def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -> None:
-    """Refuse unless these draws cost exactly what these events charge, under the lineage's relation."""
+    """Refuse unless these draws cost exactly what these events charge, under the lineage's
+    relation."""
     events = list(flat(charged))
     direct = math.sqrt(math.fsum(_direct(e.event) ** 2 * e.count for e in events))
     others = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
@@ -137,7 +152,8 @@ def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -
     if not (same and all(any(_matches(event, other) for other in found) for event in claimed)):
         kinds = ", ".join(sorted({describe(e.event) for e in events})) or "nothing"
         raise Refused(
-            f"what is charged ({kinds}) is not what the declared noise costs. Nothing was read: the declaration of this "
+            f"what is charged ({kinds}) is not what the declared noise costs. Nothing was read: "
+            "the declaration of this "
             "mechanism is wrong; make its events and its draws from the same sensitivity."
         )
     _check_samples(draws, relation)
@@ -149,11 +165,16 @@ def _check_samples(draws: Sequence[Draw], relation: Relation) -> None:
     for draw in draws:
         if draw.under not in masks or draw.distribution not in ("gaussian", "laplace"):
             continue
-        if not draw.entering or draw.sensitivity < in_sample(draw.entering, relation) * (1.0 - EQUAL):
+        if not draw.entering or draw.sensitivity < in_sample(draw.entering, relation) * (
+            1.0 - EQUAL
+        ):
             raise Refused(
-                f"draw {draw.name} under mask {draw.under} declares sensitivity {draw.sensitivity:g}, and a unit that "
-                f"enters the sample moves it by {draw.entering:g}. Under {relation} the sensitivity must be at least "
-                f"{in_sample(draw.entering, relation):g}, and entering positive. Nothing was read: the declaration "
+                f"draw {draw.name} under mask {draw.under} declares sensitivity "
+                f"{draw.sensitivity:g}, and a unit that "
+                f"enters the sample moves it by {draw.entering:g}. Under {relation} the "
+                "sensitivity must be at least "
+                f"{in_sample(draw.entering, relation):g}, and entering positive. Nothing was read: "
+                "the declaration "
                 "of this mechanism is wrong."
             )
 
@@ -168,17 +189,20 @@ Priced = tuple[Event, int]
 
 
 def _sampled(draws: Sequence[Draw]) -> Iterator[Priced]:
-    """Poisson-sampled Gaussians, by the masks that their noise lies under. Noise under a mask that is drawn at some of its
-    steps alone makes two kinds of steps."""
+    """Poisson-sampled Gaussians, by the masks that their noise lies under. Noise under a mask that
+    is drawn at some of its steps alone makes two kinds of steps."""
     for mask in draws:
         noise = [d for d in draws if d.under == mask.name and d.distribution == "gaussian"]
         if mask.distribution != "mask" or not noise:
             continue
         counts = sorted({draw.releases for draw in noise}, reverse=True)
         for count, rest in zip(counts, [*counts[1:], 0], strict=True):
-            step = math.sqrt(math.fsum(_square(d) / d.releases for d in noise if d.releases >= count))
+            step = math.sqrt(
+                math.fsum(_square(d) / d.releases for d in noise if d.releases >= count)
+            )
             if count > rest:
-                # Steps of the longest draws come first; those that share a sample compose inside it.
+                # Steps of the longest draws come first; those that share a sample compose inside
+                # it.
                 yield Sampled(mask.scale, Gaussian(1.0 / step)), count - rest
 
 

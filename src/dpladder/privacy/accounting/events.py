@@ -1,4 +1,5 @@
-"""What a mechanism costs: events, and the spend that pins an event to a lineage, a partition and a job."""
+"""What a mechanism costs: events, and the spend that pins an event to a lineage, a partition and a
+job."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ Relation = Literal["add_remove", "replace_one"]
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Gaussian mechanism. `sigma` is noise sd over the L2 sensitivity *under the lineage's own relation*,
-    so one event is exactly 1/sigma-GDP whatever the relation is."""
+    """Gaussian mechanism. `sigma` is noise sd over the L2 sensitivity *under the lineage's own
+    relation*, so one event is exactly 1/sigma-GDP whatever the relation is."""
 
     sigma: float
 
@@ -27,7 +28,8 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Laplace:
-    """Laplace mechanism. `scale` is the noise scale over the L1 sensitivity under the lineage's relation."""
+    """Laplace mechanism. `scale` is the noise scale over the L1 sensitivity under the lineage's
+    relation."""
 
     scale: float
 
@@ -37,10 +39,12 @@ class Laplace:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Poisson sampling: each unit enters independently with `probability`, then `event` sees the sample.
+    """Poisson sampling: each unit enters independently with `probability`, then `event` sees the
+    sample.
 
-    Under replace_one a unit may leave the sample while its replacement enters, so the sensitivity that `event`
-    counts is twice what one unit can add, even where two units' contributions can never be opposite.
+    Under replace_one a unit may leave the sample while its replacement enters, so the sensitivity
+    that `event` counts is twice what one unit can add, even where two units' contributions can
+    never be opposite.
     """
 
     probability: float
@@ -73,9 +77,10 @@ class ZCdp:
 
 @dataclass(frozen=True)
 class RepeatAndSelect:
-    """Papernot & Steinke 2022: run `event` K times, K ~ TNB(shape, mean), publish the best run only.
-    `shape` 1 is geometric, 0 logarithmic, inf Poisson. K is cut off at `limit`, where there is one. Where runs look at
-    earlier ones, their law stays within [low, high] of its prior (Wang et al. 2023)."""
+    """Papernot & Steinke 2022: run `event` K times, K ~ TNB(shape, mean), publish the best run
+    only. `shape` 1 is geometric, 0 logarithmic, inf Poisson. K is cut off at `limit`, where there
+    is one. Where runs look at earlier ones, their law stays within [low, high] of its prior (Wang
+    et al. 2023)."""
 
     event: Event
     mean: float
@@ -97,8 +102,9 @@ class RepeatAndSelect:
 
 @dataclass(frozen=True)
 class SubsetSelect:
-    """Koskela & Kulkarni 2023: `tuning` selects on a Poisson sample of `probability`, `final` sees the rest of the units
-    if `apart`, else all of them. Under add_remove alone. Booked at `delta0` (booking.py)."""
+    """Koskela & Kulkarni 2023: `tuning` selects on a Poisson sample of `probability`, `final` sees
+    the rest of the units if `apart`, else all of them. Under add_remove alone. Booked at `delta0`
+    (booking.py)."""
 
     probability: float
     tuning: RepeatAndSelect
@@ -116,9 +122,9 @@ class SubsetSelect:
 
 @dataclass(frozen=True)
 class Booked:
-    """Events composed exactly, and charged as the smallest Gaussian that dominates them up to a probability of `delta0`
-    (booking.py). Events that are no Gaussians are charged in no other way. Around Gaussians it is a reservation: room for
-    something of that mu and that delta0."""
+    """Events composed exactly, and charged as the smallest Gaussian that dominates them up to a
+    probability of `delta0` (booking.py). Events that are no Gaussians are charged in no other way.
+    Around Gaussians it is a reservation: room for something of that mu and that delta0."""
 
     events: tuple[Counted, ...]
     delta0: float
@@ -174,9 +180,9 @@ Event = (
 
 @dataclass(frozen=True)
 class Partition:
-    """The parts of a split rule that a mechanism reads. No parts named means every part. `version` names the data's
-    version where a unit's part may change with it, because a record is its content (data/prepare.py); it is known from
-    COMMITTED on."""
+    """The parts of a split rule that a mechanism reads. No parts named means every part. `version`
+    names the data's version where a unit's part may change with it, because a record is its content
+    (data/prepare.py); it is known from COMMITTED on."""
 
     split_rule: str
     parts: tuple[str, ...] = ()
@@ -187,7 +193,8 @@ class Partition:
         _check_tuple("Partition.parts", self.parts, str)
         if {"", "*"} & set(self.parts) or len(set(self.parts)) < len(self.parts):
             raise BadInput(
-                f"Partition.parts is {self.parts}. Name each part once; no name is empty or an asterisk."
+                f"Partition.parts is {self.parts}. Name each part once; no name is empty or an "
+                "asterisk."
             )
 
 
@@ -206,13 +213,16 @@ class Job:
         for pair in self.wildcards:
             _check_tuple("Job.wildcards", pair, str)
         if any(len(pair) != 2 for pair in self.wildcards):
-            raise BadInput(f"Job.wildcards is {self.wildcards}. It must hold pairs of a name and a value.")
+            raise BadInput(
+                f"Job.wildcards is {self.wildcards}. It must hold pairs of a name and a value."
+            )
 
 
 def counts_for(experiment: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
-    """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version of a job spent: the
-    experiment's own jobs, and those of a rung, a mean, a covariance or statistics that it shares with their owner. What one
-    total trained, or counted, is no earlier version of another's."""
+    """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version
+    of a job spent: the experiment's own jobs, and those of a rung, a mean, a covariance or
+    statistics that it shares with their owner. What one total trained, or counted, is no earlier
+    version of another's."""
 
     def kind(job: Job) -> tuple[str, str, str | None]:
         return job.experiment, job.rule, dict(job.wildcards).get("rung")
@@ -245,7 +255,8 @@ class Spend:
         _check_text("Spend.lineage", self.lineage)
         if self.relation not in get_args(Relation):
             raise BadInput(
-                f"Spend.relation is {self.relation!r}. It must be one of {', '.join(get_args(Relation))}."
+                f"Spend.relation is {self.relation!r}. It must be one of "
+                f"{', '.join(get_args(Relation))}."
             )
         _check_type("Spend.partition", self.partition, Partition)
         _check_type("Spend.job", self.job, Job)
@@ -266,7 +277,9 @@ def mu(event: Event, count: int = 1) -> float | None:
             return gdp.mu_of(sigma, count)
         case Composed(events):
             parts = [mu(part.event, part.count * count) for part in events]
-            return None if None in parts else gdp.compose(part for part in parts if part is not None)
+            return (
+                None if None in parts else gdp.compose(part for part in parts if part is not None)
+            )
         case Nothing():
             return 0.0
     return None
@@ -290,11 +303,14 @@ def from_json(value: Any) -> Any:
         return value
     name = value.get("type")
     if not isinstance(name, str) or name not in _TYPES:
-        raise Refused(f"Unknown type {name!r}: written by a newer version? Known are {', '.join(_TYPES)}.")
+        raise Refused(
+            f"Unknown type {name!r}: written by a newer version? Known are {', '.join(_TYPES)}."
+        )
     given = {key: from_json(item) for key, item in value.items() if key != "type"}
     if unknown := sorted(given.keys() - _FIELDS[name]):
         raise Refused(
-            f"Unknown field {', '.join(unknown)} in {name}: written by a newer version? Upgrade dpladder."
+            f"Unknown field {', '.join(unknown)} in {name}: written by a newer version? Upgrade "
+            "dpladder."
         )
     if name == "RepeatAndSelect" and given.get("shape") == "inf":
         given["shape"] = math.inf

@@ -1,9 +1,11 @@
-"""Gaussian differential privacy in closed form: mu, epsilon, delta and sigma of full-batch Gaussian releases.
+"""Gaussian differential privacy in closed form: mu, epsilon, delta and sigma of full-batch Gaussian
+releases.
 
-T releases of noise multiplier sigma are exactly sqrt(T)/sigma-GDP (Dong, Roth & Su 2019, Corollary 3.3), and
-mu-GDP is exactly the curve delta(epsilon, mu) below (Corollary 2.13 there; Balle & Wang 2018, Theorem 8).
-Every function rounds to the safe side: epsilon, delta and sigma up, a mu that may be spent down, a mu that
-was spent up. So epsilon(mu(e, d), d) <= e, and mu_of(sigma(m, T), T) <= m, with a relative slack below 1e-9.
+T releases of noise multiplier sigma are exactly sqrt(T)/sigma-GDP (Dong, Roth & Su 2019, Corollary
+3.3), and mu-GDP is exactly the curve delta(epsilon, mu) below (Corollary 2.13 there; Balle & Wang
+2018, Theorem 8). Every function rounds to the safe side: epsilon, delta and sigma up, a mu that may
+be spent down, a mu that was spent up. So epsilon(mu(e, d), d) <= e, and mu_of(sigma(m, T), T) <= m,
+with a relative slack below 1e-9.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from dpladder.errors import BadInput
 
 # Relative error of the computed delta, measured against 60-digit arithmetic: below 1e-13.
 _DELTA_SLACK = 5e-13
-# delta() adds one slack, epsilon() aims two below its delta, mu() four: each stays inside the other.
+# delta() adds one slack, epsilon() aims two below its delta, mu() four: each stays inside the
+# other.
 _EPSILON_AIM = 1 - 2 * _DELTA_SLACK
 _MU_AIM = 1 - 4 * _DELTA_SLACK
 # A few units in the last place, for formulas of two or three operations.
@@ -25,7 +28,8 @@ _FAR_UP = 1 + 2.0**-48
 # Newton's steps square their error: after one this small, only rounding is left.
 _LAST_STEP = 1e-9
 
-# Nodes and weights of the six-point Gauss-Legendre rule on [-1, 1] (Abramowitz & Stegun, Table 25.4).
+# Nodes and weights of the six-point Gauss-Legendre rule on [-1, 1] (Abramowitz & Stegun, Table
+# 25.4).
 _LEGENDRE = (
     (0.2386191860831969, 0.4679139345726910),
     (0.6612093864662645, 0.3607615730481386),
@@ -57,8 +61,8 @@ def epsilon(mu: float, delta: float) -> float:
     aim = delta * _EPSILON_AIM
     if math.erf(mu / math.sqrt(8)) <= aim:  # delta(0, mu): the total variation distance
         return 0.0
-    # log delta is concave in a (a convolution of log-concave functions), so Newton's steps descend from the
-    # safe side: at the first a, delta <= P(N > a) <= exp(-a^2/2)/2 <= aim.
+    # log delta is concave in a (a convolution of log-concave functions), so Newton's steps descend
+    # from the safe side: at the first a, delta <= P(N > a) <= exp(-a^2/2)/2 <= aim.
     a = _tail_point(aim)
     for _ in range(100):
         drop = _mills_drop(a, mu)
@@ -75,8 +79,9 @@ def mu(epsilon: float, delta: float) -> float:
     _check("epsilon", epsilon)
     _check_delta(delta)
     aim = delta * _MU_AIM
-    # The first a is that of `epsilon` above, so mu starts below its answer. Newton in log mu, where log delta is
-    # all but straight at both ends: slope 1 where delta(0, mu) is near, (epsilon/mu)^2 in the tail.
+    # The first a is that of `epsilon` above, so mu starts below its answer. Newton in log mu, where
+    # log delta is all but straight at both ends: slope 1 where delta(0, mu) is near, (epsilon/mu)^2
+    # in the tail.
     a = _tail_point(aim)
     mu = 2 * epsilon / (a + math.sqrt(a * a + 2 * epsilon))
     for _ in range(100):
@@ -91,14 +96,16 @@ def mu(epsilon: float, delta: float) -> float:
 
 
 def sigma(mu: float, steps: int) -> float:
-    """The noise multiplier with which `steps` Gaussian releases are mu-GDP (Dong, Roth & Su 2019, Corollary 3.3)."""
+    """The noise multiplier with which `steps` Gaussian releases are mu-GDP (Dong, Roth & Su 2019,
+    Corollary 3.3)."""
     _check("mu", mu)
     _check_steps(steps)
     return math.sqrt(steps) / mu * _FAR_UP
 
 
 def mu_of(sigma: float, steps: int) -> float:
-    """The mu of `steps` Gaussian releases of noise multiplier sigma (Dong, Roth & Su 2019, Corollary 3.3)."""
+    """The mu of `steps` Gaussian releases of noise multiplier sigma (Dong, Roth & Su 2019,
+    Corollary 3.3)."""
     _check("sigma", sigma)
     _check_steps(steps)
     return math.sqrt(steps) / sigma * _UP
@@ -120,7 +127,8 @@ def remaining(total_mu: float, mus: Iterable[float]) -> float:
 def mu_of_pure(epsilon: float) -> float:
     """The mu for which every epsilon-DP mechanism is mu-GDP: 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
 
-    The two trade-off curves touch where both errors are 1/(1 + e^epsilon); elsewhere the Gaussian one is lower.
+    The two trade-off curves touch where both errors are 1/(1 + e^epsilon); elsewhere the Gaussian
+    one is lower.
     """
     _check("epsilon", epsilon, zero=True)
     if epsilon > 700:  # P(N > z) <= exp(-z^2/2)/2 turned around
@@ -138,7 +146,8 @@ def mu_of_pure(epsilon: float) -> float:
 
 
 def pure_of_mu(mu: float) -> float:
-    """The largest epsilon, rounded down, for which every epsilon-DP mechanism is mu-GDP: mu_of_pure turned around."""
+    """The largest epsilon, rounded down, for which every epsilon-DP mechanism is mu-GDP: mu_of_pure
+    turned around."""
     _check("mu", mu, zero=True)
     z = mu / math.sqrt(8)
     if z > 20:  # P(N > z) <= exp(-z^2/2)/2, and no probability underflows
@@ -148,7 +157,8 @@ def pure_of_mu(mu: float) -> float:
 
 
 def _log_delta(a: float, drop: float) -> float:
-    """log of delta = phi(a) (R(a) - R(b)), where a, b = epsilon/mu -+ mu/2 and R is the Mills ratio.
+    """log of delta = phi(a) (R(a) - R(b)), where a, b = epsilon/mu -+ mu/2 and R is the Mills
+    ratio.
 
     The usual form P(N > a) - e^epsilon P(N > b), because e^epsilon phi(b) = phi(a).
     """
@@ -156,7 +166,8 @@ def _log_delta(a: float, drop: float) -> float:
 
 
 def _mills_drop(a: float, mu: float) -> float:
-    """R(a) - R(a + mu) > 0, for close arguments as the integral of -R'(x) = 1 - x R(x), which does not cancel."""
+    """R(a) - R(a + mu) > 0, for close arguments as the integral of -R'(x) = 1 - x R(x), which does
+    not cancel."""
     if mu >= 0.5:
         return _mills(a) - _mills(a + mu)
     half, middle = mu / 2, a + mu / 2
@@ -182,7 +193,8 @@ def _mills_slope(x: float) -> float:
 
 
 def _mills_fraction(x: float) -> float:
-    """1/(x + 2/(x + 3/(x + ...))), so that R(x) = 1/(x + this) (Laplace's continued fraction); for x >= 3."""
+    """1/(x + 2/(x + 3/(x + ...))), so that R(x) = 1/(x + this) (Laplace's continued fraction); for
+    x >= 3."""
     terms = 40 if x < 6 else 15
     tail = (math.sqrt(x * x + 4 * terms) - x) / 2  # where the fraction would settle
     for n in range(terms, 0, -1):
@@ -214,7 +226,8 @@ def _check(name: str, value: float, zero: bool = False) -> None:
 def _check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise BadInput(
-            f"delta is {delta}. It must lie between 0 and 1; well below one over the number of units."
+            f"delta is {delta}. It must lie between 0 and 1; well below one over the number of "
+            "units."
         )
 
 

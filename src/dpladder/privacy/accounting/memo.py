@@ -1,4 +1,5 @@
-"""Figures that take seconds to compute, remembered on disk by all that they follow from. They are public."""
+"""Figures that take seconds to compute, remembered on disk by all that they follow from. They are
+public."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def remembered(name: str, arguments: Mapping[str, Any], compute: Callable[[], fl
     answer = compute()
     with contextlib.suppress(OSError):  # a cache that cannot be written is no reason to stop
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, delete=False, encoding="utf-8"
+        ) as file:
             json.dump({"question": question, "answer": answer}, file)
         os.replace(file.name, path)
     return answer

@@ -13,8 +13,8 @@ SAFE = 1 + 1e-9  # above what bisection and float64 leave open
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A privacy profile, the larger of both directions: delta at each of many epsilon from 0 on, rounded up. Beyond the
-    last one it is no larger than there."""
+    """A privacy profile, the larger of both directions: delta at each of many epsilon from 0 on,
+    rounded up. Beyond the last one it is no larger than there."""
 
     epsilons: Floats
     deltas: Floats

@@ -1,4 +1,5 @@
-"""Plan arithmetic: what is left of a total, what each target may spend, and the nearest plan that fits."""
+"""Plan arithmetic: what is left of a total, what each target may spend, and the nearest plan that
+fits."""
 
 from __future__ import annotations
 
@@ -15,10 +16,14 @@ from dpladder.privacy.accounting.shown import up
 
 
 def remaining_mu(
-    total_epsilon: float, delta: float, spends: Sequence[Spend], partition: Partition, delta0: float = 0.0
+    total_epsilon: float,
+    delta: float,
+    spends: Sequence[Spend],
+    partition: Partition,
+    delta0: float = 0.0,
 ) -> float:
-    """The mu that one more mechanism may spend on `partition`, with its units within total_epsilon, when it is booked at
-    delta0; it may depend on whatever was released before."""
+    """The mu that one more mechanism may spend on `partition`, with its units within total_epsilon,
+    when it is booked at delta0; it may depend on whatever was released before."""
     spent = _spent(delta, spends, partition)
     beside = booking.total([spent, Entry(delta0=delta0)])
     left = gdp.remaining(booking.largest_mu(total_epsilon, delta, beside), [spent.mu])
@@ -32,11 +37,13 @@ def remaining_mu(
 
 @dataclass(frozen=True)
 class Nearest:
-    """Two ways out of a sweep too dear for its total: scale every rung's epsilon, or raise the total."""
+    """Two ways out of a sweep too dear for its total: scale every rung's epsilon, or raise the
+    total."""
 
     sweep_epsilon: float
     total_epsilon: float  # the smallest total that leaves the share
-    factor: float  # the largest factor on the rungs' epsilons that leaves the share; 1 when none is needed
+    # the largest factor on the rungs' epsilons that leaves the share; 1 when none is needed
+    factor: float
 
 
 def nearest_feasible(
@@ -46,9 +53,11 @@ def nearest_feasible(
     partition: Partition,
     final_share: float,
 ) -> Nearest:
-    """The nearest plans that leave `final_share` of mu^2 to the final run, in figures a person can type.
+    """The nearest plans that leave `final_share` of mu^2 to the final run, in figures a person can
+    type.
 
-    `sweep(factor)` are the sweep's spends with every rung's epsilon multiplied by `factor`; they grow with it.
+    `sweep(factor)` are the sweep's spends with every rung's epsilon multiplied by `factor`; they
+    grow with it.
     """
     if not 0 < final_share < 1:
         raise BadInput(f"final_share is {final_share}. It must lie between 0 and 1.")
@@ -58,7 +67,8 @@ def nearest_feasible(
     def cost(factor: float) -> float:
         return _spent(delta, sweep(factor), partition).mu
 
-    # Three decimals of factor are what a config holds; the last one that fits by bisection over them.
+    # Three decimals of factor are what a config holds; the last one that fits by bisection over
+    # them.
     fits, fails = 0, 1001
     while fails - fits > 1:
         middle = (fits + fails) // 2
@@ -73,7 +83,11 @@ def nearest_feasible(
 
 def sentence(nearest: Nearest) -> str:
     """The proposal as the user reads it."""
-    lower = f"multiply every rung's epsilon by {nearest.factor:g}, or " if 0 < nearest.factor < 1 else ""
+    lower = (
+        f"multiply every rung's epsilon by {nearest.factor:g}, or "
+        if 0 < nearest.factor < 1
+        else ""
+    )
     return (
         f"The sweep alone costs epsilon {up(nearest.sweep_epsilon)}; "
         f"{lower}raise the total to {nearest.total_epsilon:g}."
@@ -84,7 +98,8 @@ def _round_up(value: float, figures: int = 3) -> float:
     if not value:
         return 0.0
     places = figures - 1 - math.floor(math.log10(value))
-    # Decimal digits are not binary ones: rounding can fall a hair short, then the next figure is taken.
+    # Decimal digits are not binary ones: rounding can fall a hair short, then the next figure is
+    # taken.
     rounded = round(math.ceil(value * 10.0**places) * 10.0**-places, places)
     return rounded if rounded >= value else round(rounded + 10.0**-places, places)
 

@@ -1,32 +1,40 @@
-"""What it costs to publish the best of a random number of runs, and nothing else (Liu & Talwar 2019; Papernot & Steinke 2022).
+"""What it costs to publish the best of a random number of runs, and nothing else (Liu & Talwar
+2019; Papernot & Steinke 2022).
 
-A run puts out y (weights and score) with law Q, which is mu-GDP in the data: for neighbours Q and Q',
-Q'(S) <= g(Q(S)) with g(u) = Phi(Phi^-1(u) + mu). Runs are ordered by score, ties by a random rank. K runs are made, K
-drawn from public law with generating function f(x) = E[x^K], and the best is put out. It has the law
+A run puts out y (weights and score) with law Q, which is mu-GDP in the data: for neighbours Q and
+Q', Q'(S) <= g(Q(S)) with g(u) = Phi(Phi^-1(u) + mu). Runs are ordered by score, ties by a random
+rank. K runs are made, K drawn from public law with generating function f(x) = E[x^K], and the best
+is put out. It has the law
 
     A(dy) = Q(dy) f'(Q(<= y)),                                                           (1)
 
 because k runs put out y with k Q(dy) Q(<= y)^(k-1). Two facts bound A by A':
 
-  The weight moves little. With u = Q(> y) and u' = Q'(> y) <= g(u),
-      f'(Q(<= y)) / f'(Q'(<= y)) <= e^e2,  e2 = sup over u of log f'(1 - u) - log f'(1 - g(u)).     (2)
+  The weight moves little. With u = Q(> y) and u' = Q'(> y) <= g(u), f'(Q(<= y)) / f'(Q'(<= y)) <=
+      e^e2,  e2 = sup over u of log f'(1 - u) - log f'(1 - g(u)).     (2)
   The weight is at most f'(1) = E[K], so for every e1 and S, with delta the profile of mu-GDP,
-      integral over S of f'(Q(<= y)) (Q - e^e1 Q')(dy) <= E[K] delta(e1).                          (3)
+      integral over S of f'(Q(<= y)) (Q - e^e1 Q')(dy) <= E[K] delta(e1).
+      (3)
 
-Together A(S) <= e^(e1 + e2) A'(S) + E[K] delta(e1): the selection is (e1 + e2, E[K] delta(e1))-DP for every e1.
+Together A(S) <= e^(e1 + e2) A'(S) + E[K] delta(e1): the selection is (e1 + e2, E[K] delta(e1))-DP
+for every e1.
 
-For a truncated negative binomial K, f'(x) is proportional to (1 - (1 - gamma) x)^(-1-eta); for a Poisson K to e^(mx).
+For a truncated negative binomial K, f'(x) is proportional to (1 - (1 - gamma) x)^(-1-eta); for a
+Poisson K to e^(mx).
 
-The same proof holds beside other mechanisms, because w = f' only multiplies. Let B be mu_B-GDP and B' its law on the
-neighbour, published with the winner, each free to look at the other: with w <= e^e2 w' and w <= E[K],
-    integral over S of w Q B - e^(e1 + e2) w' Q' B' <= E[K] delta(e1) for the mu^2 + mu_B^2 of Q and B together.   (4)
+The same proof holds beside other mechanisms, because w = f' only multiplies. Let B be mu_B-GDP and
+B' its law on the neighbour, published with the winner, each free to look at the other: with w <=
+e^e2 w' and w <= E[K],
+    integral over S of w Q B - e^(e1 + e2) w' Q' B' <= E[K] delta(e1) for the mu^2 + mu_B^2 of Q and
+    B together.   (4)
 So mus add in squares, e2 adds, and E[K] multiplies.
 
-K is cut off at a limit: above it, it becomes the least there may be. (2) to (4) stay as they are. Each coefficient k p_k of f'
-changes by a factor that falls with k (above 1 at the least k, 1 up to the limit, 0 beyond). So the mean of k - 1 under
-weights k p_k x^(k-1), which is d log f' / d log x, falls at every x: between two ranks log f' grows by no more than before,
-and f'(1) = E[K] falls; so does its sum with the chance of no run, which weights a Poisson law. A leaning law's arguments
-below 0 only help: its true f' there is that at 0.
+K is cut off at a limit: above it, it becomes the least there may be. (2) to (4) stay as they are.
+Each coefficient k p_k of f' changes by a factor that falls with k (above 1 at the least k, 1 up to
+the limit, 0 beyond). So the mean of k - 1 under weights k p_k x^(k-1), which is d log f' / d log x,
+falls at every x: between two ranks log f' grows by no more than before, and f'(1) = E[K] falls; so
+does its sum with the chance of no run, which weights a Poisson law. A leaning law's arguments below
+0 only help: its true f' there is that at 0.
 
 None of this holds when somebody learns K, a loser, or how long the job took to make them.
 """
@@ -50,8 +58,8 @@ _NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Runs:
-    """The law of K. `shape` is eta: 0 is logarithmic, 1 geometric (stop with probability gamma after each run), inf
-    Poisson, which may make no run at all."""
+    """The law of K. `shape` is eta: 0 is logarithmic, 1 geometric (stop with probability gamma
+    after each run), inf Poisson, which may make no run at all."""
 
     mean: float
     shape: float
@@ -60,7 +68,8 @@ class Runs:
         least = 0.0 if self.shape == math.inf else 1.0
         if not (least < self.mean <= MOST_MEAN and self.shape >= 0):
             raise BadInput(
-                f"runs have mean {self.mean} and shape {self.shape}. Their mean must exceed {least:g} and be at most "
+                f"runs have mean {self.mean} and shape {self.shape}. Their mean must exceed "
+                f"{least:g} and be at most "
                 f"{MOST_MEAN:g}; the shape is 0 "
                 "(logarithmic), 1 (geometric), another positive number, or inf (Poisson)."
             )
@@ -68,7 +77,8 @@ class Runs:
 
 @dataclass(frozen=True)
 class Lean:
-    """How far an adaptive proposal may lean away from its prior: its density over the prior's lies in [low, high]."""
+    """How far an adaptive proposal may lean away from its prior: its density over the prior's lies
+    in [low, high]."""
 
     low: float = 1.0
     high: float = 1.0
@@ -76,7 +86,8 @@ class Lean:
     def __post_init__(self) -> None:
         if not 0 < self.low <= 1 <= self.high < math.inf:
             raise BadInput(
-                f"a proposal leans from {self.low} to {self.high}. It needs 0 < low <= 1 <= high, finite."
+                f"a proposal leans from {self.low} to {self.high}. It needs 0 < low <= 1 <= high, "
+                "finite."
             )
 
 
@@ -86,15 +97,17 @@ STRAIGHT = Lean()
 def epsilon(mu: float, runs: Runs, delta: float, lean: Lean = STRAIGHT) -> float:
     """Epsilon at delta of the best of K runs that are mu-GDP each, score included.
 
-    Where proposals adapt to earlier runs (DP-HyPO: Wang et al. 2023, Algorithm 1), each run's law lies in
-    [low Q, high Q] whatever came before, which bounds (1) by low Q(dy) f'(1 - high u) and high Q(dy) f'(1 - low u).
-    Then (2) compares high u' with low u, and the step from Q to Q' costs log(high/low) and high E[K] delta(e1).
+    Where proposals adapt to earlier runs (DP-HyPO: Wang et al. 2023, Algorithm 1), each run's law
+    lies in [low Q, high Q] whatever came before, which bounds (1) by low Q(dy) f'(1 - high u) and
+    high Q(dy) f'(1 - low u). Then (2) compares high u' with low u, and the step from Q to Q' costs
+    log(high/low) and high E[K] delta(e1).
     """
     return joint(mu, loss(mu, runs, lean), weight(runs, lean), delta)
 
 
 def joint(mu: float, loss: float, weight: float, delta: float) -> float:
-    """Epsilon at delta of (4): of all mus together, the sum of the losses, and the product of the weights."""
+    """Epsilon at delta of (4): of all mus together, the sum of the losses, and the product of the
+    weights."""
     return gdp.epsilon(mu, delta / weight) + loss
 
 
@@ -107,10 +120,11 @@ def loss(mu: float, runs: Runs, lean: Lean) -> float:
 def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
     """e2 of (2): how much the weight of a rank may move.
 
-    Poisson: f'(1 - low u) / f'(1 - high g(u)) = exp(m (high g(u) - low u)), and where nothing leans the largest
-    g(u) - u is the total variation distance 2 Phi(mu/2) - 1.
-    Truncated negative binomial: (1 + eta) log of (a + high g(u)) / (a + low u), a = gamma / (1 - gamma). That is
-    concave over linear, so it has one peak, where high g'(u) (a + low u) = low (a + high g(u)), which is bisected.
+    Poisson: f'(1 - low u) / f'(1 - high g(u)) = exp(m (high g(u) - low u)), and where nothing leans
+    the largest g(u) - u is the total variation distance 2 Phi(mu/2) - 1. Truncated negative
+    binomial: (1 + eta) log of (a + high g(u)) / (a + low u), a = gamma / (1 - gamma). That is
+    concave over linear, so it has one peak, where high g'(u) (a + low u) = low (a + high g(u)),
+    which is bisected.
     """
     if runs.shape == math.inf:
         # high g(u) - low u is concave: its peak is where g'(u) = exp(-z mu - mu^2/2) = low/high.
@@ -130,30 +144,42 @@ def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
     return (1 + runs.shape) * math.log(ratio(left)) * SAFE
 
 
-def largest(cost: Callable[[float], float], epsilon: float, high: float, close: float = 1e-9) -> float:
-    """The largest mu, at most `high`, whose cost does not exceed epsilon, to within `close` of itself; `cost` grows with mu,
-    and each takes a while: secants between the two costs that enclose epsilon, and a bisection wherever those do not halve what
-    is open (Dekker 1969)."""
+def largest(
+    cost: Callable[[float], float], epsilon: float, high: float, close: float = 1e-9
+) -> float:
+    """The largest mu, at most `high`, whose cost does not exceed epsilon, to within `close` of
+    itself; `cost` grows with mu, and each takes a while: secants between the two costs that enclose
+    epsilon, and a bisection wherever those do not halve what is open (Dekker 1969)."""
     low, least = 0.0, close * high
     below, above = -epsilon, math.inf  # the costs at both ends, less epsilon
     halve = True
     while high - low > close * high and high > least:
         open_before = high - low
-        middle = (low + high) / 2 if halve or above == math.inf else _secant(low, high, below, above, close)
+        middle = (
+            (low + high) / 2
+            if halve or above == math.inf
+            else _secant(low, high, below, above, close)
+        )
         found = cost(middle) - epsilon
-        low, below, high, above = (middle, found, high, above) if found <= 0 else (low, below, middle, found)
+        low, below, high, above = (
+            (middle, found, high, above) if found <= 0 else (low, below, middle, found)
+        )
         halve = not halve and high - low > open_before / 2
     if not low:
-        raise BadInput(f"no training is cheap enough for epsilon {epsilon:g}. Raise it, or ask for less.")
+        raise BadInput(
+            f"no training is cheap enough for epsilon {epsilon:g}. Raise it, or ask for less."
+        )
     return low
 
 
 def _secant(low: float, high: float, below: float, above: float, close: float) -> float:
-    """Where a straight line meets epsilon, a little to the side of its farther end, so that both ends come near."""
+    """Where a straight line meets epsilon, a little to the side of its farther end, so that both
+    ends come near."""
     step = (high - low) * below / (below - above)
     beside = close * high / 2
     return min(
-        max(low + step + (beside if step < (high - low) / 2 else -beside), low + beside), high - beside
+        max(low + step + (beside if step < (high - low) / 2 else -beside), low + beside),
+        high - beside,
     )
 
 
@@ -203,7 +229,8 @@ def number(uniform: float, runs: Runs, limit: int) -> int:
 
 
 def _law(runs: Runs) -> Iterator[tuple[int, float]]:
-    """Each k with its probability. P(k+1)/P(k) is (1 - gamma)(k + eta)/(k + 1), and m/(k + 1) for Poisson."""
+    """Each k with its probability. P(k+1)/P(k) is (1 - gamma)(k + eta)/(k + 1), and m/(k + 1) for
+    Poisson."""
     if runs.shape == math.inf:
         k, probability = 0, math.exp(-runs.mean)
     else:

@@ -9,11 +9,13 @@ from dpladder.config.wording import printable
 
 
 def up(value: float, places: int = 4) -> str:
-    """A cost as shown: rounded up. The allowance is for decimal digits of binary numbers, far below the last place."""
+    """A cost as shown: rounded up. The allowance is for decimal digits of binary numbers, far below
+    the last place."""
     return f"{math.ceil(value * 10**places - 1e-9) / 10**places:.{places}f}"
 
 
 def in_cell(text: str) -> str:
-    """Words of others as Markdown shows them: on one line, no end of a table's cell, no HTML, no link, no picture."""
+    """Words of others as Markdown shows them: on one line, no end of a table's cell, no HTML, no
+    link, no picture."""
     line = html.escape(printable(" ".join(text.split())), quote=False)
     return line.replace("](", "]\\(").replace("|", "\\|")

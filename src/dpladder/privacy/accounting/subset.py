@@ -1,23 +1,27 @@
-"""The profile of tuning on a secret Poisson subset and training on the rest, or on everything (Koskela & Kulkarni 2023).
+"""The profile of tuning on a secret Poisson subset and training on the rest, or on everything
+(Koskela & Kulkarni 2023).
 
-With probability q the unit that neighbours differ in lies in the subset; then the tuning sees it, with a likelihood ratio
-L1 of its output. Else the final training sees it, with a ratio L2. Nobody knows which, so what is released has the ratio
+With probability q the unit that neighbours differ in lies in the subset; then the tuning sees it,
+with a likelihood ratio L1 of its output. Else the final training sees it, with a ratio L2. Nobody
+knows which, so what is released has the ratio
 
-    L = q L1 + (1 - q) L2      where the final training sees the rest (their variant 1, `apart`),
-    L = (q L1 + 1 - q) L3      where it sees everything (variant 2): it is a release of its own beside the mixture.
+    L = q L1 + (1 - q) L2      where the final training sees the rest (their variant 1, `apart`), L
+    = (q L1 + 1 - q) L3      where it sees everything (variant 2): it is a release of its own beside
+    the mixture.
 
-Given the tuning's output, the final training's ratio is dominated by that of a Gaussian of its mu, and what remains is a
-convex function of L1. So both may be replaced by dominating pairs, independent of each other (Blackwell; Zhu, Dong & Wang
-2022), and
+Given the tuning's output, the final training's ratio is dominated by that of a Gaussian of its mu,
+and what remains is a convex function of L1. So both may be replaced by dominating pairs,
+independent of each other (Blackwell; Zhu, Dong & Wang 2022), and
 
     H_a(P|Q) = E (L - a)+,  H_a(Q|P) = E (1 - a L)+   under the neighbour's law Q
 
-are sums over L1 of closed forms of the Gaussian profile. Theorem 6 of Koskela & Kulkarni bounds Renyi divergences of the
-same mixture term by term; this keeps the mixture as it is.
+are sums over L1 of closed forms of the Gaussian profile. Theorem 6 of Koskela & Kulkarni bounds
+Renyi divergences of the same mixture term by term; this keeps the mixture as it is.
 
-**L1.** The tuning is a private selection: (1) of booking.py, with the e2 and weight w of selection.py, bounds its profile.
-The true one is convex in a = e^epsilon, so it lies below the convex envelope of the bound, whose chords between grid
-points are the profile of a discrete distribution of L1: minus the slopes are its tail probabilities.
+**L1.** The tuning is a private selection: (1) of booking.py, with the e2 and weight w of
+selection.py, bounds its profile. The true one is convex in a = e^epsilon, so it lies below the
+convex envelope of the bound, whose chords between grid points are the profile of a discrete
+distribution of L1: minus the slopes are its tail probabilities.
 """
 
 from __future__ import annotations
@@ -47,7 +51,8 @@ def curve(event: SubsetSelect) -> Curve:
 
 
 def likelihood_ratios(tuning: RepeatAndSelect) -> tuple[Floats, Floats, float]:
-    """Values of L1 with their probabilities under Q, and the probability under P that it is infinite."""
+    """Values of L1 with their probabilities under Q, and the probability under P that it is
+    infinite."""
     run = mu(tuning.event)
     assert run is not None, "the runs of a selection on a subset are Gaussian"
     runs, lean = selection.Runs(tuning.mean, tuning.shape), selection.Lean(tuning.low, tuning.high)
@@ -77,7 +82,13 @@ def _convex(x: Floats, y: Floats) -> list[int]:
 
 
 def _both(
-    ratios: Floats, masses: Floats, q: float, infinite: float, final: float, apart: bool, epsilons: Floats
+    ratios: Floats,
+    masses: Floats,
+    q: float,
+    infinite: float,
+    final: float,
+    apart: bool,
+    epsilons: Floats,
 ) -> Floats:
     """The larger of the two directions at each epsilon."""
     a = np.exp(epsilons)[:, None]

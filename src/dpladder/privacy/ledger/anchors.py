@@ -1,8 +1,9 @@
 """Anchors: results remember how far their ledgers were.
 
-A home can be put back in time, by a backup or a journal cut short, and another home can take its place. Either would
-answer anew what was answered before, and charge it once. So each run keeps beside its results where the ledgers stood,
-in a file that no rule owns: a statement is deleted before it is composed again, and some composing fails.
+A home can be put back in time, by a backup or a journal cut short, and another home can take its
+place. Either would answer anew what was answered before, and charge it once. So each run keeps
+beside its results where the ledgers stood, in a file that no rule owns: a statement is deleted
+before it is composed again, and some composing fails.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ NOTHING: Mapping[str, State] = {}
 
 
 def read(results: Path) -> list[Anchor]:
-    """The anchors that runs kept beside their results. Read them before the ledgers, which only grow."""
+    """The anchors that runs kept beside their results. Read them before the ledgers, which only
+    grow."""
     path = results / FILE
     try:
         found = json.loads(path.read_text("utf-8"))
@@ -34,19 +36,23 @@ def read(results: Path) -> list[Anchor]:
         return []
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise BadInput(
-            f"{path} cannot be read: it says how far the ledger was when these results were made. Restore it; without it "
+            f"{path} cannot be read: it says how far the ledger was when these results were made. "
+            "Restore it; without it "
             "a home put back in time would go unnoticed."
         ) from None
 
 
 def keep(results: Path, anchors: Iterable[Anchor]) -> None:
-    """Remember where these ledgers stand. Of two jobs at once the later one may be forgotten until the next."""
+    """Remember where these ledgers stand. Of two jobs at once the later one may be forgotten until
+    the next."""
     kept = {anchor.lineage: anchor for anchor in read(results)}
     for anchor in anchors:
         if anchor.lineage not in kept or kept[anchor.lineage].seq < anchor.seq:
             kept[anchor.lineage] = anchor
     own = {formats.KEY: FORMATS["results"]}
-    document = {lineage: {"seq": a.seq, "sha256": a.sha256, **own} for lineage, a in sorted(kept.items())}
+    document = {
+        lineage: {"seq": a.seq, "sha256": a.sha256, **own} for lineage, a in sorted(kept.items())
+    }
     try:
         results.mkdir(parents=True, exist_ok=True)
         replace(results / FILE, (json.dumps(document, indent=2) + "\n").encode(), mode=0o666)
@@ -61,15 +67,23 @@ def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = N
         state = states.get(anchor.lineage) or load(ledger)
         if cut_short(state.chain, anchor):
             raise Refused(
-                f"lineage {anchor.lineage}: {lost(state.chain, anchor)}. Nothing was spent. Restore {ledger.folder / f'{anchor.seq:08d}.json'} "
-                "from a backup of DPLADDER_HOME, that file alone: the others are whole. Without a backup the count of what was spent is "
+                f"lineage {anchor.lineage}: {lost(state.chain, anchor)}. Nothing was spent. "
+                f"Restore {ledger.folder / f'{anchor.seq:08d}.json'} "
+                "from a backup of DPLADDER_HOME, that file alone: the others are whole. Without a "
+                "backup the count of what was spent is "
                 "lost: keep the results, and run no more on this lineage."
             )
         if problem := lost(state.chain, anchor):
             raise Refused(
-                f"lineage {anchor.lineage}: {problem if ledger.folder.is_dir() else f'no ledger in {home.path}'}. The results "
-                "in this folder were made under another home, or a later state of this one, which would charge and answer "
-                "anew what was answered before. Nothing was spent. Set DPLADDER_HOME to the home that made them, as it was "
-                "last, and on a cluster see that it is mounted on this node; other data needs a working directory of its own. "
-                "If that home is lost, so is the count of what was spent: keep the results, and run no more on this lineage."
+                f"lineage {anchor.lineage}: "
+                f"{problem if ledger.folder.is_dir() else f'no ledger in {home.path}'}. The "
+                "results "
+                "in this folder were made under another home, or a later state of this one, which "
+                "would charge and answer "
+                "anew what was answered before. Nothing was spent. Set DPLADDER_HOME to the home "
+                "that made them, as it was "
+                "last, and on a cluster see that it is mounted on this node; other data needs a "
+                "working directory of its own. "
+                "If that home is lost, so is the count of what was spent: keep the results, and "
+                "run no more on this lineage."
             )

@@ -1,9 +1,9 @@
 """The ledger: everything ever spent on a lineage, as a journal of what happened to its items.
 
-An item is one job's declared spends. It goes RESERVED → COMMITTED (before the job's first private read) → DONE, or from
-RESERVED to REFUNDED. Whatever is not refunded is charged. That is why no damaged last entry can lose a charge: a torn
-RESERVED gave nobody a token to spend with, a torn COMMITTED or DONE leaves the item charged, a torn REFUNDED gave nothing
-back.
+An item is one job's declared spends. It goes RESERVED → COMMITTED (before the job's first private
+read) → DONE, or from RESERVED to REFUNDED. Whatever is not refunded is charged. That is why no
+damaged last entry can lose a charge: a torn RESERVED gave nobody a token to spend with, a torn
+COMMITTED or DONE leaves the item charged, a torn REFUNDED gave nothing back.
 """
 
 from __future__ import annotations
@@ -42,13 +42,16 @@ Mode = Literal["release", "research"]
 Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
 Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
 
-OWN = "own code"  # the experiment that mechanisms outside the workflow are booked under (embed/); no config's may have a space
+# the experiment that mechanisms outside the workflow are booked under (embed/); no config's may
+# have a space
+OWN = "own code"
 LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a lineage's first entry fixes for life. `cap`: rows of one unit at most. In research mode no lifetime holds."""
+    """What a lineage's first entry fixes for life. `cap`: rows of one unit at most. In research
+    mode no lifetime holds."""
 
     lineage: str
     relation: Relation
@@ -58,8 +61,8 @@ class Terms:
     split_rule: str
     lifetime_epsilon: float | None = None
     mode: Mode = "release"
-    # Of delta, what booked events may use up; and of the limit, what private selections may: their losses together, and
-    # the product of their weights (accounting/booking.py).
+    # Of delta, what booked events may use up; and of the limit, what private selections may: their
+    # losses together, and the product of their weights (accounting/booking.py).
     share: float = 0.0
     loss: float = 0.0
     weight: float = 1.0
@@ -68,11 +71,17 @@ class Terms:
         limit = self.lifetime_epsilon
         allowed = {
             "lineage": (LINEAGE_NAME.fullmatch(self.lineage), "letters, digits, - and _"),
-            "relation": (self.relation in get_args(Relation), f"one of {', '.join(get_args(Relation))}"),
+            "relation": (
+                self.relation in get_args(Relation),
+                f"one of {', '.join(get_args(Relation))}",
+            ),
             "mode": (self.mode in get_args(Mode), f"one of {', '.join(get_args(Mode))}"),
             "cap": (self.cap >= 1, "1 or more"),
             "delta": (0.0 < self.delta < 1.0, "between 0 and 1"),
-            "lifetime_epsilon": (limit is None or 0.0 < limit < float("inf"), "positive and finite, or none"),
+            "lifetime_epsilon": (
+                limit is None or 0.0 < limit < float("inf"),
+                "positive and finite, or none",
+            ),
             "share": (0.0 <= self.share < 1.0, "0 or more, and below 1"),
             "loss": (
                 0.0 <= self.loss < (math.inf if limit is None else limit),
@@ -86,7 +95,8 @@ class Terms:
 
 
 def caps(terms: Terms) -> Entry:
-    """What all that is ever spent on a lineage may come to, component by component: a filter on each (booking.py)."""
+    """What all that is ever spent on a lineage may come to, component by component: a filter on
+    each (booking.py)."""
     beside = Entry(loss=terms.loss, weight=math.log(terms.weight), delta0=terms.share * terms.delta)
     limit = terms.lifetime_epsilon
     mu = math.inf if limit is None else booking.largest_mu(limit, terms.delta, beside)
@@ -95,8 +105,9 @@ def caps(terms: Terms) -> Entry:
 
 @dataclass(frozen=True)
 class Item:
-    """One job's declared spends. `static` digests everything about the job that is known before data is read: config keys,
-    and the `versions` of the mechanisms that it stands on. `code`: a digest of the code that runs it, told and no identity."""
+    """One job's declared spends. `static` digests everything about the job that is known before
+    data is read: config keys, and the `versions` of the mechanisms that it stands on. `code`: a
+    digest of the code that runs it, told and no identity."""
 
     job: Job
     static: str
@@ -107,9 +118,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Held:
-    """An item in the ledger. `spends` are what it is charged: the `declared` ones, from COMMITTED on the concrete ones,
-    which cost no more. `reserved` and `released` are the entries that say so: what was reserved before any release cannot
-    have been chosen by one."""
+    """An item in the ledger. `spends` are what it is charged: the `declared` ones, from COMMITTED
+    on the concrete ones, which cost no more. `reserved` and `released` are the entries that say so:
+    what was reserved before any release cannot have been chosen by one."""
 
     token: str
     job: Job
@@ -153,21 +164,25 @@ class State:
     tokens: dict[Job, list[str]] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
     experiments: list[str] = field(default_factory=list)  # oldest first
-    confirmed: bool = False  # by the operator: the lineage is about other people than those before it
+    # by the operator: the lineage is about other people than those before it
+    confirmed: bool = False
     choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     version: str = ""  # of the data that was read last, where parts hang on it
 
     def charged(self, *without: str) -> tuple[Spend, ...]:
         """Every spend that was not refunded, but those of the tokens in `without`."""
-        counted = (h for h in self.items.values() if h.status != "REFUNDED" and h.token not in without)
+        counted = (
+            h for h in self.items.values() if h.status != "REFUNDED" and h.token not in without
+        )
         return tuple(spend for held in counted for spend in self.settled(held.spends))
 
     def settled(self, spends: Iterable[Spend]) -> tuple[Spend, ...]:
-        """Spends on the version that was read last as spends on the current one, which is what is planned for: a plan
-        cannot know more. Those on earlier versions stay apart."""
+        """Spends on the version that was read last as spends on the current one, which is what is
+        planned for: a plan cannot know more. Those on earlier versions stay apart."""
         return tuple(
             replace(spend, partition=replace(spend.partition, version=""))
-            if spend.partition.version and (not self.version or spend.partition.version == self.version)
+            if spend.partition.version
+            and (not self.version or spend.partition.version == self.version)
             else spend  # as it is, not made anew: a thousand of them are read at every COMMIT
             for spend in spends
         )
@@ -179,7 +194,9 @@ class State:
 
     def done(self, query: str) -> Held | None:
         """The item that released `query`."""
-        return next((h for h in self.items.values() if h.query == query and h.status == "DONE"), None)
+        return next(
+            (h for h in self.items.values() if h.query == query and h.status == "DONE"), None
+        )
 
 
 @dataclass(frozen=True)
@@ -196,7 +213,8 @@ class Ledger:
 
 
 def open_ledger(home: Home, terms: Terms) -> Ledger:
-    """The ledger of a lineage, opened under `terms` when new. Other terms are refused: they hold for life."""
+    """The ledger of a lineage, opened under `terms` when new. Other terms are refused: they hold
+    for life."""
     ledger = Ledger(home, terms.lineage)
     kept = _kept_queries(ledger)
 
@@ -225,8 +243,8 @@ def confirm(ledger: Ledger) -> None:
 
 
 def note(ledger: Ledger, experiments: Iterable[str]) -> None:
-    """Note a config's experiments, in its order: of several that share free work the one that came first does it, wherever
-    others are put later."""
+    """Note a config's experiments, in its order: of several that share free work the one that came
+    first does it, wherever others are put later."""
     given = list(experiments)
 
     def noted(state: State) -> Step:
@@ -237,7 +255,8 @@ def note(ledger: Ledger, experiments: Iterable[str]) -> None:
 
 
 def settle(ledger: Ledger, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) -> None:
-    """Remember what a plan chose for its experiments, under a digest of what each choice hung on, before it is paid for."""
+    """Remember what a plan chose for its experiments, under a digest of what each choice hung on,
+    before it is paid for."""
 
     def remembered(state: State) -> Step:
         new = [
@@ -252,7 +271,9 @@ def settle(ledger: Ledger, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) 
 
 def remembered_choices(state: State) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Those of experiments for which something was committed: the others may be chosen anew."""
-    paid = {held.job.experiment for held in state.items.values() if held.status in ("COMMITTED", "DONE")}
+    paid = {
+        held.job.experiment for held in state.items.values() if held.status in ("COMMITTED", "DONE")
+    }
     return {key: chosen for key, chosen in state.choices.items() if key[0] in paid}
 
 
@@ -260,15 +281,18 @@ def check_terms(fixed: Terms, given: Terms) -> None:
     old, new = dataclasses.asdict(fixed), dataclasses.asdict(given)
     if differing := [f"{key} is {old[key]}, not {new[key]}" for key in old if old[key] != new[key]]:
         raise Refused(
-            f"lineage {fixed.lineage} was opened under other terms, which hold for its life: {'; '.join(differing)}. "
-            "Go back to them. A changed version of the same data is the same lineage and gets no new budget."
+            f"lineage {fixed.lineage} was opened under other terms, which hold for its life: "
+            f"{'; '.join(differing)}. "
+            "Go back to them. A changed version of the same data is the same lineage and gets no "
+            "new budget."
         )
 
 
 def reserve(
     ledger: Ledger, items: Iterable[Item], respend: bool | Collection[Job] = False
 ) -> tuple[Held, ...]:
-    """Charge the items that are new, all or none, in one entry; each item's place in the ledger comes back."""
+    """Charge the items that are new, all or none, in one entry; each item's place in the ledger
+    comes back."""
     wanted = tuple(items)
 
     def reserved(state: State) -> Step:
@@ -284,8 +308,8 @@ def reserve(
 
 
 def _continued(state: State, items: Iterable[Item], replaced: Sequence[str]) -> list[str]:
-    """The reservations that this run takes up again after something was released: who goes on has seen that, as far as the
-    figure of a single model is concerned."""
+    """The reservations that this run takes up again after something was released: who goes on has
+    seen that, as far as the figure of a single model is concerned."""
     last = max((held.released or 0 for held in state.items.values()), default=0)
     return [
         held.token
@@ -299,14 +323,17 @@ def _continued(state: State, items: Iterable[Item], replaced: Sequence[str]) -> 
 def admit(
     terms: Terms, state: State, items: Sequence[Item], respend: bool | Collection[Job] = False
 ) -> tuple[list[Item], list[str]]:
-    """The items that would be new charges, and the tokens of unused reservations that they replace. Writes nothing.
+    """The items that would be new charges, and the tokens of unused reservations that they replace.
+    Writes nothing.
 
-    A job has one unused reservation at most. What it holds under the same `static` stands; with `respend`, of all jobs or of
-    some, even what is used is reserved once more, and a job that proves unchanged when it runs is restored and gives that back.
+    A job has one unused reservation at most. What it holds under the same `static` stands; with
+    `respend`, of all jobs or of some, even what is used is reserved once more, and a job that
+    proves unchanged when it runs is restored and gives that back.
     """
     if len({item.job for item in items}) < len(items):
         raise BadInput(
-            "a job is declared twice in one reservation. Declare each job once, with all its spends."
+            "a job is declared twice in one reservation. Declare each job once, with all its "
+            "spends."
         )
     new: list[Item] = []
     replaced: list[str] = []
@@ -346,17 +373,22 @@ def _paid_again(
     if over := _over_lifetime(terms, kept, asked):
         accept = f"respend: true is no way out here, for {over}"
     return Refused(
-        f"{name(jobs[0])} is done and paid for, and a changed config would pay again for {len(jobs)} such job(s): lineage "
-        f"{terms.lineage} would go from epsilon = {up(before)} to {up(after)}. Undo the change, and what was released is "
+        f"{name(jobs[0])} is done and paid for, and a changed config would pay again for "
+        f"{len(jobs)} such job(s): lineage "
+        f"{terms.lineage} would go from epsilon = {up(before)} to {up(after)}. Undo the change, "
+        "and what was released is "
         f"restored, free; {accept}."
     )
 
 
-def commit(ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draws: Sequence[Draw]) -> Held:
-    """Bind a reservation to its query, before the job's first private read. Its nonce is good for this query alone.
-    Refused unless the declared draws cost exactly what is charged.
+def commit(
+    ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draws: Sequence[Draw]
+) -> Held:
+    """Bind a reservation to its query, before the job's first private read. Its nonce is good for
+    this query alone. Refused unless the declared draws cost exactly what is charged.
 
-    An attempt that died before DONE published nothing: the same query gets the same nonce again, free.
+    An attempt that died before DONE published nothing: the same query gets the same nonce again,
+    free.
     """
     concrete = tuple(dataclasses.replace(spend, query=query) for spend in spends)
     replaced = any(spend.relation == "replace_one" for spend in concrete)
@@ -367,22 +399,34 @@ def commit(ledger: Ledger, token: str, query: str, spends: Iterable[Spend], draw
 
 
 def commit_elsewhere(ledger: Ledger, token: str, query: str, spends: Iterable[Spend]) -> Held:
-    """COMMIT for a mechanism whose noise is not the meter's (embed/): that it earns its charge is its author's word. A query
-    is for one attempt alone, for what an attempt that died has shown to whom nobody knows."""
-    return _commit(ledger, token, query, tuple(replace(spend, query=query) for spend in spends), None)
+    """COMMIT for a mechanism whose noise is not the meter's (embed/): that it earns its charge is
+    its author's word. A query is for one attempt alone, for what an attempt that died has shown to
+    whom nobody knows."""
+    return _commit(
+        ledger, token, query, tuple(replace(spend, query=query) for spend in spends), None
+    )
 
 
-def _commit(ledger: Ledger, token: str, query: str, concrete: tuple[Spend, ...], draws: Draws | None) -> Held:
+def _commit(
+    ledger: Ledger, token: str, query: str, concrete: tuple[Spend, ...], draws: Draws | None
+) -> Held:
     def committed(state: State) -> Step:
         terms, held = terms_of(ledger, state), _held(ledger, state, token)
-        again = draws is not None and (held.query, held.spends, held.draws) == (query, concrete, draws)
+        again = draws is not None and (held.query, held.spends, held.draws) == (
+            query,
+            concrete,
+            draws,
+        )
         if again and held.status == "COMMITTED":
             return None
         if held.status != "RESERVED":
-            raise Refused(f"{name(held.job)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}")
+            raise Refused(
+                f"{name(held.job)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}"
+            )
         if state.done(query):
             raise Refused(
-                f"{name(held.job)} asks what was released before. Restore the stored bytes: they are free."
+                f"{name(held.job)} asks what was released before. Restore the stored bytes: they "
+                "are free."
             )
         _check_spends(terms, held.job, concrete)
         _check_within(held, concrete)
@@ -394,26 +438,32 @@ def _commit(ledger: Ledger, token: str, query: str, concrete: tuple[Spend, ...],
 
 
 _CHANGED = (
-    "cannot spend on this query: its data, code or upstream releases changed since. Undo the change, and it is free; where "
-    "a released file was edited, delete it and ask for it by name (snakemake FILE): it is restored, free. Or pay again, with "
+    "cannot spend on this query: its data, code or upstream releases changed since. Undo the "
+    "change, and it is free; where "
+    "a released file was edited, delete it and ask for it by name (snakemake FILE): it is "
+    "restored, free. Or pay again, with "
     "respend: true; `dpladder plan` then says what that costs, and what has no room for it."
 )
 _NOT_AGAIN: dict[Status, str] = {
     "COMMITTED": _CHANGED,
     "DONE": _CHANGED,
-    "REFUNDED": "cannot spend: its reservation was taken back, by a later plan. Start the workflow again: it reserves first.",
+    "REFUNDED": "cannot spend: its reservation was taken back, by a later plan. Start the workflow "
+    "again: it reserves first.",
 }
 
 
 def finish(ledger: Ledger, token: str, output: str) -> Held:
-    """DONE: the stored output is the release. The first to finish wins; a later one is given the first's output."""
+    """DONE: the stored output is the release. The first to finish wins; a later one is given the
+    first's output."""
 
     def done(state: State) -> Step:
         held = _held(ledger, state, token)
         if held.status == "DONE":
             return None
         if held.status != "COMMITTED":
-            raise Refused(f"{name(held.job)} is {held.status}, not COMMITTED: it has nothing to release.")
+            raise Refused(
+                f"{name(held.job)} is {held.status}, not COMMITTED: it has nothing to release."
+            )
         return "DONE", {"token": token, "output": output}
 
     return _append(ledger, done).items[token]
@@ -427,7 +477,8 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
         held = [_held(ledger, state, token) for token in revoked]
         if used := [h for h in held if h.status in ("COMMITTED", "DONE")]:
             raise Refused(
-                f"{name(used[0].job)} is {used[0].status}: it may have read private data and stays charged."
+                f"{name(used[0].job)} is {used[0].status}: it may have read private data and stays "
+                "charged."
             )
         live = [h.token for h in held if h.status == "RESERVED"]
         return ("REFUNDED", {"tokens": live}) if live else None
@@ -436,7 +487,8 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
 
 
 def load(ledger: Ledger) -> State:
-    """The state of a ledger, empty where there is none; refused if anything in it is not as it was written."""
+    """The state of a ledger, empty where there is none; refused if anything in it is not as it was
+    written."""
     kept = _kept_queries(ledger)
     if ledger.folder.is_dir():
         journal.advance(_journal(ledger), ledger.state.chain, partial(_fold, ledger, ledger.state))
@@ -471,7 +523,8 @@ def lost(chain: Chain, anchor: Anchor) -> str | None:
 
 
 def cut_short(chain: Chain, anchor: Anchor) -> bool:
-    """Whether the last entry is half-written, and was whole when the anchor saw it: no run may go on without what it said."""
+    """Whether the last entry is half-written, and was whole when the anchor saw it: no run may go
+    on without what it said."""
     return chain.torn and anchor.seq == len(chain.hashes) and chain.head != anchor.sha256
 
 
@@ -499,7 +552,9 @@ def spent(ledger: Ledger, state: State) -> Composition:
 
 def name(job: Job) -> str:
     """A job as messages call it."""
-    return f"{job.experiment}/{job.rule}" + "".join(f" {key}={value}" for key, value in job.wildcards)
+    return f"{job.experiment}/{job.rule}" + "".join(
+        f" {key}={value}" for key, value in job.wildcards
+    )
 
 
 Step = tuple[str, Body] | None  # the entry to append, if any
@@ -507,7 +562,9 @@ Step = tuple[str, Body] | None  # the entry to append, if any
 
 def _append(ledger: Ledger, decide: Callable[[State], Step]) -> State:
     state = ledger.state
-    journal.append(_journal(ledger), state.chain, partial(_fold, ledger, state), partial(decide, state))
+    journal.append(
+        _journal(ledger), state.chain, partial(_fold, ledger, state), partial(decide, state)
+    )
     return state
 
 
@@ -521,7 +578,9 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
         case "OPENED":
             terms = Terms(**body)
             if state.terms is not None or terms.lineage != ledger.lineage:
-                raise Refused(f"opens lineage {terms.lineage} inside the ledger of {ledger.lineage}")
+                raise Refused(
+                    f"opens lineage {terms.lineage} inside the ledger of {ledger.lineage}"
+                )
             state.terms = terms
         case "CONFIRMED":
             state.confirmed = True
@@ -539,7 +598,9 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
                 declared = from_json(item["spends"])
                 job, entry = from_json(item["job"]), state.entries
                 known = {"versions": item.get("versions", {}), "code": item.get("code", "")}
-                held = Held(item["token"], job, item["static"], declared, declared, reserved=entry, **known)
+                held = Held(
+                    item["token"], job, item["static"], declared, declared, reserved=entry, **known
+                )
                 state.items[held.token] = held
                 state.tokens.setdefault(held.job, []).append(held.token)
         case "COMMITTED":
@@ -547,8 +608,13 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
                 raise Refused("uses a nonce that was used before")
             state.nonces.add(body["nonce"])
             booked = from_json(body["spends"])
-            spends, bug = unsound.charged(booked, body["draws"]), unsound.found(booked, body["draws"])
-            state.version = next((s.partition.version for s in spends if s.partition.version), state.version)
+            spends, bug = (
+                unsound.charged(booked, body["draws"]),
+                unsound.found(booked, body["draws"]),
+            )
+            state.version = next(
+                (s.partition.version for s in spends if s.partition.version), state.version
+            )
             facts = {"spends": spends, "unsound": "" if bug is None else bug.why}
             _move(state, status="COMMITTED", **body | facts)
         case "DONE":
@@ -557,10 +623,16 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
             for token in body["tokens"]:
                 _move(state, token, "REFUNDED")
         case _:
-            raise Refused(f"has the type {kind}, which this version does not know: upgrade dpladder")
+            raise Refused(
+                f"has the type {kind}, which this version does not know: upgrade dpladder"
+            )
 
 
-BEFORE: dict[Status, Status] = {"COMMITTED": "RESERVED", "DONE": "COMMITTED", "REFUNDED": "RESERVED"}
+BEFORE: dict[Status, Status] = {
+    "COMMITTED": "RESERVED",
+    "DONE": "COMMITTED",
+    "REFUNDED": "RESERVED",
+}
 
 
 def _move(state: State, token: str, status: Status, **facts: Any) -> None:
@@ -591,21 +663,26 @@ def _check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
     for spend in spends:
         if spend.job != job:
             raise BadInput(
-                f"a spend of {name(spend.job)} is declared under {name(job)}. Declare it under its own job."
+                f"a spend of {name(spend.job)} is declared under {name(job)}. Declare it under its "
+                "own job."
             )
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
             raise Refused(
-                f"{name(job)} spends on lineage {spend.lineage} under {spend.relation}; this is the ledger of "
-                f"{terms.lineage} under {terms.relation}, for life. Spend on each lineage in its own ledger and relation."
+                f"{name(job)} spends on lineage {spend.lineage} under {spend.relation}; this is "
+                "the ledger of "
+                f"{terms.lineage} under {terms.relation}, for life. Spend on each lineage in its "
+                "own ledger and relation."
             )
 
 
 def _check_within(held: Held, concrete: Iterable[Spend]) -> None:
-    """What a job really spends on each part may cost no more than it reserved, component by component."""
+    """What a job really spends on each part may cost no more than it reserved, component by
+    component."""
     declared, asked = _by_parts(held.spends), _by_parts(concrete)
     if any(not entry.within(declared.get(parts, FREE)) for parts, entry in asked.items()):
         raise Refused(
-            f"{name(held.job)} would spend more than it reserved, or something else. Derive its noise from the reserved "
+            f"{name(held.job)} would spend more than it reserved, or something else. Derive its "
+            "noise from the reserved "
             "mu (gdp.sigma rounds to the safe side), or plan the job again."
         )
 
@@ -625,7 +702,8 @@ def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, .
 
 
 _WITHIN = (
-    "undo what asks for it, and what was released is restored, free; or ask for no more than remains. What is reserved and "
+    "undo what asks for it, and what was released is restored, free; or ask for no more than "
+    "remains. What is reserved and "
     "unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it"
 )
 
@@ -638,16 +716,24 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
     entries = [figure.entry for figure in total.parts.values()]
     if any(entry.delta0 > most.delta0 for entry in entries):
         return (
-            f"lineage {terms.lineage} keeps {terms.share:g} of its delta for trainings on samples and for searches booked "
-            "like them, and this would use more. That share is fixed when a lineage is opened (privacy.share, a tenth where "
+            f"lineage {terms.lineage} keeps {terms.share:g} of its delta for trainings on samples "
+            "and for searches booked "
+            "like them, and this would use more. That share is fixed when a lineage is opened "
+            "(privacy.share, a tenth where "
             "a config samples or searches so). Train on full batches"
         )
-    if any(entry.loss > most.loss or entry.weight > most.weight for entry in entries) and most.mu < math.inf:
+    if (
+        any(entry.loss > most.loss or entry.weight > most.weight for entry in entries)
+        and most.mu < math.inf
+    ):
         need = max(entries, key=_selected)
         return (
-            f"lineage {terms.lineage} was opened with a lifetime limit that leaves private selections a loss of "
-            f"{terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and {up(math.exp(need.weight) + 1e-6, 2)}. "
-            "Search by the ladder; or, for data that nothing was spent on yet, declare privacy.lifetime.loss and "
+            f"lineage {terms.lineage} was opened with a lifetime limit that leaves private "
+            "selections a loss of "
+            f"{terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and "
+            f"{up(math.exp(need.weight) + 1e-6, 2)}. "
+            "Search by the ladder; or, for data that nothing was spent on yet, declare "
+            "privacy.lifetime.loss and "
             "privacy.lifetime.weight so"
         )
     if all(entry.mu <= most.mu for entry in entries):
@@ -661,8 +747,10 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
         else ""
     )
     return (
-        f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at delta = {terms.delta:g}. "
-        f"Spent or reserved so far: {up(before.epsilon)}{remains}. Asked for: {up(compose(asked, terms.delta).epsilon)}, "
+        f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at "
+        f"delta = {terms.delta:g}. "
+        f"Spent or reserved so far: {up(before.epsilon)}{remains}. Asked for: "
+        f"{up(compose(asked, terms.delta).epsilon)}, "
         f"which would make {up(total.epsilon)}"
     )
 
@@ -677,7 +765,8 @@ def ever(terms: Terms, spends: Sequence[Spend]) -> Composition:
 
 
 def _kept_queries(ledger: Ledger) -> set[str]:
-    """The queries whose releases home keeps. To be listed before the journal is read, which knows each before it is kept."""
+    """The queries whose releases home keeps. To be listed before the journal is read, which knows
+    each before it is kept."""
     folder = ledger.home.releases / ledger.lineage
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
 
@@ -689,7 +778,9 @@ def _strangers(state: State, kept: set[str]) -> set[str]:
 def _refuse_strangers(ledger: Ledger, state: State, kept: set[str]) -> None:
     if _strangers(state, kept):
         raise Refused(
-            f"{ledger.home.releases / ledger.lineage} keeps releases that the ledger in {ledger.folder} does not know: it is "
-            "gone, cut short, or an older copy, and what it lost would be charged and answered anew. Nothing was spent. "
+            f"{ledger.home.releases / ledger.lineage} keeps releases that the ledger in "
+            f"{ledger.folder} does not know: it is "
+            "gone, cut short, or an older copy, and what it lost would be charged and answered "
+            "anew. Nothing was spent. "
             "Restore the ledger as it was last: what was spent stays spent."
         )

@@ -1,4 +1,5 @@
-"""Home: the private folder with the key, the ledgers and the releases. It outlives clones and is shared by nodes."""
+"""Home: the private folder with the key, the ledgers and the releases. It outlives clones and is
+shared by nodes."""
 
 from __future__ import annotations
 
@@ -50,17 +51,19 @@ class Home:
 
 
 def open_home(path: Path | None = None, create: bool = True) -> Home:
-    """The home at `path`, else at DPLADDER_HOME, else at ~/.dpladder. With `create` a new one is made, with its key;
-    without, one that does not exist is simply empty."""
+    """The home at `path`, else at DPLADDER_HOME, else at ~/.dpladder. With `create` a new one is
+    made, with its key; without, one that does not exist is simply empty."""
     chosen = Path(path or os.environ.get(VARIABLE) or Path.home() / ".dpladder").expanduser()
     if not chosen.is_absolute():
         raise BadInput(
-            f"{VARIABLE} is {chosen}, which names another folder wherever a command is started: one ledger would become "
+            f"{VARIABLE} is {chosen}, which names another folder wherever a command is started: "
+            "one ledger would become "
             f"several. Give a path from the root, as {chosen.absolute()}."
         )
     if chosen.exists() and not chosen.is_dir():
         raise BadInput(
-            f"{VARIABLE} is {chosen}, which is a file. Name a folder, or one that is yet to be made."
+            f"{VARIABLE} is {chosen}, which is a file. Name a folder, or one that is yet to be "
+            "made."
         )
     home = Home(chosen)
     _check_format(home)
@@ -70,7 +73,8 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(
-                f"home {home.path} cannot be made: {error.strerror}. Set {VARIABLE} to a folder that you can write to."
+                f"home {home.path} cannot be made: {error.strerror}. Set {VARIABLE} to a folder "
+                "that you can write to."
             ) from None
     if home.path.exists():
         _check_private(home.path, home.path.stat(), "700")
@@ -80,7 +84,8 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
 
 
 def subkey(home: Home, purpose: Purpose) -> bytes:
-    """An independent 256-bit key for each purpose: HKDF-Expand with one block (RFC 5869, section 2.3)."""
+    """An independent 256-bit key for each purpose: HKDF-Expand with one block (RFC 5869, section
+    2.3)."""
     if purpose not in get_args(Purpose):
         raise ValueError(f"no key purpose {purpose!r}")
     return hmac.digest(_read_key(home), f"dpladder {purpose}".encode() + b"\x01", "sha256")
@@ -89,9 +94,9 @@ def subkey(home: Home, purpose: Purpose) -> bytes:
 def create_once(path: Path, data: bytes) -> bool:
     """Create `path`, whole and durable, or return False because it exists.
 
-    A hard link either makes the name or fails, on local and network file systems alike, so no reader ever meets half
-    a file and of several creators exactly one wins. A lost reply can make a network file system report the name as
-    taken by our own link; the link count tells.
+    A hard link either makes the name or fails, on local and network file systems alike, so no
+    reader ever meets half a file and of several creators exactly one wins. A lost reply can make a
+    network file system report the name as taken by our own link; the link count tells.
     """
     temporary = _write_beside(path, data, 0o600)
     try:
@@ -141,7 +146,8 @@ def _write_beside(path: Path, data: bytes, mode: int) -> Path:
 
 
 def _ensure_key(home: Home) -> None:
-    # The order matters: whoever made a ledger had made the key before, so a key looked for later must be there.
+    # The order matters: whoever made a ledger had made the key before, so a key looked for later
+    # must be there.
     used = any(home.ledgers.iterdir())
     if used or os.path.lexists(home.key):
         _read_key(home)
@@ -151,7 +157,8 @@ def _ensure_key(home: Home) -> None:
         create_once(home.key, secrets.token_bytes(KEY_BYTES))
     except OSError as error:
         raise BadInput(
-            f"key {home.key} cannot be made: {error.strerror}. Home needs hard links and free space."
+            f"key {home.key} cannot be made: {error.strerror}. Home needs hard links and free "
+            "space."
         ) from None
 
 
@@ -162,7 +169,8 @@ def _check_format(home: Home) -> None:
         return
     if not told.strip().isdigit():
         raise BadInput(
-            f"{home.format} says {told.strip()[:20]!r}, and not which format this home has. Restore it."
+            f"{home.format} says {told.strip()[:20]!r}, and not which format this home has. "
+            "Restore it."
         )
     formats.check("home", home.path, int(told))
 
@@ -172,8 +180,10 @@ def _read_key(home: Home) -> bytes:
         descriptor = os.open(home.key, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         raise BadInput(
-            f"key {home.key} is missing. A ledger without its key cannot be trusted and a new key would not fit it: "
-            f"check that the disk holding {home.path} is mounted and that {VARIABLE} is right, or restore the key."
+            f"key {home.key} is missing. A ledger without its key cannot be trusted and a new key "
+            "would not fit it: "
+            f"check that the disk holding {home.path} is mounted and that {VARIABLE} is right, or "
+            "restore the key."
         ) from None
     except OSError as error:
         raise BadInput(
@@ -195,9 +205,11 @@ def _read_key(home: Home) -> bytes:
 def _check_private(path: Path, status: os.stat_result, mode: str) -> None:
     if status.st_uid != os.geteuid():
         raise BadInput(
-            f"{path} belongs to another user. Home and key must be your own: set {VARIABLE} to your folder."
+            f"{path} belongs to another user. Home and key must be your own: set {VARIABLE} to "
+            "your folder."
         )
     if stat.S_IMODE(status.st_mode) & 0o077:
         raise BadInput(
-            f"{path} is open to other users. Close it (chmod {mode} {path}) and find out who read it."
+            f"{path} is open to other users. Close it (chmod {mode} {path}) and find out who read "
+            "it."
         )

@@ -1,7 +1,9 @@
-"""A journal: an append-only chain of signed entries, one readable file each, with nothing to lock or break.
+"""A journal: an append-only chain of signed entries, one readable file each, with nothing to lock
+or break.
 
-Every entry carries the hash of the one before it and a MAC, and its name can be created only once: a compare-and-swap
-that works on local and shared file systems alike. It knows nothing of what the entries say.
+Every entry carries the hash of the one before it and a MAC, and its name can be created only once:
+a compare-and-swap that works on local and shared file systems alike. It knows nothing of what the
+entries say.
 """
 
 from __future__ import annotations
@@ -66,8 +68,9 @@ class Chain:
 def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
     """Append what `decide` says, in full knowledge of every entry before it.
 
-    The name of the next entry can be created only once. Who loses it reads what came first and decides again. A
-    half-written last entry is sealed by REPAIRED, which chains over the damaged bytes, before anything else is written.
+    The name of the next entry can be created only once. Who loses it reads what came first and
+    decides again. A half-written last entry is sealed by REPAIRED, which chains over the damaged
+    bytes, before anything else is written.
     """
     until, pause = time.monotonic() + PATIENCE, LOST[0]
     with _queue(journal.folder, until):
@@ -77,7 +80,9 @@ def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
             if entry is None:
                 return
             try:
-                written = create_once(journal.path(len(chain.hashes) + 1), _encode(journal, chain, *entry))
+                written = create_once(
+                    journal.path(len(chain.hashes) + 1), _encode(journal, chain, *entry)
+                )
             except OSError as error:
                 raise unwritable(journal.folder, error) from None
             if not written:
@@ -87,7 +92,9 @@ def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
             advance(journal, chain, fold)
             if entry[0] != REPAIRED:
                 return
-    raise Refused(f"others kept writing to {journal.folder} for {PATIENCE:.0f} s. {TWICE}: try again.")
+    raise Refused(
+        f"others kept writing to {journal.folder} for {PATIENCE:.0f} s. {TWICE}: try again."
+    )
 
 
 def advance(journal: Journal, chain: Chain, fold: Fold) -> None:
@@ -95,8 +102,10 @@ def advance(journal: Journal, chain: Chain, fold: Fold) -> None:
     read(journal, chain, fold)
     if chain.problems:
         raise Refused(
-            f"the ledger in {journal.folder} is not as it was written: {chain.problems[0]}. Nothing was changed. Find "
-            "out what happened and restore the folder; `dpladder ledger verify` lists every problem."
+            f"the ledger in {journal.folder} is not as it was written: {chain.problems[0]}. "
+            "Nothing was changed. Find "
+            "out what happened and restore the folder; `dpladder ledger verify` lists every "
+            "problem."
         )
 
 
@@ -119,7 +128,8 @@ def read(journal: Journal, chain: Chain, fold: Fold) -> None:
 
 def unwritable(folder: Path, error: OSError) -> Refused:
     return Refused(
-        f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or check that the disk is mounted for "
+        f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or check that "
+        "the disk is mounted for "
         "writing and has hard links, and run again."
     )
 
@@ -136,7 +146,8 @@ def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) 
             chain.problems.append(f"entry {seq - 1} is damaged: its end is missing")
         if entry["seq"] != seq or previous not in (entry["previous"], ""):
             chain.problems.append(
-                f"entry {seq} does not follow entry {seq - 1}: one of the two was put in place of another"
+                f"entry {seq} does not follow entry {seq - 1}: one of the two was put in place of "
+                "another"
             )
         if entry["type"] != REPAIRED:
             fold(entry["type"], entry["body"])
@@ -145,7 +156,9 @@ def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) 
     except DpladderError as error:
         chain.problems.append(f"entry {seq} {error}")
     except (LookupError, TypeError, ValueError):
-        chain.problems.append(f"entry {seq} cannot be understood: was it written by a newer version?")
+        chain.problems.append(
+            f"entry {seq} cannot be understood: was it written by a newer version?"
+        )
 
 
 def _encode(journal: Journal, chain: Chain, kind: str, body: Mapping[str, Any]) -> bytes:
@@ -155,7 +168,8 @@ def _encode(journal: Journal, chain: Chain, kind: str, body: Mapping[str, Any]) 
         "previous": chain.head,
         "type": kind,
         formats.KEY: FORMATS["ledger"],
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),  # for the reader: nothing depends on clocks
+        # for the reader: nothing depends on clocks
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "body": body,
     }
     signed = json.dumps(entry, indent=1, allow_nan=False).removesuffix("\n}").encode()
@@ -164,10 +178,13 @@ def _encode(journal: Journal, chain: Chain, kind: str, body: Mapping[str, Any]) 
 
 def _decode(journal: Journal, seq: int, data: bytes) -> Body:
     end = MAC_LINE.search(data)
-    fits = end is not None and hmac.compare_digest(_mac(journal, data[: end.start()]), end[1].decode())
+    fits = end is not None and hmac.compare_digest(
+        _mac(journal, data[: end.start()]), end[1].decode()
+    )
     with contextlib.suppress(ValueError, AttributeError):
         entry: Body = json.loads(data)
-        formats.check("ledger", journal.path(seq), entry.get(formats.KEY))  # a newer one may sign otherwise
+        # a newer one may sign otherwise
+        formats.check("ledger", journal.path(seq), entry.get(formats.KEY))
     if not fits:
         raise Refused("was edited, or written with another key: its MAC does not fit")
     return entry
@@ -179,9 +196,10 @@ def _mac(journal: Journal, signed: bytes) -> str:
 
 @contextlib.contextmanager
 def _queue(folder: Path, last: float) -> Iterator[None]:
-    """Wait for a turn among this host's processes, until `last` at most: a thousand that all go ahead at once would take each
-    other's place for minutes. Nothing rests on it: where locks do not work, or the one in front hangs, so that nothing was
-    written for a while, the append goes ahead."""
+    """Wait for a turn among this host's processes, until `last` at most: a thousand that all go
+    ahead at once would take each other's place for minutes. Nothing rests on it: where locks do not
+    work, or the one in front hangs, so that nothing was written for a while, the append goes ahead.
+    """
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:

@@ -1,7 +1,7 @@
 """Whose data a lineage holds, as keyed ids, so that nobody gets a second budget under another name.
 
-What is refused here shows in an exit code. Sources and lineages belong to the operator, so nobody else may ask; and a
-refusal needs so many units that none of them decides it.
+What is refused here shows in an exit code. Sources and lineages belong to the operator, so nobody
+else may ask; and a refusal needs so many units that none of them decides it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,21 @@ class Known:
     sizes: frozenset[int] = frozenset()
 
     def __or__(self, other: Known) -> Known:
-        return Known(self.units | other.units, self.contents | other.contents, self.sizes | other.sizes)
+        return Known(
+            self.units | other.units, self.contents | other.contents, self.sizes | other.sizes
+        )
 
 
 def register_units(
     home: Home, lineage: str, units: Iterable[bytes], contents: Iterable[bytes], confirmed: bool
 ) -> None:
-    """Remember a version of a lineage by ids keyed with home's "units" subkey: its units, and its records' contents, by
-    which the same data under other ids is found. Refuse it where another lineage holds the same; or where it is new, not
-    `confirmed`, and as large as one that may be its older self in another encoding.
+    """Remember a version of a lineage by ids keyed with home's "units" subkey: its units, and its
+    records' contents, by which the same data under other ids is found. Refuse it where another
+    lineage holds the same; or where it is new, not `confirmed`, and as large as one that may be its
+    older self in another encoding.
 
-    What a lineage once held it keeps. It is written before the others are read: of two lineages that register at once,
-    one sees the other.
+    What a lineage once held it keeps. It is written before the others are read: of two lineages
+    that register at once, one sees the other.
     """
     own = Known(frozenset(units), frozenset(contents))
     if any(len(identity) != ID_BYTES for identity in own.units | own.contents):
@@ -69,7 +72,8 @@ def _refuse_shared(lineage: str, own: Known, others: dict[str, Known]) -> None:
     for name, other in others.items():
         if same_data(own.units, other.units) or same_data(own.contents, other.contents):
             raise Refused(
-                f"lineages {lineage} and {name} share units, and a person in both would have two budgets. Make them one "
+                f"lineages {lineage} and {name} share units, and a person in both would have two "
+                "budgets. Make them one "
                 "lineage, or take the shared units out of one of them."
             )
 
@@ -78,9 +82,12 @@ def _refuse_renamed(lineage: str, own: Known, others: dict[str, Known]) -> None:
     for name, other in others.items():
         if any(_alike(len(own.units), size) for size in other.sizes):
             raise Refused(
-                f"lineage {lineage} is new, and about as large as {name}, which this home knows. The same data renamed, or "
-                f"in another encoding, is the same lineage and has one budget: then call it {name}. If it is about other "
-                "people, say so with dataset.new_lineage: true. Nothing was read for a release, and nothing is spent."
+                f"lineage {lineage} is new, and about as large as {name}, which this home knows. "
+                "The same data renamed, or "
+                "in another encoding, is the same lineage and has one budget: then call it "
+                f"{name}. If it is about other "
+                "people, say so with dataset.new_lineage: true. Nothing was read for a release, "
+                "and nothing is spent."
             )
 
 
@@ -90,8 +97,8 @@ def _alike(one: int, other: int) -> bool:
 
 @contextlib.contextmanager
 def _alone(home: Home) -> Iterator[None]:
-    """One registration at a time, so that none is written over. Where the file system has no locks, two clones must not
-    prepare one lineage at the same moment."""
+    """One registration at a time, so that none is written over. Where the file system has no locks,
+    two clones must not prepare one lineage at the same moment."""
     descriptor = os.open(home.units, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with contextlib.suppress(OSError):
@@ -113,7 +120,9 @@ def _read(home: Home, lineage: str) -> Known:
         path = folder / name
         return path.read_bytes() if path.exists() else b""
 
-    return Known(_split(data("units")), _split(data("contents")), frozenset(map(int, data("sizes").split())))
+    return Known(
+        _split(data("units")), _split(data("contents")), frozenset(map(int, data("sizes").split()))
+    )
 
 
 def _write(home: Home, lineage: str, known: Known) -> None:

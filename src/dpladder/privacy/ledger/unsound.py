@@ -1,7 +1,9 @@
-"""Releases that cost more than was booked for them, by a bug since mended: charged at what they cost.
+"""Releases that cost more than was booked for them, by a bug since mended: charged at what they
+cost.
 
-A version of a mechanism that rose for a privacy bug leaves such releases behind. They are known by the draws that the
-ledger holds of them, whatever the mechanism was called, and whatever version of dpladder reads them now.
+A version of a mechanism that rose for a privacy bug leaves such releases behind. They are known by
+the draws that the ledger holds of them, whatever the mechanism was called, and whatever version of
+dpladder reads them now.
 """
 
 from __future__ import annotations
@@ -10,15 +12,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpladder.privacy.accounting.events import Booked, Composed, Counted, Event, Gaussian, Sampled, Spend
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Event,
+    Gaussian,
+    Sampled,
+    Spend,
+)
 
 Draws = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Unsound:
-    """`mechanisms`: those that have the bug, below this version. `shows`: whether the draws of a release show it. `true`: the
-    event that they really made."""
+    """`mechanisms`: those that have the bug, below this version. `shows`: whether the draws of a
+    release show it. `true`: the event that they really made."""
 
     mechanisms: tuple[str, ...]
     below: int
@@ -29,12 +39,14 @@ class Unsound:
 
 def _of_sampled_losses(draws: Draws) -> bool:
     """Losses of a sample, by a version that did not say how far a unit moves them that enters it."""
-    return any(draw["name"] == "losses" and draw["under"] and "entering" not in draw for draw in draws)
+    return any(
+        draw["name"] == "losses" and draw["under"] and "entering" not in draw for draw in draws
+    )
 
 
 def _losses_doubled(event: Event) -> Event:
-    """The same with half the noise beside the move of losses: a unit replaced moves them twice as far inside a sample as
-    was declared (`accounting.draws.in_sample`)."""
+    """The same with half the noise beside the move of losses: a unit replaced moves them twice as
+    far inside a sample as was declared (`accounting.draws.in_sample`)."""
     match event:
         case Booked(events):
             return replace(event, events=tuple(map(_doubled, events)))
@@ -52,7 +64,8 @@ UNSOUND = (
     Unsound(
         ("hyfree_dp", "hyfree_finetune"),
         2,
-        "HyFreeDP's losses on Poisson samples were priced under replace_one as if a unit moved them half as far",
+        "HyFreeDP's losses on Poisson samples were priced under replace_one as if a unit moved "
+        "them half as far",
         _of_sampled_losses,
         _losses_doubled,
     ),
@@ -68,4 +81,6 @@ def found(spends: Sequence[Spend], draws: Draws) -> Unsound | None:
 def charged(spends: Sequence[Spend], draws: Draws) -> tuple[Spend, ...]:
     """What a release costs: what was booked for it, unless a bug made that too little."""
     bug = found(spends, draws)
-    return tuple(spends) if bug is None else tuple(replace(s, event=bug.true(s.event)) for s in spends)
+    return (
+        tuple(spends) if bug is None else tuple(replace(s, event=bug.true(s.event)) for s in spends)
+    )

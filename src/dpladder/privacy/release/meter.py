@@ -1,4 +1,5 @@
-"""The meter: the one door through which randomness reaches a private job. What was declared is drawn, exactly."""
+"""The meter: the one door through which randomness reaches a private job. What was declared is
+drawn, exactly."""
 
 from __future__ import annotations
 
@@ -49,15 +50,19 @@ class Meter:
         self.used: list[Used] = []
 
     def publish(self, name: str, total: ArrayLike) -> Floats:
-        """`total` with its declared noise, on the public grid: the one way a figure leaves a mechanism."""
+        """`total` with its declared noise, on the public grid: the one way a figure leaves a
+        mechanism."""
         exact = np.asarray(total, np.float64)
         published: Floats = self.noise(name, exact.shape).onto(exact)
         return published
 
     def noise(self, name: str, shape: Shape) -> Noise:
-        """The declared noise for a sum of this shape, which lies on another device; add it by `onto` alone."""
+        """The declared noise for a sum of this shape, which lies on another device; add it by
+        `onto` alone."""
         draw = self._declared.get(name)
-        kind: Distribution = "laplace" if draw is not None and draw.distribution == "laplace" else "gaussian"
+        kind: Distribution = (
+            "laplace" if draw is not None and draw.distribution == "laplace" else "gaussian"
+        )
         stream = self._take(name, kind, shape)
         values = (noise.laplace if kind == "laplace" else noise.gaussian)(stream, shape)
         return Noise(self._note(name, values), self._declared[name].scale)
@@ -77,7 +82,8 @@ class Meter:
         return self._note(name, noise.mask(stream, self._declared[name].scale, ids))
 
     def within(self, name: str) -> Within:
-        """Meters for trainings inside this mechanism, whose own draws may hang on secret ones made here."""
+        """Meters for trainings inside this mechanism, whose own draws may hang on secret ones made
+        here."""
         stream = self._take(name, "within")
         return Within(noise.DerivedNoise(stream), self._declared[name].each)
 
@@ -86,7 +92,8 @@ class Meter:
         fewer = [name for name, draw in self._declared.items() if self._made[name] < draw.count]
         if fewer:
             self._refuse(
-                f"draw {fewer[0]} was made fewer times than the declared {self._declared[fewer[0]].count}"
+                f"draw {fewer[0]} was made fewer times than the declared "
+                f"{self._declared[fewer[0]].count}"
             )
         if self._closed:
             self._refuse("a draw outside the declaration was tried")
@@ -99,7 +106,8 @@ class Meter:
             self._refuse(f"draw {name} is not declared")
         if self._closed or distribution != draw.distribution or shape not in (None, draw.shape):
             self._refuse(
-                f"draw {name} differs from the declared {draw.distribution} {draw.scale} {draw.shape}"
+                f"draw {name} differs from the declared {draw.distribution} {draw.scale} "
+                f"{draw.shape}"
             )
         index = self._made[name]
         if index == draw.count:
@@ -108,11 +116,12 @@ class Meter:
         return self._source.stream(name, index)
 
     def _refuse(self, what: str) -> NoReturn:
-        # Only declared figures are named: those asked for may depend on private data. Closed for good, so that a job
-        # that catches this error still publishes nothing.
+        # Only declared figures are named: those asked for may depend on private data. Closed for
+        # good, so that a job that catches this error still publishes nothing.
         self._closed = True
         raise Refused(
-            f"{what}. Nothing was published: make the job draw what it declares, or declare what it draws."
+            f"{what}. Nothing was published: make the job draw what it declares, or declare what "
+            "it draws."
         )
 
     def _note(self, name: str, values: NDArray[Number]) -> NDArray[Number]:
@@ -123,7 +132,8 @@ class Meter:
 
 @dataclass(frozen=True)
 class Within:
-    """Gives each training inside a mechanism a meter of its own, if it declares no less noise than was declared for it."""
+    """Gives each training inside a mechanism a meter of its own, if it declares no less noise than
+    was declared for it."""
 
     source: noise.DerivedNoise = field(repr=False)
     mu: float  # of one training; 0 where its answers cost nothing by themselves
@@ -131,7 +141,8 @@ class Within:
     def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
         if self.mu and not math.isclose(cost(draws), self.mu, rel_tol=EQUAL):
             raise Refused(
-                "a training inside a search declares noise for another mu than the search declared for it. Nothing was "
+                "a training inside a search declares noise for another mu than the search declared "
+                "for it. Nothing was "
                 "published."
             )
         return Meter(draws, noise.DerivedNoise(self.source.stream(name, 0)))

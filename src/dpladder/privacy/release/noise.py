@@ -1,13 +1,15 @@
 """Secret randomness: a keyed stream for every draw, and the distributions made from it.
 
-Samples follow the method of Box & Muller, four of them added after Holohan & Braghin 2021 (Secure random sampling in
-differential privacy). Their logarithms are taken where floats are dense, so that each computed sample lies next to the
-ideal one that the same bits, continued for ever, would make. What that means for a release stands in publish.py.
+Samples follow the method of Box & Muller, four of them added after Holohan & Braghin 2021 (Secure
+random sampling in differential privacy). Their logarithms are taken where floats are dense, so that
+each computed sample lies next to the ideal one that the same bits, continued for ever, would make.
+What that means for a release stands in publish.py.
 
-How near: V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a factor 1 +- 2^-52 of its ideal.
-L = -log V or -log(1 - V), one or the other by a fair bit, is a standard exponential; both functions carry a relative error
-of V into L without enlarging it, so r = sqrt(2 L) <= 9.6 is within r 2^-51 and r cos(angle), the angle within 2 pi 2^-54,
-within r 2^-50.5. Four of them, added and halved, are within 2^-45.6, the roundings of the additions included.
+How near: V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a factor 1
++- 2^-52 of its ideal. L = -log V or -log(1 - V), one or the other by a fair bit, is a standard
+exponential; both functions carry a relative error of V into L without enlarging it, so r = sqrt(2
+L) <= 9.6 is within r 2^-51 and r cos(angle), the angle within 2 pi 2^-54, within r 2^-50.5. Four of
+them, added and halved, are within 2^-45.6, the roundings of the additions included.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ BLOCK = 1 << 13  # samples made at a time: the work arrays stay in cache
 
 @dataclass(frozen=True)
 class SecretNoise:
-    """The noise of one committed query: PRF(key, job identity, query digest, nonce, name of the draw, index)."""
+    """The noise of one committed query: PRF(key, job identity, query digest, nonce, name of the
+    draw, index)."""
 
     key: bytes = field(repr=False)  # home's subkey for this purpose
     job: Job
@@ -69,7 +72,8 @@ class ResearchNoise:
     def __post_init__(self) -> None:
         if self.terms.mode != "research":
             raise Refused(
-                f"seeded noise is for research only, and lineage {self.terms.lineage} is in mode {self.terms.mode}. "
+                f"seeded noise is for research only, and lineage {self.terms.lineage} is in mode "
+                f"{self.terms.mode}. "
                 "Remove the seed, or declare the data public with mode: research."
             )
 
@@ -79,8 +83,8 @@ class ResearchNoise:
 
 
 def encode(value: object) -> bytes:
-    """One byte string for each value, and never the same for two: every element carries its type and length.
-    Floats are written out in full."""
+    """One byte string for each value, and never the same for two: every element carries its type
+    and length. Floats are written out in full."""
     match value:
         case None | bool():
             tag, body = "n", str(value).encode()
@@ -98,7 +102,8 @@ def encode(value: object) -> bytes:
             tag, body = "l", b"".join(encode(item) for item in value)
         case _:
             raise BadInput(
-                f"a digest takes plain values, not {type(value).__name__}. Convert it to numbers or text."
+                f"a digest takes plain values, not {type(value).__name__}. Convert it to numbers "
+                "or text."
             )
     return f"{tag}{len(body)}:".encode() + body
 
@@ -109,7 +114,10 @@ def gaussian(stream: bytes, shape: Shape) -> Floats:
     def block(words: Words) -> Floats:
         radius, angle = np.sqrt(2.0 * _exponential(words[:4], words[4:8])), _angle(words[8:])
         return (
-            np.concatenate([(radius * np.cos(angle)).sum(axis=0), (radius * np.sin(angle)).sum(axis=0)]) / 2.0
+            np.concatenate(
+                [(radius * np.cos(angle)).sum(axis=0), (radius * np.sin(angle)).sum(axis=0)]
+            )
+            / 2.0
         )
 
     return _fill(stream, shape, block, words=12, samples=2)
@@ -118,12 +126,15 @@ def gaussian(stream: bytes, shape: Shape) -> Floats:
 def laplace(stream: bytes, shape: Shape) -> Floats:
     """Laplace of scale 1 from two exponentials and two angles (Holohan & Braghin 2021).
 
-    For a Box-Muller pair, (N1² - N2²)/2 = -ln(u)·cos(2a) with a uniform angle a. Two of them add to half the difference
-    of two chi-squares with two degrees of freedom each: the difference of two exponentials, which is Laplace.
+    For a Box-Muller pair, (N1² - N2²)/2 = -ln(u)·cos(2a) with a uniform angle a. Two of them add to
+    half the difference of two chi-squares with two degrees of freedom each: the difference of two
+    exponentials, which is Laplace.
     """
 
     def block(words: Words) -> Floats:
-        total: Floats = (_exponential(words[:2], words[2:4]) * np.cos(_angle(words[4:]))).sum(axis=0)
+        total: Floats = (_exponential(words[:2], words[2:4]) * np.cos(_angle(words[4:]))).sum(
+            axis=0
+        )
         return total
 
     return _fill(stream, shape, block, words=6, samples=1)
@@ -135,10 +146,11 @@ def uniform(stream: bytes, shape: Shape) -> Floats:
 
 
 def mask(stream: bytes, probability: float, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Who is in the sample: each 128-bit id on its own, wherever it stands. Equal ids share their fate.
+    """Who is in the sample: each 128-bit id on its own, wherever it stands. Equal ids share their
+    fate.
 
-    AES is a pseudorandom permutation, so under a key of this draw alone distinct ids give independent-looking blocks.
-    The probability is met from below, within 2⁻⁵³.
+    AES is a pseudorandom permutation, so under a key of this draw alone distinct ids give
+    independent-looking blocks. The probability is met from below, within 2⁻⁵³.
     """
     if ids.dtype != np.uint8 or ids.ndim != 2 or ids.shape[1] != 16:
         raise BadInput("a mask needs its ids as rows of 16 bytes (uint8).")
@@ -148,7 +160,8 @@ def mask(stream: bytes, probability: float, ids: NDArray[np.uint8]) -> NDArray[n
 
 
 def _exponential(words: Words, places: Words) -> Floats:
-    """Standard exponentials: -log V or -log(1 - V), whichever a fair bit says, with V uniform on (0, 1/2)."""
+    """Standard exponentials: -log V or -log(1 - V), whichever a fair bit says, with V uniform on
+    (0, 1/2)."""
     # V = m 2^-(k+2): m uniform on [1, 2), and k zeros in front of the first one of 64 fair bits.
     mantissa = 1.0 + (((words >> 12) & ~np.uint64(1)) + np.uint64(1)).astype(np.float64) * 2.0**-52
     v = np.ldexp(mantissa, -2 - _leading_zeros(places))
@@ -159,7 +172,8 @@ def _exponential(words: Words, places: Words) -> Floats:
 
 
 def _leading_zeros(words: Words) -> NDArray[np.int32]:
-    """How many zeros stand before the first one; frexp tells exactly, one half of the bits at a time."""
+    """How many zeros stand before the first one; frexp tells exactly, one half of the bits at a
+    time."""
     high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
     place = np.where(high > 0, 32, 64).astype(np.int32)
     return place - np.frexp(np.where(high > 0, high, low).astype(np.float64))[1].astype(np.int32)
@@ -174,7 +188,9 @@ def _unit(words: Words) -> Floats:
     return ((words >> np.uint64(11)) + np.uint64(1)).astype(np.float64) * 2.0**-53
 
 
-def _fill(stream: bytes, shape: Shape, block: Callable[[Words], Floats], words: int, samples: int) -> Floats:
+def _fill(
+    stream: bytes, shape: Shape, block: Callable[[Words], Floats], words: int, samples: int
+) -> Floats:
     """An array of `shape` made block by block; each block turns (words, m) into samples·m values."""
     out = np.empty(math.prod(shape))
     # The key belongs to this draw alone, so the counter may start at zero.

@@ -1,25 +1,30 @@
-"""Everything that leaves a mechanism is rounded to a public grid, so that no low bit of it can tell what was added up.
+"""Everything that leaves a mechanism is rounded to a public grid, so that no low bit of it can tell
+what was added up.
 
-Floats are a lattice, finer near zero. Where a sum and its noise nearly cancel, the bits of `sum + noise` show the lattice
-of `released - sum`, and with it which sums are possible at all (Mironov 2012; Holohan & Braghin 2021). So a release is
+Floats are a lattice, finer near zero. Where a sum and its noise nearly cancel, the bits of `sum +
+noise` show the lattice of `released - sum`, and with it which sums are possible at all (Mironov
+2012; Holohan & Braghin 2021). So a release is
 
     g * round((total + noise) / g),   g the largest power of two not above scale / 8,
 
-a multiple of g whatever the total was, and every multiple near it is possible whatever the total was.
+a multiple of g whatever the total was, and every multiple near it is possible whatever the total
+was.
 
-**What then holds.** With ideal noise, rounding is post-processing: the release costs what the Gaussian (or Laplace)
-mechanism costs. Noise is computed, so say how far it can be from ideal. Each computed standard normal z lies within
-TAU = 2^-46 of an ideal one z* made from the same random bits continued for ever (noise.py). Nothing else rounds: a total
-is cut into a multiple of g and a rest, exactly; the rest plus z s/g, below 2^8, is off by 2^-45 at most, which is counted
-in TAU too. A cell of the grid is w = g/s in (1/16, 1/8] wide in units of the noise, and its probability is that of an
-interval around it whose ends move by 2 TAU at most. At a distance of x noise deviations the density over a cell varies by
-exp(w x + w^2/2), so the probability of a cell is off by a factor of
+**What then holds.** With ideal noise, rounding is post-processing: the release costs what the
+Gaussian (or Laplace) mechanism costs. Noise is computed, so say how far it can be from ideal. Each
+computed standard normal z lies within TAU = 2^-46 of an ideal one z* made from the same random bits
+continued for ever (noise.py). Nothing else rounds: a total is cut into a multiple of g and a rest,
+exactly; the rest plus z s/g, below 2^8, is off by 2^-45 at most, which is counted in TAU too. A
+cell of the grid is w = g/s in (1/16, 1/8] wide in units of the noise, and its probability is that
+of an interval around it whose ends move by 2 TAU at most. At a distance of x noise deviations the
+density over a cell varies by exp(w x + w^2/2), so the probability of a cell is off by a factor of
 
     exp(+-rho(x)),  rho(x) <= (4 TAU / w) exp(w x + w^2/2) < 2^-37  for x <= 8,
 
-and cells further out have together a probability below 2^-49. So M released numbers cost (epsilon + 2 M rho,
-delta + 2 M 2^-49) where ideal ones cost (epsilon, delta): for ten million numbers less than 2e-4 in epsilon in the worst
-case of every sign, which no data can bring about, and 4e-8 in delta. `slack` gives the figure for the statement.
+and cells further out have together a probability below 2^-49. So M released numbers cost (epsilon +
+2 M rho, delta + 2 M 2^-49) where ideal ones cost (epsilon, delta): for ten million numbers less
+than 2e-4 in epsilon in the worst case of every sign, which no data can bring about, and 4e-8 in
+delta. `slack` gives the figure for the statement.
 
 The grid costs g^2/12 <= s^2/768 of variance: noise that is 0.07 % larger.
 """
@@ -33,7 +38,8 @@ from typing import Any
 from dpladder.privacy.arrays import Floats
 
 FINENESS = 8  # grid steps in a noise deviation, at least
-MOST = 2.0**52  # cells either way: beyond, every total is told apart from none by nothing but its size
+# cells either way: beyond, every total is told apart from none by nothing but its size
+MOST = 2.0**52
 RHO = 2.0**-38
 TAIL = 2.0**-49
 
@@ -46,8 +52,8 @@ class Noise:
     scale: float
 
     def onto(self, total: Any, values: Any = None) -> Any:
-        """`total` with this noise, on the grid. For numpy arrays as they are; for a tensor `values` are the noise on the
-        tensor's device."""
+        """`total` with this noise, on the grid. For numpy arrays as they are; for a tensor `values`
+        are the noise on the tensor's device."""
         return on_grid(total, self.values if values is None else values, self.scale)
 
 
@@ -57,9 +63,11 @@ def grid(scale: float) -> float:
 
 
 def on_grid(total: Any, noise: Any, scale: float) -> Any:
-    """`total + scale * noise` on the grid of this scale, for float64 numpy arrays and torch tensors alike."""
+    """`total + scale * noise` on the grid of this scale, for float64 numpy arrays and torch tensors
+    alike."""
     step = grid(scale)
-    cells = (total / step).clip(-MOST, MOST)  # brings no two totals further apart; infinity has no rest
+    # brings no two totals further apart; infinity has no rest
+    cells = (total / step).clip(-MOST, MOST)
     whole = cells.round()
     return (whole + (cells - whole + noise * (scale / step)).round()).clip(-MOST, MOST) * step
 

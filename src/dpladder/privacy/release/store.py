@@ -1,7 +1,9 @@
-"""Release once: commit, work in private staging, keep the bytes, publish copies. What was released is only restored.
+"""Release once: commit, work in private staging, keep the bytes, publish copies. What was released
+is only restored.
 
-Snakemake deletes outputs before a job starts, jobs are killed, clones rerun finished work. None of that may spend
-again or publish a second answer to the same query, so the released bytes live in home and `results/` holds copies.
+Snakemake deletes outputs before a job starts, jobs are killed, clones rerun finished work. None of
+that may spend again or publish a second answer to the same query, so the released bytes live in
+home and `results/` holds copies.
 """
 
 from __future__ import annotations
@@ -36,17 +38,19 @@ class Outcome:
 
 
 def query_digest(**parts: object) -> str:
-    """The identity of a question put to private data: every constant in full, every input by its digest.
+    """The identity of a question put to private data: every constant in full, every input by its
+    digest.
 
-    It is public. So a private input enters by a digest under home's key, which nobody else can compute and compare.
+    It is public. So a private input enters by a digest under home's key, which nobody else can
+    compute and compare.
     """
     return hashlib.sha256(encode(parts)).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What a job asks of private data, what that costs and draws, and where its answer goes: which file of it to which
-    path."""
+    """What a job asks of private data, what that costs and draws, and where its answer goes: which
+    file of it to which path."""
 
     job: Job
     static: str
@@ -58,7 +62,8 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A question that has to be answered now: all randomness from the meter, its files into the folder."""
+    """A question that has to be answered now: all randomness from the meter, its files into the
+    folder."""
 
     place: int  # among the questions
     meter: Meter
@@ -82,9 +87,9 @@ def release(
 ) -> Outcome:
     """Answer `query` once, ever, and publish the answer.
 
-    `produce` writes the files of `outputs` into the folder it is given, all randomness from the meter. It runs after COMMIT
-    and is the place to read private data. `ready` runs before COMMIT: what it refuses costs nothing. `seed` makes the noise
-    repeatable, on research lineages only.
+    `produce` writes the files of `outputs` into the folder it is given, all randomness from the
+    meter. It runs after COMMIT and is the place to read private data. `ready` runs before COMMIT:
+    what it refuses costs nothing. `seed` makes the noise repeatable, on research lineages only.
     """
 
     def alone(works: Sequence[Work]) -> None:
@@ -103,8 +108,9 @@ def release_together(
     seed: int | None = None,
     ready: Callable[[], None] | None = None,
 ) -> list[Outcome]:
-    """Answer several jobs' questions in one go: each is committed, kept and DONE by itself, and what is DONE already is
-    restored. `produce` is called once, for those that are left; killed at any moment, no charge and no answer is lost."""
+    """Answer several jobs' questions in one go: each is committed, kept and DONE by itself, and
+    what is DONE already is restored. `produce` is called once, for those that are left; killed at
+    any moment, no charge and no answer is lost."""
     for question in questions:
         if any(name != Path(name).name or name.startswith(".") for name in question.outputs):
             raise BadInput("outputs are named by plain file names: no folders, no leading dot.")
@@ -113,7 +119,8 @@ def release_together(
         try:
             own = _answer(ledger, left, produce, seed, ready)
         except Exception:
-            # Another clone may have answered meanwhile, and swept away what this one was working in.
+            # Another clone may have answered meanwhile, and swept away what this one was working
+            # in.
             if (now := _done(ledger, questions)).keys() == restored.keys():
                 raise
             restored = now
@@ -147,7 +154,9 @@ def _answer(
         ledgers.commit(ledger, one.token, question.query, question.spends, question.draws)
         for one, question in zip(found, questions, strict=True)
     ]
-    due = [place for place, question in enumerate(questions) if _kept(ledger, question.query) is None]
+    due = [
+        place for place, question in enumerate(questions) if _kept(ledger, question.query) is None
+    ]
     if due:
         _produce(ledger, questions, held, due, produce, seed)
     return {
@@ -157,7 +166,11 @@ def _answer(
 
 
 def _seeded(ledger: Ledger, held: Held, seed: int | None) -> ResearchNoise | None:
-    return None if seed is None else ResearchNoise(ledgers.terms_of(ledger, ledger.state), held.job, seed)
+    return (
+        None
+        if seed is None
+        else ResearchNoise(ledgers.terms_of(ledger, ledger.state), held.job, seed)
+    )
 
 
 def _concluded(ledger: Ledger, question: Question, finished: Held, restored: bool) -> Outcome:
@@ -176,18 +189,22 @@ def is_kept(home: Home, path: Path, lineage: str | None) -> bool:
     """Whether a file is, byte for byte, one that the lineage, or any, released under this name."""
     kept = home.releases.glob(f"{lineage or '*'}/*/*/{path.name}")
     size = path.stat().st_size
-    return any(other.stat().st_size == size and filecmp.cmp(path, other, shallow=False) for other in kept)
+    return any(
+        other.stat().st_size == size and filecmp.cmp(path, other, shallow=False) for other in kept
+    )
 
 
 def _held(ledger: Ledger, question: Question) -> Held:
-    """What the job may spend: first what an attempt at this very query left behind, else its reservation."""
+    """What the job may spend: first what an attempt at this very query left behind, else its
+    reservation."""
     held = ledger.state.of(question.job)
     resumed = [h for h in held if h.status == "COMMITTED" and h.query == question.query]
     mine = [h for h in held if h.static == question.static]
     unused = [h for h in mine if h.status == "RESERVED"]
     if not (resumed or mine):
         raise Refused(
-            f"{ledgers.name(question.job)} holds no reservation on lineage {ledger.lineage}, or it was taken back by a later plan. "
+            f"{ledgers.name(question.job)} holds no reservation on lineage {ledger.lineage}, or it "
+            "was taken back by a later plan. "
             "Start the workflow again: it reserves before it runs."
         )
     return (resumed or unused or mine)[-1]  # commit refuses what is used
@@ -201,7 +218,8 @@ def _produce(
     produce: Produce,
     seed: int | None,
 ) -> None:
-    """Run the mechanisms in staging and keep what they made, whole and durable, each under its digest."""
+    """Run the mechanisms in staging and keep what they made, whole and durable, each under its
+    digest."""
     works = [_work(ledger, place, questions[place], held[place], seed) for place in due]
     try:
         for work in works:
@@ -213,7 +231,8 @@ def _produce(
             work.meter.close()
             if {path.name for path in work.folder.iterdir()} != set(question.outputs):
                 raise Refused(
-                    f"{ledgers.name(question.job)} must write exactly its outputs: {', '.join(sorted(question.outputs))}."
+                    f"{ledgers.name(question.job)} must write exactly its outputs: "
+                    f"{', '.join(sorted(question.outputs))}."
                 )
             with _writing(ledger.home.releases):
                 _keep(work.folder, _query_folder(ledger, question.query))
@@ -224,7 +243,9 @@ def _produce(
 
 def _work(ledger: Ledger, place: int, question: Question, held: Held, seed: int | None) -> Work:
     noise = _seeded(ledger, held, seed)
-    source = noise or SecretNoise(subkey(ledger.home, "noise"), held.job, question.query, str(held.nonce))
+    source = noise or SecretNoise(
+        subkey(ledger.home, "noise"), held.job, question.query, str(held.nonce)
+    )
     staging = ledger.home.staging / f"{held.token}.{secrets.token_hex(8)}"
     return Work(place, Meter(question.draws, source), staging)
 
@@ -253,17 +274,20 @@ def _kept(ledger: Ledger, query: str) -> str | None:
 
 
 def _publish(ledger: Ledger, held: Held, outputs: Mapping[str, Path]) -> None:
-    """Copy the release to where it is wanted. Each file appears whole, in place of whatever was there."""
+    """Copy the release to where it is wanted. Each file appears whole, in place of whatever was
+    there."""
     folder = _query_folder(ledger, str(held.query)) / str(held.output)
     if not folder.is_dir() or _digest(folder) != held.output:
         raise Refused(
-            f"the release kept in {folder} is missing or damaged, and what is DONE is never computed twice. Restore the "
+            f"the release kept in {folder} is missing or damaged, and what is DONE is never "
+            "computed twice. Restore the "
             "folder from a backup, or pay for a new release with respend: true."
         )
     for name, path in outputs.items():
         if not (folder / name).is_file():
             raise Refused(
-                f"{ledgers.name(held.job)} released no {name}. Ask for what it released, or change the query."
+                f"{ledgers.name(held.job)} released no {name}. Ask for what it released, or change "
+                "the query."
             )
         with _writing(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -299,6 +323,7 @@ def _writing(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise Refused(
-            f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or mount the disk for writing, and "
+            f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or mount "
+            "the disk for writing, and "
             "run again."
         ) from None

@@ -1,1 +1,2 @@
-"""The guarantee of a finished workflow, as a document that can be checked and a page that can be signed."""
+"""The guarantee of a finished workflow, as a document that can be checked and a page that can be
+signed."""

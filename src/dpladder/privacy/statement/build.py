@@ -1,7 +1,9 @@
-"""The statement: what a finished DAG guarantees, composed from every rule's record and held against the ledger.
+"""The statement: what a finished DAG guarantees, composed from every rule's record and held against
+the ledger.
 
-It carries its own evidence: each spend, a digest of each record, and where each ledger stood. `check` recomputes all of
-it from the files alone, so a privacy officer needs neither the data nor the machine.
+It carries its own evidence: each spend, a digest of each record, and where each ledger stood.
+`check` recomputes all of it from the files alone, so a privacy officer needs neither the data nor
+the machine.
 """
 
 from __future__ import annotations
@@ -51,8 +53,8 @@ def build(
     origin: Origin,
     made_by: Callable[[Held], str] = lambda held: "",
 ) -> Statement:
-    """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell one story. `made_by`: how a
-    release was made, where that is to be told."""
+    """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell
+    one story. `made_by`: how a release was made, where that is to be told."""
     paid = [record for record in records.values() if "spends" in record]
     recorded = {job_of(record): spends_of(record) for record in paid}
     statics = {job_of(record): record.get("static") for record in paid}
@@ -84,7 +86,8 @@ def build_own(
     anchor: Anchor,
     origin: Origin,
 ) -> Statement:
-    """The statement of the mechanisms of the user's own on one lineage (embed/): no plan stands behind them, and no model."""
+    """The statement of the mechanisms of the user's own on one lineage (embed/): no plan stands
+    behind them, and no model."""
     terms = state.terms
     assert terms is not None, "a lineage is opened before it is stated"
     return Statement(
@@ -108,14 +111,19 @@ def shared(values: Iterable[Value]) -> Value | None:
 
 
 def broken(dataset: Stated) -> bool:
-    """Whether more was spent than the limit allowed, which only releases that a bug had priced too low can do."""
+    """Whether more was spent than the limit allowed, which only releases that a bug had priced too
+    low can do."""
     low = any(line.unsound for line in (*dataset.spends, *dataset.outside_this_dag.spends))
-    return low and dataset.lifetime_epsilon is not None and dataset.lifetime_spent > dataset.lifetime_epsilon
+    return (
+        low
+        and dataset.lifetime_epsilon is not None
+        and dataset.lifetime_spent > dataset.lifetime_epsilon
+    )
 
 
 def guarantee_of(dataset: Stated) -> Cost | None:
-    """The figure that holds: the limit that was declared, or what was planned as a whole; else none does (docs/design.md,
-    line 17)."""
+    """The figure that holds: the limit that was declared, or what was planned as a whole; else none
+    does (docs/design.md, line 17)."""
     if broken(dataset):
         return None
     if dataset.lifetime_epsilon is not None:
@@ -130,8 +138,8 @@ def _experiments(plan: PlanDocument) -> set[str]:
 
 
 def seal(statement: Mapping[str, Any], key: bytes) -> Document:
-    """The statement's document with its digest, which shows any slip, and a MAC, which shows any forgery to who has the
-    key."""
+    """The statement's document with its digest, which shows any slip, and a MAC, which shows any
+    forgery to who has the key."""
     text = _canonical(statement)
     return {
         **statement,
@@ -171,7 +179,11 @@ def _stated(
         for held in inside
         for spend in held.spends
     ]
-    beside = [_line(spend, held, {held.job: held}, terms.delta) for held in outside for spend in held.spends]
+    beside = [
+        _line(spend, held, {held.job: held}, terms.delta)
+        for held in outside
+        for spend in held.spends
+    ]
     promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
     return Stated(
         **vars(figures_of(lines, terms.delta)),
@@ -195,29 +207,39 @@ def _stated(
 
 
 def _records(held: Held, static: str | None) -> bool:
-    """Whether a record is of this release of its job. One that does not name its question is of the last."""
+    """Whether a record is of this release of its job. One that does not name its question is of the
+    last."""
     return static is None or static == held.static
 
 
 def limit_mu(terms: Terms) -> float | None:
     most = caps(terms)
-    return most.mu if terms.lifetime_epsilon is not None and most.plain and not most.delta0 else None
+    return (
+        most.mu if terms.lifetime_epsilon is not None and most.plain and not most.delta0 else None
+    )
 
 
-def _agree(recorded: Mapping[Job, tuple[Spend, ...]], current: Mapping[Job, Held], lineage: str) -> None:
+def _agree(
+    recorded: Mapping[Job, tuple[Spend, ...]], current: Mapping[Job, Held], lineage: str
+) -> None:
     for job, spends in recorded.items():
         if spends and spends[0].lineage != lineage:
             continue
         held = current.get(job)
         if held is None:
             raise Refused(
-                f"{name(job)} has a privacy record, and the ledger of lineage {lineage} does not hold it as done. What the "
-                "ledger lacks was spent all the same, and would be charged and answered anew: set DPLADDER_HOME to the home "
+                f"{name(job)} has a privacy record, and the ledger of lineage {lineage} does not "
+                "hold it as done. What the "
+                "ledger lacks was spent all the same, and would be charged and answered anew: set "
+                "DPLADDER_HOME to the home "
                 "that these results were made under, as it was last."
             )
-        if [replace(spend, query=None) for spend in held.spends] != list(spends) and not held.unsound:
+        if [replace(spend, query=None) for spend in held.spends] != list(
+            spends
+        ) and not held.unsound:
             raise Refused(
-                f"the privacy record of {name(job)} disagrees with the ledger of lineage {lineage}. Delete its outputs "
+                f"the privacy record of {name(job)} disagrees with the ledger of lineage "
+                f"{lineage}. Delete its outputs "
                 "and run again: what was released is restored, free."
             )
 
@@ -255,37 +277,53 @@ def figures_of(lines: Iterable[StatedSpend], delta: float) -> Costs:
         epsilon=whole.epsilon,
         mu=whole.mu,
         accountant="exact" if exact else "booked",
-        partitions={part: Cost(found.epsilon, found.mu) for (_, part), found in whole.parts.items()},
+        partitions={
+            part: Cost(found.epsilon, found.mu) for (_, part), found in whole.parts.items()
+        },
     )
 
 
-def released_before(lines: Iterable[StatedSpend], among: Iterable[StatedSpend]) -> list[StatedSpend]:
-    """What was released before the last of these jobs was reserved, and so may have been a reason for it."""
+def released_before(
+    lines: Iterable[StatedSpend], among: Iterable[StatedSpend]
+) -> list[StatedSpend]:
+    """What was released before the last of these jobs was reserved, and so may have been a reason
+    for it."""
     last = max((line.reserved for line in lines), default=0)
     return [line for line in among if line.released is not None and line.released < last]
 
 
 def told_of(lines: Iterable[StatedSpend]) -> list[str]:
-    """How releases were made that today's dpladder would make otherwise: each way once, with how many they are."""
+    """How releases were made that today's dpladder would make otherwise: each way once, with how
+    many they are."""
     found = dict.fromkeys((line.job, line.made) for line in lines if line.made)
     ways = Counter((job.experiment, made) for job, made in found)
-    return [f"{experiment}: {made} ({count} released)" for (experiment, made), count in ways.items()]
+    return [
+        f"{experiment}: {made} ({count} released)" for (experiment, made), count in ways.items()
+    ]
 
 
 def models_of(
     promises: Iterable[Promise], lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> dict[str, StatedModel]:
-    """The final models of one lineage by their paths. `limited`: whether a total holds, which it does not in research."""
+    """The final models of one lineage by their paths. `limited`: whether a total holds, which it
+    does not in research."""
     return {promise.path: _model_of(promise, lines, beside, delta, limited) for promise in promises}
 
 
-def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool) -> StatedModel:
+def _model_of(
+    promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool
+) -> StatedModel:
     borne = borne_by(promise, lines)
     spends = _spends(borne)
     cost = compose(spends, delta)
-    if limited and cost.epsilon > promise.target_epsilon and not any(line.unsound for line in borne):
+    if (
+        limited
+        and cost.epsilon > promise.target_epsilon
+        and not any(line.unsound for line in borne)
+    ):
         raise Refused(
-            f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of {promise.target_epsilon:g}. "
+            f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of "
+            f"{promise.target_epsilon:g}. "
             "The statement is not written; `dpladder ledger show` lists what was spent."
         )
     search = [spend for spend in spends if spend.job.rule not in FINAL]
@@ -301,8 +339,9 @@ def _model_of(promise: Promise, lines: Lines, beside: Lines, delta: float, limit
 
 
 def chosen_among(lines: Lines, beside: Lines, delta: float) -> Cost | None:
-    """What the choice of one final model among several costs, whichever it is: all that the DAG ever released, and what else was
-    out before its last plan. Whoever goes back to an earlier model has seen the later ones too."""
+    """What the choice of one final model among several costs, whichever it is: all that the DAG
+    ever released, and what else was out before its last plan. Whoever goes back to an earlier model
+    has seen the later ones too."""
     released = [line for line in lines if line.released is not None]
     models = {(line.job, line.reserved) for line in released if line.rule in MODELS}
     if len(models) < 2:
@@ -317,8 +356,8 @@ def _seen_by(borne: Iterable[StatedSpend], among: Iterable[StatedSpend]) -> list
 
 
 def _with_earlier(borne: Lines, lines: Lines, delta: float) -> Cost | None:
-    """What an artifact costs together with all that was released before it was planned, or taken up again, and may have
-    steered it. None where there was nothing."""
+    """What an artifact costs together with all that was released before it was planned, or taken up
+    again, and may have steered it. None where there was nothing."""
     earlier = [line for line in _seen_by(borne, lines) if line not in borne]
     return figure_of([*borne, *earlier], delta) if earlier else None
 
@@ -333,8 +372,9 @@ def mu_of_spend(spend: Spend) -> float | None:
 
 
 def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> list[StatedSpend]:
-    """The lines of a statement that count against a final model's total: its own and its ancestors', and other answers to
-    the same questions that were released before it was planned, as whoever tunes by hand pays for."""
+    """The lines of a statement that count against a final model's total: its own and its
+    ancestors', and other answers to the same questions that were released before it was planned, as
+    whoever tunes by hand pays for."""
     lines, jobs = list(lines), {named.job for named in promise.jobs}
     own = [line for line in lines if line.job in jobs and not line.superseded]
     statics = {line.job: line.static for line in own}
@@ -343,19 +383,26 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
 
     def tuned(line: StatedSpend) -> bool:
         edited = line.static is None or statics.get(line.job) != line.static
-        return line.superseded and edited and counts(line.job) and (line.released or line.reserved) < planned
+        return (
+            line.superseded
+            and edited
+            and counts(line.job)
+            and (line.released or line.reserved) < planned
+        )
 
     return [*own, *filter(tuned, lines)]
 
 
 def _share(some: Iterable[Spend], of: Sequence[Spend]) -> float | None:
-    """Share of mu squared among the spends that read the training part; none of a private search, whose training and
-    search are one."""
+    """Share of mu squared among the spends that read the training part; none of a private search,
+    whose training and search are one."""
     if any(spend.job.rule == "private_search" for spend in of):
         return None
 
     def squares(spends: Iterable[Spend]) -> float:
-        return math.fsum((mu_of_spend(s) or 0.0) ** 2 for s in spends if s.partition.parts != ("test",))
+        return math.fsum(
+            (mu_of_spend(s) or 0.0) ** 2 for s in spends if s.partition.parts != ("test",)
+        )
 
     total = squares(of)
     return squares(some) / total if total else 0.0

@@ -1,4 +1,5 @@
-"""Holding a statement against the records beside it: from the files alone, without the data, the ledger or the machine."""
+"""Holding a statement against the records beside it: from the files alone, without the data, the
+ledger or the machine."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ _UNREADABLE = (
     TypeError,
     AttributeError,
 )  # whatever an edited file may cause
-ROUNDING = 1e-9  # relative: what two machines' arithmetic may differ by when a statement is recomputed
+# relative: what two machines' arithmetic may differ by when a statement is recomputed
+ROUNDING = 1e-9
 
 
 def check(statement: Document, results: Path, key: bytes | None = None) -> list[str]:
@@ -52,11 +54,15 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
     except _UNREADABLE as error:
         return [*problems, f"privacy.json: cannot be recomputed ({error})"]
     for term in ("relation", "delta"):
-        if getattr(stated, term) != shared(getattr(dataset, term) for dataset in stated.datasets.values()):
+        if getattr(stated, term) != shared(
+            getattr(dataset, term) for dataset in stated.datasets.values()
+        ):
             problems.append(f"privacy.json: {term} is not that of its lineages")
     for lineage, dataset in stated.datasets.items():
         try:
-            problems += _check_dataset(lineage, dataset, recorded, limited=stated.mode != "research")
+            problems += _check_dataset(
+                lineage, dataset, recorded, limited=stated.mode != "research"
+            )
             problems += _check_totals(lineage, dataset) if stated.format > 1 else ()
         except _UNREADABLE as error:
             problems.append(f"privacy.json: dataset {lineage} cannot be recomputed ({error})")
@@ -69,7 +75,8 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
         file = results.parent / path
         if not file.is_file():
             problems.append(
-                f"{path}: missing, the statement counts on it; dpladder run makes it again, or where the config asks for it no "
+                f"{path}: missing, the statement counts on it; dpladder run makes it again, or "
+                "where the config asks for it no "
                 "longer, dpladder run --forcerun compose_privacy states what is there"
             )
         elif file_digest(file) != digest:
@@ -79,14 +86,16 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
         record = json.loads(file.read_text("utf-8"))
         if "free" not in record and not _is_retired(record, statement):
             problems.append(
-                f"{file.relative_to(results.parent)}: a cost that the statement does not count. If a run under another "
+                f"{file.relative_to(results.parent)}: a cost that the statement does not count. If "
+                "a run under another "
                 "config left it, move or delete what lies beside it; the ledger keeps its charge"
             )
     return problems
 
 
 def _is_retired(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool:
-    """Whether a record is of a release that the config no longer asks for, and that the statement counts all the same."""
+    """Whether a record is of a release that the config no longer asks for, and that the statement
+    counts all the same."""
     try:
         lines = [
             line["spend"]
@@ -135,13 +144,22 @@ def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend],
     return spends, problems
 
 
-def _check_dataset(lineage: str, dataset: Stated, recorded: Sequence[Spend], limited: bool) -> list[str]:
+def _check_dataset(
+    lineage: str, dataset: Stated, recorded: Sequence[Spend], limited: bool
+) -> list[str]:
     delta = dataset.delta
-    where, lines, outside = f"privacy.json: dataset {lineage}", dataset.spends, dataset.outside_this_dag
-    # A record of what a bug had priced too low still holds that price: the statement's is the ledger's.
+    where, lines, outside = (
+        f"privacy.json: dataset {lineage}",
+        dataset.spends,
+        dataset.outside_this_dag,
+    )
+    # A record of what a bug had priced too low still holds that price: the statement's is the
+    # ledger's.
     low = {line.job for line in lines if line.unsound}
     own = [spend for spend in recorded if spend.lineage == lineage and spend.job not in low]
-    counted = [from_json(line.spend) for line in lines if not line.superseded and line.job not in low]
+    counted = [
+        from_json(line.spend) for line in lines if not line.superseded and line.job not in low
+    ]
     problems = []
     if sorted(map(repr, own)) != sorted(map(repr, counted)):
         problems.append(f"{where}: its spends are not those of the records")
@@ -153,18 +171,22 @@ def _check_dataset(lineage: str, dataset: Stated, recorded: Sequence[Spend], lim
     if not _same(figure_of(outside.spends, delta), Cost(outside.epsilon, outside.mu)):
         problems.append(f"{where}: what is outside this DAG does not compose to its figure")
     if dataset.planned != (not released_before(lines, [*lines, *outside.spends])):
-        problems.append(f"{where}: whether all was planned beforehand does not follow from its spends")
+        problems.append(
+            f"{where}: whether all was planned beforehand does not follow from its spends"
+        )
     problems += [
         f"{where}: the figures of {name(spend.job)} are not those of its event"
         for line in (*lines, *outside.spends)
         for spend in [from_json(line.spend)]
-        if not _same(line.mu, mu_of_spend(spend)) or not _same(line.epsilon, compose([spend], delta).epsilon)
+        if not _same(line.mu, mu_of_spend(spend))
+        or not _same(line.epsilon, compose([spend], delta).epsilon)
     ]
     return problems + _check_models(where, lineage, dataset, limited)
 
 
 def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
-    """Of the whole lineage, and of whichever model is chosen: statements of format 1 lack the second."""
+    """Of the whole lineage, and of whichever model is chosen: statements of format 1 lack the
+    second."""
     where, lines, outside = (
         f"privacy.json: dataset {lineage}",
         dataset.spends,
@@ -178,8 +200,8 @@ def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
 
 
 def _totals(spends: Sequence[Spend], delta: float) -> Iterator[float]:
-    """What spends compose to. Reservations name no version of the data: they count as the one that was read last, which the
-    ledger knows, and a statement does not."""
+    """What spends compose to. Reservations name no version of the data: they count as the one that
+    was read last, which the ledger knows, and a statement does not."""
     for version in sorted({spend.partition.version for spend in spends} | {""}):
         current = [
             replace(spend, partition=replace(spend.partition, version=""))
@@ -218,7 +240,8 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def checked(results: Path, undone: str) -> Document:
-    """The statement of a finished run, which follows from the records beside it; else a refusal, which says what was not done."""
+    """The statement of a finished run, which follows from the records beside it; else a refusal,
+    which says what was not done."""
     statement = read_statement(results)
     if problems := check(statement, results.resolve()):
         raise Refused(f"{'; '.join(problems)}. {undone}")
@@ -236,8 +259,13 @@ def read_statement(results: Path) -> Document:
         raise BadInput(
             f"{path}: cannot be read as JSON; restore it, or delete it and run the workflow again"
         ) from None
-    if not isinstance(statement, dict) or not {"datasets", "records", "id", "seal"} <= statement.keys():
-        raise BadInput(f"{path}: not a privacy statement; give the results folder of a finished run")
+    if (
+        not isinstance(statement, dict)
+        or not {"datasets", "records", "id", "seal"} <= statement.keys()
+    ):
+        raise BadInput(
+            f"{path}: not a privacy statement; give the results folder of a finished run"
+        )
     formats.check("statement", path, statement.get(formats.KEY))
     read_anchors(results)  # whose number is that of the whole folder
     return statement
@@ -248,7 +276,8 @@ def anchors_of(statement: Mapping[str, Any]) -> list[Anchor]:
         return [Anchor(**dataset["ledger"]) for dataset in statement["datasets"].values()]
     except _UNREADABLE:
         raise BadInput(
-            "privacy.json does not say where its ledgers stood: it was edited; restore it, or delete it and run the "
+            "privacy.json does not say where its ledgers stood: it was edited; restore it, or "
+            "delete it and run the "
             "workflow again"
         ) from None
 

@@ -1,4 +1,5 @@
-"""The plan and the statement as others read them: their keys are these fields, and their JSON schemas follow from them."""
+"""The plan and the statement as others read them: their keys are these fields, and their JSON
+schemas follow from them."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class NamedJob:
 
 @dataclass(frozen=True)
 class Promise:
-    """A final model, or counts of another lineage's, the total it was promised at, and all jobs that its figure composes."""
+    """A final model, or counts of another lineage's, the total it was promised at, and all jobs
+    that its figure composes."""
 
     path: str
     experiment: str
@@ -82,7 +84,8 @@ class PlannedSpend(NamedJob):
 
 @dataclass(frozen=True)
 class PlannedLifetime:
-    """All that was ever spent on a lineage, by its ledger: before this plan, and once it is carried out."""
+    """All that was ever spent on a lineage, by its ledger: before this plan, and once it is carried
+    out."""
 
     epsilon_spent: float
     epsilon_after: float
@@ -90,12 +93,13 @@ class PlannedLifetime:
 
 @dataclass(frozen=True)
 class PlanDocument:
-    """What a config will spend. The figures on top are the first lineage's. `config`: a digest of all that private jobs read
-    of the config. `keys`: all that an experiment's results follow from, by experiment, empty in research. `mechanisms`: the names
-    of those behind each job that spends, by experiment and rule. `deployment`: its section of that name. `notes`: what it
-    cannot hope for. What hangs on the ledger, `feasible`, `problems`, `lifetimes` and
-    `kept`, what is told of releases by older versions or other code, is left at its default in results/plan.json, because it
-    changes while the plan is carried out."""
+    """What a config will spend. The figures on top are the first lineage's. `config`: a digest of
+    all that private jobs read of the config. `keys`: all that an experiment's results follow from,
+    by experiment, empty in research. `mechanisms`: the names of those behind each job that spends,
+    by experiment and rule. `deployment`: its section of that name. `notes`: what it cannot hope
+    for. What hangs on the ledger, `feasible`, `problems`, `lifetimes` and `kept`, what is told of
+    releases by older versions or other code, is left at its default in results/plan.json, because
+    it changes while the plan is carried out."""
 
     mode: Mode
     relation: Relation
@@ -125,11 +129,13 @@ class PlanDocument:
 
 @dataclass(frozen=True)
 class StatedSpend(NamedJob):
-    """`mu`, `epsilon`: of this spend alone. `superseded`: of another version of its job than the one that is stated.
-    `reserved`, `released`: entries of the ledger. `static`: what the ledger knows its question by; null in statements of before
-    mechanisms had versions. `unsound`: why it costs more than was booked for it, where a bug that is mended made it so.
-    `continued`: the entry of the last run that took a standing reservation up again, after something was released. `made`: how,
-    where whoever composed the statement would make it otherwise: by older versions or other code; else empty."""
+    """`mu`, `epsilon`: of this spend alone. `superseded`: of another version of its job than the
+    one that is stated. `reserved`, `released`: entries of the ledger. `static`: what the ledger
+    knows its question by; null in statements of before mechanisms had versions. `unsound`: why it
+    costs more than was booked for it, where a bug that is mended made it so. `continued`: the entry
+    of the last run that took a standing reservation up again, after something was released. `made`:
+    how, where whoever composed the statement would make it otherwise: by older versions or other
+    code; else empty."""
 
     label: str
     partition: str
@@ -148,8 +154,9 @@ class StatedSpend(NamedJob):
 
 @dataclass(frozen=True)
 class StatedModel(Cost):
-    """`with_earlier`: together with what was released before it was planned, null where there was nothing. `search_share`:
-    of mu squared; null of a private search, whose training and search are one. Its own `epsilon` and `mu` are its price."""
+    """`with_earlier`: together with what was released before it was planned, null where there was
+    nothing. `search_share`: of mu squared; null of a private search, whose training and search are
+    one. Its own `epsilon` and `mu` are its price."""
 
     experiment: str
     target_epsilon: float
@@ -181,10 +188,11 @@ class Costs(Cost):
 
 @dataclass(frozen=True)
 class Stated(Costs):
-    """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a Gaussian's, null where other
-    events may be charged beside it. `planned`: whether all of it was planned before its first release. `confirmed`: whether the
-    operator said that it is about other people than the lineages before it. `chosen`: of whichever model is chosen among several of
-    this DAG, retired ones included; null where there are no two."""
+    """One lineage, under its own relation and at its own delta. `lifetime_mu`: the limit as a
+    Gaussian's, null where other events may be charged beside it. `planned`: whether all of it was
+    planned before its first release. `confirmed`: whether the operator said that it is about other
+    people than the lineages before it. `chosen`: of whichever model is chosen among several of this
+    DAG, retired ones included; null where there are no two."""
 
     relation: Relation
     delta: float
@@ -213,8 +221,9 @@ class Origin:
 
 @dataclass(frozen=True)
 class Statement:
-    """What a finished DAG guarantees. `relation`, `delta`: those of all its lineages, null where they differ. `origin`: when it
-    was composed, and by what. `config`: the plan's digest of it. `records`: each rule's privacy record by its digest."""
+    """What a finished DAG guarantees. `relation`, `delta`: those of all its lineages, null where
+    they differ. `origin`: when it was composed, and by what. `config`: the plan's digest of it.
+    `records`: each rule's privacy record by its digest."""
 
     mode: Mode
     relation: Relation | None

@@ -1,8 +1,9 @@
 """NIST SP 800-226's privacy hazards, one by one, and what a statement answers to each.
 
-The hazards are told in our words, in the order and by the sections of the initial public draft (December 2023). Beside them:
-what *How to DP-fy ML* (Ponomareva et al. 2023), section 5.3, asks a report of a DP model for, and the three dimensions that the
-abstract of the W3C's draft note *Considerations for Reviewing Differential Privacy Systems* (February 2026) names.
+The hazards are told in our words, in the order and by the sections of the initial public draft
+(December 2023). Beside them: what *How to DP-fy ML* (Ponomareva et al. 2023), section 5.3, asks a
+report of a DP model for, and the three dimensions that the abstract of the W3C's draft note
+*Considerations for Reviewing Differential Privacy Systems* (February 2026) names.
 """
 
 from __future__ import annotations
@@ -39,19 +40,27 @@ def checklist(statement: SealedStatement, lineage: str, told: Deployment) -> str
         [
             f"# NIST SP 800-226, hazard by hazard: {in_cell(told.name)}",
             "",
-            f"Of statement `{statement.id}`, {statement.origin.date}. Sections and order follow the initial public draft of the "
-            "guidelines (December 2023); the hazards are told in this software's words. *For people to judge* is what no software "
+            f"Of statement `{statement.id}`, {statement.origin.date}. Sections and order follow "
+            "the initial public draft of the "
+            "guidelines (December 2023); the hazards are told in this software's words. *For "
+            "people to judge* is what no software "
             "can answer: write beside it what was decided, by whom.",
             "",
             "| section | hazard | answered | how |",
             "|---|---|---|---|",
-            *(f"| {one.section} | {one.hazard} | {one.answered} | {in_cell(one.answer)} |" for one in found),
+            *(
+                f"| {one.section} | {one.hazard} | {one.answered} | {in_cell(one.answer)} |"
+                for one in found
+            ),
             "",
             "## How to DP-fy ML (2023), section 5.3",
             "",
             "| asked | answer |",
             "|---|---|",
-            *(f"| {asked} | {in_cell(answer)} |" for asked, answer in _reported(statement, dataset, bound)),
+            *(
+                f"| {asked} | {in_cell(answer)} |"
+                for asked, answer in _reported(statement, dataset, bound)
+            ),
             "",
             "## W3C's draft note for reviewers (2026): what is traded against what",
             "",
@@ -66,22 +75,27 @@ def checklist(statement: SealedStatement, lineage: str, told: Deployment) -> str
     )
 
 
-def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Deployment) -> Iterator[Hazard]:
+def hazards(
+    statement: SealedStatement, dataset: Stated, bound: Cost, told: Deployment
+) -> Iterator[Hazard]:
     delta, unit = dataset.delta, dataset.unit
     figure = f"epsilon = {up(bound.epsilon)} at delta = {delta:g}"
     yield Hazard(
         "2.2",
         "a large epsilon may protect nobody",
         "by construction" if bound.epsilon <= LARGE else "for people to judge",
-        f"{figure}, as a bound for life. An attack that accuses 5 % wrongly finds at most {found_at_most(bound, delta)}.",
+        f"{figure}, as a bound for life. An attack that accuses 5 % wrongly finds at most "
+        f"{found_at_most(bound, delta)}.",
     )
     yield Hazard(
         "2.3",
         "(epsilon, delta) alone allows that everything is revealed with probability delta",
         "by construction" if bound.mu is not None else "by the config",
-        f"The events are Gaussian: mu = {up(bound.mu, 6)} bounds all of them, and delta only converts it."
+        f"The events are Gaussian: mu = {up(bound.mu, 6)} bounds all of them, and delta only "
+        "converts it."
         if bound.mu is not None
-        else f"Some events are Gaussian only up to a probability below delta = {delta:g}, or private selections; their shares of delta "
+        else f"Some events are Gaussian only up to a probability below delta = {delta:g}, or "
+        "private selections; their shares of delta "
         "are declared beforehand and held by the ledger.",
     )
     yield Hazard(
@@ -94,7 +108,8 @@ def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Depl
         "2.4",
         "a unit that is an event or a row does not protect a person with several",
         "for people to judge" if unit in NO_PERSON else "by the config",
-        f"The unit is a {unit}. A person with two bears {_group(bound, delta, 2)}, one with three {_group(bound, delta, 3)}."
+        f"The unit is a {unit}. A person with two bears {_group(bound, delta, 2)}, one with three "
+        f"{_group(bound, delta, 3)}."
         if unit in NO_PERSON
         else f"The unit is a user with all their records; of each, at most {dataset.cap} count.",
     )
@@ -102,7 +117,8 @@ def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Depl
         "2.5",
         "figures at different deltas cannot be compared",
         "by construction",
-        f"One delta for the data's life, {delta:g}; mu stands beside every epsilon, and converts to any other delta.",
+        f"One delta for the data's life, {delta:g}; mu stands beside every epsilon, and converts "
+        "to any other delta.",
     )
     yield Hazard(
         "2.5",
@@ -114,84 +130,100 @@ def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Depl
         "2.5",
         "a large delta makes epsilon look small",
         "for people to judge",
-        f"delta = {delta:g}: compare it with one over the number of people. A config with one over its nominal size, or more, is refused.",
+        f"delta = {delta:g}: compare it with one over the number of people. A config with one over "
+        "its nominal size, or more, is refused.",
     )
     yield Hazard(
         "2.6",
         "releases without differential privacy from the same data are not covered",
         "for people to judge",
-        "Nothing but what the ledger holds was released by this software. Whatever else was published from this data is outside.",
+        "Nothing but what the ledger holds was released by this software. Whatever else was "
+        "published from this data is outside.",
     )
     yield Hazard(
         "3",
         "home-made implementations fail",
         "by construction",
-        "Accounting is checked against Google's dp-accounting, training against Opacus; the mechanisms are attacked by `dpladder "
-        "audit`, and bugs planted in the privacy core must be caught by its tests (`make test-mutants`).",
+        "Accounting is checked against Google's dp-accounting, training against Opacus; the "
+        "mechanisms are attacked by `dpladder "
+        "audit`, and bugs planted in the privacy core must be caught by its tests (`make "
+        "test-mutants`).",
     )
     yield Hazard(
         "3.3.1",
         "noise hurts small groups most",
         "for people to judge",
-        "Noise costs accuracy most where a class or a group is rare. `evaluate.measures: classes` buys the accuracy of each class, "
+        "Noise costs accuracy most where a class or a group is rare. `evaluate.measures: classes` "
+        "buys the accuracy of each class, "
         "`groups` that of each declared group and of the worst.",
     )
     yield Hazard(
         "3.3.2, 3.3.3",
         "repairing noisy figures biases them",
         "by construction",
-        "Released counts are kept as they are, negative ones too. An accuracy that is shown is cut to 0 to 100 %, and its standard "
+        "Released counts are kept as they are, negative ones too. An accuracy that is shown is cut "
+        "to 0 to 100 %, and its standard "
         "deviation stands beside it.",
     )
     yield Hazard(
         "3.4.1",
         "bounding contributions takes more noise",
         "by construction",
-        f"Sensitivity counts all that may count of {unit_of(dataset)}; a release whose draws do not earn its charge is refused.",
+        f"Sensitivity counts all that may count of {unit_of(dataset)}; a release whose draws do "
+        "not earn its charge is refused.",
     )
     yield Hazard(
         "3.4.1",
         "which bins a histogram has can tell of a person",
         "by construction",
-        "Classes are declared in the config, never found in the data; a label that is not among them counts as nothing.",
+        "Classes are declared in the config, never found in the data; a label that is not among "
+        "them counts as nothing.",
     )
     yield Hazard(
         "3.5",
         "models memorise what they were trained on",
         "by construction",
-        "Every published model is the output of a private training; its search and its scores are paid for.",
+        "Every published model is the output of a private training; its search and its scores are "
+        "paid for.",
     )
-    yield Hazard("3.6", "synthetic data without differential privacy", "does not arise", "None is made.")
+    yield Hazard(
+        "3.6", "synthetic data without differential privacy", "does not arise", "None is made."
+    )
     yield Hazard(
         "3.7",
         "in texts, pictures and sounds it is unclear whose data is whose",
         "for people to judge",
-        "The unit is a record, a document or a user by the data's own ids. Who else is seen or spoken of in a record is not protected as a unit.",
+        "The unit is a record, a document or a user by the data's own ids. Who else is seen or "
+        "spoken of in a record is not protected as a unit.",
     )
     yield Hazard(
         "4.1",
         "interactive queries are harder to budget and to secure",
         "does not arise",
-        "Nobody queries the data. A config is priced as a whole before any record is read; what would exceed the limit is refused.",
+        "Nobody queries the data. A config is priced as a whole before any record is read; what "
+        "would exceed the limit is refused.",
     )
     yield Hazard(
         "4.2",
         "the trust that is assumed must be real",
         "for people to judge",
-        f"Central model. The operator and whoever holds the key are trusted. Access to the data: {told.access}",
+        "Central model. The operator and whoever holds the key are trusted. Access to the data: "
+        f"{told.access}",
     )
     yield Hazard(
         "4.3",
         "side channels: floating point, time, errors",
         "by construction",
-        "Releases are rounded to a public grid; no run time of a private job, no private value in any message, name or exit code. Run "
+        "Releases are rounded to a public grid; no run time of a private job, no private value in "
+        "any message, name or exit code. Run "
         "time and memory as a scheduler sees them are outside the guarantee.",
     )
     yield Hazard(
         "4.4",
         "a breach of the raw data ends every guarantee",
         "for people to judge",
-        f"Private folders are mode 0700 and apart from results. Encryption, backups and access are the curator's: {told.access}",
+        "Private folders are mode 0700 and apart from results. Encryption, backups and access are "
+        f"the curator's: {told.access}",
     )
     yield Hazard(
         "4.5",
@@ -202,36 +234,43 @@ def hazards(statement: SealedStatement, dataset: Stated, bound: Cost, told: Depl
 
 
 def _group(bound: Cost, delta: float, size: int) -> str:
-    """Of mu-GDP k mu (Dong, Roth & Su 2019, Theorem 2.14). Otherwise (k epsilon, delta (1 + e^epsilon + ...)): k epsilon says
-    too little, so only the factor is told."""
+    """Of mu-GDP k mu (Dong, Roth & Su 2019, Theorem 2.14). Otherwise (k epsilon, delta (1 +
+    e^epsilon + ...)): k epsilon says too little, so only the factor is told."""
     if bound.mu is None:
         return f"{size} times epsilon, at a larger delta"
     return f"epsilon = {up(gdp.epsilon(size * bound.mu, delta), 2)} (mu = {up(size * bound.mu, 6)})"
 
 
-def _reported(statement: SealedStatement, dataset: Stated, bound: Cost) -> Iterator[tuple[str, str]]:
+def _reported(
+    statement: SealedStatement, dataset: Stated, bound: Cost
+) -> Iterator[tuple[str, str]]:
     yield "setting", "Central: the guarantee is about all that the curator publishes."
     yield "what is protected", f"{unit_of(dataset)}; neighbours: {dataset.relation}."
     yield (
         "guarantee",
-        f"epsilon = {up(bound.epsilon)}, delta = {dataset.delta:g}, and mu = {'none says it' if bound.mu is None else up(bound.mu, 6)}.",
+        f"epsilon = {up(bound.epsilon)}, delta = {dataset.delta:g}, and mu = "
+        f"{'none says it' if bound.mu is None else up(bound.mu, 6)}.",
     )
     yield (
         "accounting",
-        f"{dataset.accountant}: Gaussian differential privacy, as a filter; nothing is assumed of the order of records. Samples, where "
+        f"{dataset.accountant}: Gaussian differential privacy, as a filter; nothing is assumed of "
+        "the order of records. Samples, where "
         "there are any, are Poisson samples as the accounting says.",
     )
     yield (
         "data accesses covered",
-        "All: noised means and sums, hyperparameter search, training, evaluation, earlier releases.",
+        "All: noised means and sums, hyperparameter search, training, evaluation, earlier "
+        "releases.",
     )
     yield (
         "public data",
-        "Networks and sources that the config declares public, taken to hold none of the private data.",
+        "Networks and sources that the config declares public, taken to hold none of the private "
+        "data.",
     )
     yield (
         "can it be checked",
-        f"`dpladder verify` recomputes it from the published records; commit {statement.origin.commit or 'unknown'}.",
+        "`dpladder verify` recomputes it from the published records; commit "
+        f"{statement.origin.commit or 'unknown'}.",
     )
 
 
@@ -250,10 +289,12 @@ def _traded(
     )
     yield (
         "utility",
-        "Measured, and paid for out of the same budget: report.html has each model's accuracy with the noise of its measurement. "
+        "Measured, and paid for out of the same budget: report.html has each model's accuracy with "
+        "the noise of its measurement. "
         "`dpladder plan` prices every step of another budget before anything is read.",
     )
     yield (
         "trusted parties",
-        f"One, the curator, who reads the data and adds the noise. No other party needs to be trusted: {told.access}",
+        "One, the curator, who reads the data and adds the noise. No other party needs to be "
+        f"trusted: {told.access}",
     )

@@ -21,29 +21,42 @@ from dpladder.privacy.statement.documents import (
 )
 
 AT_COST = (
-    "The figures here count what such releases really cost, which is more than the totals that were asked for, and may be more "
-    "than the lifetime limit: where it is, no figure above that limit was enforced, and nothing more may be spent."
+    "The figures here count what such releases really cost, which is more than the totals that "
+    "were asked for, and may be more "
+    "than the lifetime limit: where it is, no figure above that limit was enforced, and nothing "
+    "more may be spent."
 )
 MANY = 1_000_000
 FALSE_ALARMS = 0.05
-WANTED = {"add_remove": "one more is", "replace_one": "a certain one, and not another in its place, is"}
+WANTED = {
+    "add_remove": "one more is",
+    "replace_one": "a certain one, and not another in its place, is",
+}
 NEIGHBOURS = {
     "add_remove": "neighbouring datasets differ by one unit more or less",
-    "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may lie in two parts",
+    "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may "
+    "lie in two parts",
 }
 
 
 def page(statement: SealedStatement) -> str:
-    """One page that a privacy officer can sign: what is guaranteed, in plain words, and then the figures behind it."""
+    """One page that a privacy officer can sign: what is guaranteed, in plain words, and then the
+    figures behind it."""
     lines = ["# Privacy statement", ""]
     if statement.mode == "research":
         lines += [
-            "**This is not a release.** Research mode: the data is declared public and the noise may be seeded.",
+            "**This is not a release.** Research mode: the data is declared public and the noise "
+            "may be seeded.",
             "",
         ]
     for lineage in statement.datasets:
         lines += [f"**{first_line(statement, lineage)}**", ""]
-    lines += ["| | |", "|---|---|", *(f"| {what} | {words} |" for what, words in _facts(statement)), ""]
+    lines += [
+        "| | |",
+        "|---|---|",
+        *(f"| {what} | {words} |" for what, words in _facts(statement)),
+        "",
+    ]
     if statement.mode == "release":
         lines += ["## In plain words", "", *(f"- {line}" for line in plain_words(statement)), ""]
     lines += [line for bug in bugs_in(statement) for line in (f"**{bug}.** {AT_COST}", "")]
@@ -100,34 +113,50 @@ def plain_words(statement: Statement) -> Iterator[str]:
             yield f"Nobody in {lineage} is promised a figure: there is no limit, and some releases followed from earlier ones."
             continue
         yield (
-            f"Who is protected: {unit_of(dataset)} of {lineage}. Somebody who sees everything that is published, knows all the "
-            f"other {dataset.unit}s and wants to tell whether {WANTED[dataset.relation]} among them may accuse wrongly in {FALSE_ALARMS:.0%} "
-            f"of the cases: they then find at most {found_at_most(bound, dataset.delta)} of those who are. Guessing finds "
+            f"Who is protected: {unit_of(dataset)} of {lineage}. Somebody who sees everything that "
+            "is published, knows all the "
+            f"other {dataset.unit}s and wants to tell whether {WANTED[dataset.relation]} among "
+            f"them may accuse wrongly in {FALSE_ALARMS:.0%} "
+            f"of the cases: they then find at most {found_at_most(bound, dataset.delta)} of those "
+            "who are. Guessing finds "
             f"{FALSE_ALARMS:.0%}."
-            + ("" if dataset.lifetime_epsilon is not None else " That is said of what is published so far.")
+            + (
+                ""
+                if dataset.lifetime_epsilon is not None
+                else " That is said of what is published so far."
+            )
         )
         if dataset.unit in NO_PERSON:
             yield (
-                f"The unit is a {dataset.unit}. A person with several {dataset.unit}s in the data is protected less than that: the "
-                "figures for groups below are theirs. Where that is so, dataset.unit: {by: user} is the right unit, in a lineage "
+                f"The unit is a {dataset.unit}. A person with several {dataset.unit}s in the data "
+                "is protected less than that: the "
+                "figures for groups below are theirs. Where that is so, dataset.unit: {by: user} "
+                "is the right unit, in a lineage "
                 "of its own."
             )
     yield (
-        "Against whom: everybody who is not trusted with the data itself, whatever else they know. Not against those who can read "
-        "the data, the private folder or DPLADDER_HOME, who have it in the clear or the key to the noise."
+        "Against whom: everybody who is not trusted with the data itself, whatever else they know. "
+        "Not against those who can read "
+        "the data, the private folder or DPLADDER_HOME, who have it in the clear or the key to the "
+        "noise."
     )
     yield (
-        f"Epsilon bounds how much one {_units(statement)} in the data can change what is published: the odds of anything "
-        f"change by at most e to the epsilon. Delta, {_deltas(statement)} here, is the probability that is left out of account. Mu "
-        f"says both at once: telling two data sets apart that differ in one {_units(statement)} is as hard as telling a normal "
+        f"Epsilon bounds how much one {_units(statement)} in the data can change what is "
+        "published: the odds of anything "
+        f"change by at most e to the epsilon. Delta, {_deltas(statement)} here, is the probability "
+        "that is left out of account. Mu "
+        f"says both at once: telling two data sets apart that differ in one {_units(statement)} is "
+        "as hard as telling a normal "
         "variable of mean mu from one of mean 0."
     )
     yield (
-        "May be published: all that lies in results/ and logs/, the config, and whatever is computed from them. Never: the data, "
+        "May be published: all that lies in results/ and logs/, the config, and whatever is "
+        "computed from them. Never: the data, "
         "private/ and DPLADDER_HOME."
     )
     yield (
-        "Not promised: that nothing can be guessed about somebody from what holds for people like them, whether or not they are in "
+        "Not promised: that nothing can be guessed about somebody from what holds for people like "
+        "them, whether or not they are in "
         "the data."
     )
 
@@ -137,9 +166,10 @@ def _units(statement: Statement) -> str:
 
 
 def found_at_most(bound: Cost, delta: float) -> str:
-    """The true positives of the best test at FALSE_ALARMS, in percent, rounded up: Phi(Phi^-1(alpha) + mu) of a mu-GDP release
-    (Dong, Roth & Su 2019, (6)); min(e^eps alpha + delta,
-    1 - e^-eps (1 - delta - alpha)) of any (eps, delta)-DP one (Kairouz, Oh & Viswanath 2015, Theorem 2.1)."""
+    """The true positives of the best test at FALSE_ALARMS, in percent, rounded up:
+    Phi(Phi^-1(alpha) + mu) of a mu-GDP release (Dong, Roth & Su 2019, (6)); min(e^eps alpha +
+    delta, 1 - e^-eps (1 - delta - alpha)) of any (eps, delta)-DP one (Kairouz, Oh & Viswanath 2015,
+    Theorem 2.1)."""
     normal = NormalDist()
     odds = math.exp(min(bound.epsilon, 700.0))
     most = min(odds * FALSE_ALARMS + delta, 1.0 - (1.0 - delta - FALSE_ALARMS) / odds, 1.0)
@@ -155,24 +185,31 @@ def first_line(statement: Statement, lineage: str) -> str:
     spent, limit = up(dataset.lifetime_spent), dataset.lifetime_epsilon
     if statement.mode == "research":
         return (
-            f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public and its noise may be seeded, so "
-            f"nothing is guaranteed; a release would have cost epsilon = {up(dataset.epsilon)} at delta = {delta:g}."
+            f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public and its "
+            "noise may be seeded, so "
+            f"nothing is guaranteed; a release would have cost epsilon = {up(dataset.epsilon)} at "
+            f"delta = {delta:g}."
         )
     if broken(dataset):
         return (
-            f"Lineage {lineage}: its limit of epsilon = {limit:g} was not kept. What is published cost epsilon = {spent} at delta "
+            f"Lineage {lineage}: its limit of epsilon = {limit:g} was not kept. What is published "
+            f"cost epsilon = {spent} at delta "
             f"= {delta:g}, by a bug that is mended; nothing more may be spent."
         )
     if limit is not None:
         return _limited(lineage, Cost(limit, dataset.lifetime_mu), delta, dataset.unit, spent)
     if guarantee_of(dataset) is None:
         return (
-            f"Lineage {lineage}: no lifetime limit was declared, and some of what was spent was planned after earlier results "
-            f"were out, so no figure is a guarantee. Everything so far composes to epsilon = {spent} at delta = {delta:g}."
+            f"Lineage {lineage}: no lifetime limit was declared, and some of what was spent was "
+            "planned after earlier results "
+            "were out, so no figure is a guarantee. Everything so far composes to epsilon = "
+            f"{spent} at delta = {delta:g}."
         )
     return (
-        f"Lineage {lineage}: all of this was planned before its first release, and together it is ({spent}, {delta:g})-"
-        f"differentially private for each {dataset.unit}{_mu_of(dataset)}. No lifetime limit was declared, so nothing is promised about "
+        f"Lineage {lineage}: all of this was planned before its first release, and together it is "
+        f"({spent}, {delta:g})-"
+        f"differentially private for each {dataset.unit}{_mu_of(dataset)}. No lifetime limit was "
+        "declared, so nothing is promised about "
         "later runs."
     )
 
@@ -182,22 +219,26 @@ def closing_line(terms: Terms, state: State) -> str:
     spent, delta = up(ever(terms, state.charged()).epsilon), terms.delta
     if terms.mode == "research":
         return (
-            f"Lineage {terms.lineage}: research mode, NOT A RELEASE. Nothing is guaranteed; releases would have cost epsilon "
+            f"Lineage {terms.lineage}: research mode, NOT A RELEASE. Nothing is guaranteed; "
+            "releases would have cost epsilon "
             f"= {spent} at delta = {delta:g} so far."
         )
     if terms.lifetime_epsilon is not None:
         limit = Cost(terms.lifetime_epsilon, limit_mu(terms))
         return _limited(terms.lineage, limit, delta, terms.unit, spent)
     return (
-        f"Lineage {terms.lineage}: no lifetime limit was declared, so no lifetime guarantee can be given. So far epsilon = "
+        f"Lineage {terms.lineage}: no lifetime limit was declared, so no lifetime guarantee can be "
+        "given. So far epsilon = "
         f"{spent} at delta = {delta:g} is spent; that figure is not a guarantee by itself."
     )
 
 
 def _limited(lineage: str, limit: Cost, delta: float, unit: str, spent: str) -> str:
     return (
-        f"Lineage {lineage}: all that was or will ever be released about it is ({limit.epsilon:g}, {delta:g})-differentially "
-        f"private for each {unit}{_mu_of(limit)}, a limit declared beforehand and enforced. So far epsilon = {spent} of it is spent; that "
+        f"Lineage {lineage}: all that was or will ever be released about it is ({limit.epsilon:g}, "
+        f"{delta:g})-differentially "
+        f"private for each {unit}{_mu_of(limit)}, a limit declared beforehand and enforced. So far "
+        f"epsilon = {spent} of it is spent; that "
         "figure is not a guarantee by itself."
     )
 
@@ -205,9 +246,11 @@ def _limited(lineage: str, limit: Cost, delta: float, unit: str, spent: str) -> 
 def _page_of(lineage: str, dataset: Stated) -> list[str]:
     delta, beside = dataset.delta, dataset.outside_this_dag
     lines = [
-        f"Everything ever released about lineage {lineage}: epsilon = {up(dataset.lifetime_spent)}.",
+        f"Everything ever released about lineage {lineage}: epsilon = "
+        f"{up(dataset.lifetime_spent)}.",
         "",
-        f"This DAG's releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. Outside this DAG: "
+        f"This DAG's releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. Outside "
+        "this DAG: "
         + (
             f"epsilon = {up(beside.epsilon)}{_mu_of(beside)} over {beside.jobs} jobs."
             if beside.jobs
@@ -226,7 +269,8 @@ def _page_of(lineage: str, dataset: Stated) -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {line.rule} {_where(line)} | {line.experiment} | {line.label}{' (superseded)' if line.superseded else ''} "
+        f"| {line.rule} {_where(line)} | {line.experiment} | "
+        f"{line.label}{' (superseded)' if line.superseded else ''} "
         f"| {line.partition} | {line.count} | {up(line.epsilon)} | {_mu(line.mu)} |"
         for line in dataset.spends
     ]
@@ -238,9 +282,11 @@ def _page_of(lineage: str, dataset: Stated) -> list[str]:
         )
         lines += [
             "",
-            f"Several {dataset.unit}s of one group together bear k mu; epsilon of this DAG for groups of {groups}."
+            f"Several {dataset.unit}s of one group together bear k mu; epsilon of this DAG for "
+            f"groups of {groups}."
             + (
-                f" **The unit is a {dataset.unit}: for a person with that many {dataset.unit}s, these are the figures.**"
+                f" **The unit is a {dataset.unit}: for a person with that many {dataset.unit}s, "
+                "these are the figures.**"
                 if dataset.unit in NO_PERSON
                 else ""
             ),
@@ -264,7 +310,8 @@ def if_chosen(lineage: str, dataset: Stated) -> Iterator[str]:
     """What a choice among several models costs, which no figure of one model sees."""
     if dataset.chosen is not None:
         yield (
-            f"If a final model of lineage {lineage} was chosen among these, retired ones included, because of anything that was released: "
+            f"If a final model of lineage {lineage} was chosen among these, retired ones included, "
+            "because of anything that was released: "
             f"epsilon = {up(dataset.chosen.epsilon)}{_mu_of(dataset.chosen)}, whichever it is."
         )
 
@@ -277,17 +324,23 @@ def _apart(artifacts: Mapping[str, StatedModel]) -> list[dict[str, StatedModel]]
     ]
 
 
-def _published(heading: str, what: str, seen: str, artifacts: Mapping[str, StatedModel]) -> list[str]:
+def _published(
+    heading: str, what: str, seen: str, artifacts: Mapping[str, StatedModel]
+) -> list[str]:
     if not artifacts:
         return []
     return [
-        f"| {heading} | its total | epsilon | mu | its own price, search included | share of the search in mu^2 |",
+        f"| {heading} | its total | epsilon | mu | its own price, search included | share of the "
+        "search in mu^2 |",
         "|---|---|---|---|---|---|",
         *(_row_of(path, artifact) for path, artifact in artifacts.items()),
         "",
-        f"The epsilon of {what} holds for someone who sees {seen}, and nothing else; for someone who sees everything published here, "
-        "the joint figure above holds. It counts all that was released before the last of these jobs was planned, for that may have "
-        "steered the config; their own price is the figure only if the config owes nothing to that.",
+        f"The epsilon of {what} holds for someone who sees {seen}, and nothing else; for someone "
+        "who sees everything published here, "
+        "the joint figure above holds. It counts all that was released before the last of these "
+        "jobs was planned, for that may have "
+        "steered the config; their own price is the figure only if the config owes nothing to "
+        "that.",
         "",
     ]
 
@@ -327,7 +380,8 @@ def _assumptions(statement: Statement) -> list[str]:
         if line.spend["event"]["type"] in ("RepeatAndSelect", "SubsetSelect")
     }
     secret = (
-        "Of a private selection nothing is known but the model that it put out: not how often it trained, nor what lost. "
+        "Of a private selection nothing is known but the model that it put out: not how often it "
+        "trained, nor what lost. "
         + (
             "One that is not padded tells whoever times its job."
             if selected - {"search"}
@@ -336,32 +390,48 @@ def _assumptions(statement: Statement) -> list[str]:
     )
     return [
         *(
-            f"Lineage {lineage}: relation {dataset.relation}, {NEIGHBOURS[dataset.relation]}. Delta = {dataset.delta:g}, one for the "
+            f"Lineage {lineage}: relation {dataset.relation}, {NEIGHBOURS[dataset.relation]}. "
+            f"Delta = {dataset.delta:g}, one for the "
             "life of the lineage."
             for lineage, dataset in statement.datasets.items()
         ),
-        "Public by declaration: class list, nominal sizes, clip bounds, grids, split rule, caps, and every other key of the "
+        "Public by declaration: class list, nominal sizes, clip bounds, grids, split rule, caps, "
+        "and every other key of the "
         "config; sources named public_test or public_validation.",
-        "The secret key and the operator are trusted. Noise comes from a keyed generator, so the guarantee is "
-        "computational. What is released is rounded to a public grid, so that its low bits tell nothing; what float64 "
-        f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/publish.py has the theorem).",
-        "Sums are computed in float32 chunks and float64 totals; clipping leaves a declared slack for that.",
-        "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops before anything is spent.",
+        "The secret key and the operator are trusted. Noise comes from a keyed generator, so the "
+        "guarantee is "
+        "computational. What is released is rounded to a public grid, so that its low bits tell "
+        "nothing; what float64 "
+        f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/publish.py "
+        "has the theorem).",
+        "Sums are computed in float32 chunks and float64 totals; clipping leaves a declared slack "
+        "for that.",
+        "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops "
+        "before anything is spent.",
         *([secret] if selected else []),
-        "Sources and lineages belong to the operator, who is trusted to name them; whoever else chooses configs may not. A "
-        "run stops where another lineage, or a source declared public, holds much of the same data; a smaller overlap goes "
+        "Sources and lineages belong to the operator, who is trusted to name them; whoever else "
+        "chooses configs may not. A "
+        "run stops where another lineage, or a source declared public, holds much of the same "
+        "data; a smaller overlap goes "
         "unnoticed, so that nobody learns about one person.",
         *(
-            f"Lineage {lineage} is about other people than those that were known before it, by the operator's word."
+            f"Lineage {lineage} is about other people than those that were known before it, by the "
+            "operator's word."
             for lineage, dataset in statement.datasets.items()
             if dataset.confirmed
         ),
         *(
-            f"Lineage {lineage} has spends of mechanisms outside dpladder ({OWN}): their authors' word says that they cost "
-            "what was charged, drew their noise after it was charged, and let nothing out beside it. What stands above about "
-            "keyed noise, grids and arithmetic holds for them only where they drew from this ledger."
+            f"Lineage {lineage} has spends of mechanisms outside dpladder ({OWN}): their authors' "
+            "word says that they cost "
+            "what was charged, drew their noise after it was charged, and let nothing out beside "
+            "it. What stands above about "
+            "keyed noise, grids and arithmetic holds for them only where they drew from this "
+            "ledger."
             for lineage, dataset in statement.datasets.items()
-            if any(line.experiment == OWN for line in (*dataset.spends, *dataset.outside_this_dag.spends))
+            if any(
+                line.experiment == OWN
+                for line in (*dataset.spends, *dataset.outside_this_dag.spends)
+            )
         ),
         "A person whose records are in two lineages bears both.",
         *modified(statement),
@@ -376,13 +446,15 @@ def modified(statement: Statement) -> Iterator[str]:
     commit = statement.origin.commit
     if commit is not None and commit.endswith(MODIFIED):
         yield (
-            "This statement was composed by modified code: the clone's files are not those of commit "
+            "This statement was composed by modified code: the clone's files are not those of "
+            "commit "
             f"{commit.removesuffix(MODIFIED)}."
         )
 
 
 def _slack() -> str:
-    from dpladder.privacy.release.publish import slack  # numpy, which the start of a workflow does without
+    # numpy, which the start of a workflow does without
+    from dpladder.privacy.release.publish import slack
 
     epsilon, delta = slack(MANY)
     return f"{epsilon:.0e} in epsilon and {delta:.0e} in delta for each million released numbers"

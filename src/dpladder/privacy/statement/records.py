@@ -16,7 +16,8 @@ Document = dict[str, Any]
 def record_of(
     rule: str, wildcards: Mapping[str, str], spends: Sequence[Spend], static: str | None = None
 ) -> Document:
-    """The record of a job that spent, under what the ledger knows its question by. Nothing in it depends on the data."""
+    """The record of a job that spent, under what the ledger knows its question by. Nothing in it
+    depends on the data."""
     lines = [to_json(replace(spend, query=None)) for spend in spends]
     named = {} if static is None else {"static": static}
     return {"rule": rule, "wildcards": dict(wildcards), "spends": lines, **named}

@@ -1,7 +1,8 @@
-"""An entry for OpenDP's registry of deployments, from a statement and the config's `deployment:` section.
+"""An entry for OpenDP's registry of deployments, from a statement and the config's `deployment:`
+section.
 
-The keys are those of its schema, deployments-schema.yaml of July 2026. Of all fields of its three tiers ten are what people
-say, eight of them typed; the rest follows from the statement.
+The keys are those of its schema, deployments-schema.yaml of July 2026. Of all fields of its three
+tiers ten are what people say, eight of them typed; the rest follows from the statement.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def entry(statement: SealedStatement, lineage: str, told: Deployment) -> dict[st
                 "variant_name": "Approximate DP",
                 "data_domain": told.data,
                 "unprotected_quantities": (
-                    "None computed from the data. Public by declaration, and chosen without it: class list, nominal size, clip "
+                    "None computed from the data. Public by declaration, and chosen without it: "
+                    "class list, nominal size, clip "
                     "bounds, search ranges, split rule, caps, and every other key of the config."
                 ),
             },
@@ -55,22 +57,29 @@ def entry(statement: SealedStatement, lineage: str, told: Deployment) -> dict[st
             "deployment_model": _model(statement, dataset, told),
             "accounting": {
                 "post_processing": (
-                    "Choosing a step size from released scores, tables, figures, and the predictions of the published models."
+                    "Choosing a step size from released scores, tables, figures, and the "
+                    "predictions of the published models."
                 ),
                 "composition": _composition(dataset),
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": (
-                    "Features come from a public network, record by record, or from the data as declared. The search for "
-                    "hyperparameters is made of private trials with noised scores or of private selection; what it spent is part "
-                    "of every figure. The operator looked at the data only to see that it can be read; ranges, classes and sizes "
+                    "Features come from a public network, record by record, or from the data as "
+                    "declared. The search for "
+                    "hyperparameters is made of private trials with noised scores or of private "
+                    "selection; what it spent is part "
+                    "of every figure. The operator looked at the data only to see that it can be "
+                    "read; ranges, classes and sizes "
                     "are public by declaration."
                 ),
                 "mechanisms": _mechanisms(statement, dataset),
                 "justification": (
-                    "Every spend is planned before any record is read, written to a ledger before it is made, and refused above "
-                    "the limit. Noise that does not earn its charge is refused before publication. The mechanisms are attacked "
-                    "by an audit that comes with the code (dpladder audit), and the composed figures can be recomputed from the "
+                    "Every spend is planned before any record is read, written to a ledger before "
+                    "it is made, and refused above "
+                    "the limit. Noise that does not earn its charge is refused before publication. "
+                    "The mechanisms are attacked "
+                    "by an audit that comes with the code (dpladder audit), and the composed "
+                    "figures can be recomputed from the "
                     "published records without the data (dpladder verify)."
                 ),
             },
@@ -117,9 +126,11 @@ def _loss(statement: SealedStatement, dataset: Stated) -> dict[str, Any]:
     assert bound is not None, "what is registered has a guarantee"
     limited = dataset.lifetime_epsilon is not None
     meant = (
-        "Epsilon is the limit on everything that is ever released about the data, declared beforehand and enforced"
+        "Epsilon is the limit on everything that is ever released about the data, declared "
+        "beforehand and enforced"
         if limited
-        else "Epsilon is that of all releases, which were planned as a whole before the first of them"
+        else "Epsilon is that of all releases, which were planned as a whole before the first of "
+        "them"
     )
     gaussian = (
         ""
@@ -129,7 +140,8 @@ def _loss(statement: SealedStatement, dataset: Stated) -> dict[str, Any]:
     return {
         "privacy_unit": _level(dataset),
         "privacy_unit_details": (
-            f"Protected: {unit_of(dataset)}. Two data sets are adjacent where {RELATIONS[dataset.relation].format(unit=dataset.unit)} "
+            f"Protected: {unit_of(dataset)}. Two data sets are adjacent where "
+            f"{RELATIONS[dataset.relation].format(unit=dataset.unit)} "
             f"(relation {dataset.relation})."
         ),
         "privacy_parameters": {"epsilon": _rounded_up(bound.epsilon), "delta": dataset.delta},
@@ -146,19 +158,23 @@ def _rounded_up(epsilon: float) -> float:
 def _model(statement: SealedStatement, dataset: Stated, told: Deployment) -> dict[str, Any]:
     limit = dataset.lifetime_epsilon
     later = (
-        "Later releases about the same data count against the same epsilon, for good: no budget is ever renewed, and a ledger "
+        "Later releases about the same data count against the same epsilon, for good: no budget is "
+        "ever renewed, and a ledger "
         f"refuses what would exceed {limit:g}."
         if limit is not None
-        else "All releases were planned together before the first of them; nothing is promised about later ones."
+        else "All releases were planned together before the first of them; nothing is promised "
+        "about later ones."
     )
     return {
         "model_name": "Central",
         "model_name_details": "One curator holds the data and adds noise to what is released.",
         "actors": "\n".join(
             [
-                f"- {', '.join(told.curators)}: the curator and operator, trusted with the data, the noise key and the ledger.",
+                f"- {', '.join(told.curators)}: the curator and operator, trusted with the data, "
+                "the noise key and the ledger.",
                 f"- Those with access to the data: {' '.join(told.access.split()).rstrip('.')}.",
-                "- Whoever sees the published files, or chooses configs from them: not trusted; they may know everything else, all "
+                "- Whoever sees the published files, or chooses configs from them: not trusted; "
+                "they may know everything else, all "
                 "other records included.",
                 "- The people in the data: trusted not to work against themselves.",
             ]
@@ -170,7 +186,8 @@ def _model(statement: SealedStatement, dataset: Stated, told: Deployment) -> dic
             "Every later version of the data is the same lineage, with one budget for life."
         ),
         "access_type": "Non-interactive",
-        "access_type_details": "What is asked is fixed by a config and priced before the data is read. Nobody queries the data.",
+        "access_type_details": "What is asked is fixed by a config and priced before the data is "
+        "read. Nobody queries the data.",
     }
 
 
@@ -178,12 +195,15 @@ def _composition(dataset: Stated) -> str:
     accountant = (
         "Gaussian releases compose exactly: mu squared adds"
         if dataset.accountant == "exact"
-        else "Every event is booked as a dominating Gaussian, up to a small probability and, of private selections, a pure loss: mu "
+        else "Every event is booked as a dominating Gaussian, up to a small probability and, of "
+        "private selections, a pure loss: mu "
         "squared adds, and so do the rest"
     )
     return (
-        f"{accountant}; a filter holds the sum below the limit even where later questions follow from earlier answers. Parts of the "
-        "data that a keyed hash keeps apart compose in parallel where adjacent data sets differ in one of them alone; otherwise they "
+        f"{accountant}; a filter holds the sum below the limit even where later questions follow "
+        "from earlier answers. Parts of the "
+        "data that a keyed hash keeps apart compose in parallel where adjacent data sets differ in "
+        "one of them alone; otherwise they "
         "add. Hyperparameter search and evaluation are counted."
     )
 
@@ -193,13 +213,18 @@ def _mechanisms(statement: SealedStatement, dataset: Stated) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in statement.origin.versions.items())
     return "\n".join(
         [
-            f"- Events, by their names in the ledger: {', '.join(kinds)}. Gaussian: noise on clipped sums and on counts.",
+            f"- Events, by their names in the ledger: {', '.join(kinds)}. Gaussian: noise on "
+            "clipped sums and on counts.",
             f"- Implemented in {versions}; commit {statement.origin.commit or 'unknown'}.",
-            "- Timing: not interactive; run times and memory are outside the guarantee, and no run time of a private job is published.",
-            "- Floating point: what leaves a mechanism is rounded to a public grid of powers of two, so that its low bits tell "
+            "- Timing: not interactive; run times and memory are outside the guarantee, and no run "
+            "time of a private job is published.",
+            "- Floating point: what leaves a mechanism is rounded to a public grid of powers of "
+            "two, so that its low bits tell "
             "nothing; sums and noise are float64.",
-            "- Randomness: a keyed cryptographic generator, a 256-bit key, a fresh nonce for each release.",
-            "- The data, feature caches and details of errors lie in folders of mode 0700, never beside what is published. Public "
+            "- Randomness: a keyed cryptographic generator, a 256-bit key, a fresh nonce for each "
+            "release.",
+            "- The data, feature caches and details of errors lie in folders of mode 0700, never "
+            "beside what is published. Public "
             "messages, logs, names and exit codes tell nothing of a record.",
         ]
     )
@@ -222,7 +247,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
+    )
 
 
 _Dumper.add_representer(str, _text)

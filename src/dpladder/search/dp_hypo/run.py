@@ -1,7 +1,9 @@
-"""DP-HyPO (Wang et al. 2023, Algorithms 1 and 2): private selection whose runs look where earlier runs did well.
+"""DP-HyPO (Wang et al. 2023, Algorithms 1 and 2): private selection whose runs look where earlier
+runs did well.
 
-A Gaussian process proposes the next r. Its density over the uniform prior is kept within public bounds, which is what
-bounds the cost: (2 + shape) log(high/low) of epsilon for runs of pure DP. Assumes what private selection assumes.
+A Gaussian process proposes the next r. Its density over the uniform prior is kept within public
+bounds, which is what bounds the cost: (2 + shape) log(high/low) of epsilon for runs of pure DP.
+Assumes what private selection assumes.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from dpladder.search.secret_runs import Chance, best, budget, draws, selected, t
 CELLS = 48  # places in log r between which a proposal chooses
 LENGTH = 0.15  # over which scores are alike, as a share of the range
 SHARPNESS = (
-    3.0  # of the wish to look where the process believes scores to be high, in their standard deviations
+    # of the wish to look where the process believes scores to be high, in their standard deviations
+    3.0
 )
 
 
@@ -46,14 +49,18 @@ class Searcher:
         answers: list[Answer] = []
         for place in chance.places:
             density = proposal(beliefs(cells, answers, chance, plan.scale), lean)
-            cells.append(int(np.searchsorted(np.cumsum(density) / density.sum(), place * (1 - 1e-12))))
+            cells.append(
+                int(np.searchsorted(np.cumsum(density) / density.sum(), place * (1 - 1e-12)))
+            )
             r = spread((cells[-1] + 0.5) / CELLS, setting.space, plan.weights)
             asks.append(Ask(r, plan.weights))
             answers += yield asks[-1:]
         return best(asks, answers, chance, setting)
 
 
-def beliefs(cells: Sequence[int], answers: Sequence[Answer], chance: Chance, scale: float) -> Floats:
+def beliefs(
+    cells: Sequence[int], answers: Sequence[Answer], chance: Chance, scale: float
+) -> Floats:
     """Upper confidence bounds of the scores in each cell, in standard deviations of those seen."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
@@ -70,7 +77,8 @@ def beliefs(cells: Sequence[int], answers: Sequence[Answer], chance: Chance, sca
 
 
 def proposal(wished: Floats, lean: Lean) -> Floats:
-    """Densities over the uniform prior, of mean 1 and within the bounds, higher where more is wished for."""
+    """Densities over the uniform prior, of mean 1 and within the bounds, higher where more is
+    wished for."""
     weights = np.exp(SHARPNESS * (wished - wished.max()))
     low, high = lean.low - weights.max(), lean.high
     while True:  # the shift at which the clipped densities have mean 1

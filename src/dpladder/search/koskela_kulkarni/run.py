@@ -1,7 +1,9 @@
-"""Private selection on a random subset, the final training on the rest or on everything (Koskela & Kulkarni 2023).
+"""Private selection on a random subset, the final training on the rest or on everything (Koskela &
+Kulkarni 2023).
 
-Assumes add_remove, that the subset stays secret, and what private selection assumes. The best r grows in proportion to
-the number of records, as a sum's signal does beside its noise, so the winner's r is scaled by the ratio of sizes.
+Assumes add_remove, that the subset stays secret, and what private selection assumes. The best r
+grows in proportion to the number of records, as a sum's signal does beside its noise, so the
+winner's r is scaled by the ratio of sizes.
 """
 
 from __future__ import annotations
@@ -12,7 +14,17 @@ from dpladder.config.search_sections import KoskelaKulkarni
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting.events import Counted, SubsetSelect
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.asking import Ask, Asking, Found, Setting, Units, events_of, mu_of, spread, trainings
+from dpladder.search.asking import (
+    Ask,
+    Asking,
+    Found,
+    Setting,
+    Units,
+    events_of,
+    mu_of,
+    spread,
+    trainings,
+)
 from dpladder.search.secret_runs import best, budget, draws, toss
 
 
@@ -37,7 +49,11 @@ class Searcher:
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         selected = _selected(self.declare(setting).events)
-        plan, mu, share = budget(selected.tuning, setting), mu_of(selected.final), selected.probability
+        plan, mu, share = (
+            budget(selected.tuning, setting),
+            mu_of(selected.final),
+            selected.probability,
+        )
         subset = meter.mask("subset", units)
         chance = toss(selected.tuning, plan, self.section.padded, meter)
         rest = 1 - share if selected.apart else 1.0
@@ -45,7 +61,12 @@ class Searcher:
         smaller = [setting.space.clamp(r * share / rest) for r in finals]
         asks = [Ask(r, plan.weights, subset, subset, share) for r in smaller]
         answers = (yield asks) if asks else []
-        won = best([replace(ask, r=r) for ask, r in zip(asks, finals, strict=True)], answers, chance, setting)
+        won = best(
+            [replace(ask, r=r) for ask, r in zip(asks, finals, strict=True)],
+            answers,
+            chance,
+            setting,
+        )
         [answer] = yield [Ask(won.r, mu, ~subset if selected.apart else None, None, rest, "final")]
         return Found(won.r, mu, answer.weights)
 

@@ -1,4 +1,5 @@
-"""Liu & Talwar 2019: after each run a coin says whether to stop, which makes a geometric number of them."""
+"""Liu & Talwar 2019: after each run a coin says whether to stop, which makes a geometric number of
+them."""
 
 from __future__ import annotations
 

@@ -7,5 +7,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Counted, Gaussian, Relation
 
 
-def price(search: NaiveComposition, epsilon: float, delta: float, relation: Relation) -> tuple[Counted, ...]:
+def price(
+    search: NaiveComposition, epsilon: float, delta: float, relation: Relation
+) -> tuple[Counted, ...]:
     return (Counted(Gaussian(gdp.sigma(gdp.mu(epsilon, delta), search.runs)), search.runs),)

@@ -26,7 +26,8 @@ from dpladder.search.space import draw
 
 @dataclass(frozen=True)
 class Searcher:
-    """Trainings at mu / sqrt(runs) each, spread over the range; all could be published, the best one is."""
+    """Trainings at mu / sqrt(runs) each, spread over the range; all could be published, the best
+    one is."""
 
     section: search_sections.NaiveComposition
 
@@ -34,7 +35,9 @@ class Searcher:
         [training] = events = events_of(self.section, setting)
         trained, scored = split(mu_of(training.event), setting.share)
         runs = self.section.runs
-        return Declaration(events, (scores(scored, runs, setting.constants), trainings(trained, runs)))
+        return Declaration(
+            events, (scores(scored, runs, setting.constants), trainings(trained, runs))
+        )
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         [training] = self.declare(setting).events

@@ -10,7 +10,9 @@ from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential, Gaussian, Relation
 
 
-def price(search: ProposeTest, epsilon: float, delta: float, relation: Relation) -> tuple[Counted, ...]:
+def price(
+    search: ProposeTest, epsilon: float, delta: float, relation: Relation
+) -> tuple[Counted, ...]:
     rounds, delta0 = rounds_of(search), booking.delta0_of(delta, booking.FINAL)
     whole = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
     final = math.sqrt(search.final) * whole
@@ -27,6 +29,6 @@ def price(search: ProposeTest, epsilon: float, delta: float, relation: Relation)
 
 
 def rounds_of(search: ProposeTest) -> int:
-    """The most there can be: every hit gains a step, and between two hits one miss at most (Ding & Wu, section 4). Counted
-    from a level of 0, whatever the classes."""
+    """The most there can be: every hit gains a step, and between two hits one miss at most (Ding &
+    Wu, section 4). Counted from a level of 0, whatever the classes."""
     return 2 * math.ceil(1 / search.step) - 1

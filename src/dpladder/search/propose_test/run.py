@@ -1,13 +1,15 @@
-"""Propose, test, and double the step (Ding & Wu 2022): AboveThreshold over models of disjoint parts of the data.
+"""Propose, test, and double the step (Ding & Wu 2022): AboveThreshold over models of disjoint parts
+of the data.
 
-Every candidate trains on each of `parts` random parts, and its utility is the mean accuracy over parts on records set
-aside. One record moves one part's model, or one record of those set aside: the utility moves by 1/parts. A round asks by
-AboveThreshold (Dwork & Roth 2014, Algorithm 1) for a candidate that beats the level by the step. A hit raises the level
-and doubles the step, a miss resets the step, a miss of the smallest step ends. The published bound counts the rounds
-that were used, which depends on the data; here the most that can be is charged, and a cap enforces it.
+Every candidate trains on each of `parts` random parts, and its utility is the mean accuracy over
+parts on records set aside. One record moves one part's model, or one record of those set aside: the
+utility moves by 1/parts. A round asks by AboveThreshold (Dwork & Roth 2014, Algorithm 1) for a
+candidate that beats the level by the step. A hit raises the level and doubles the step, a miss
+resets the step, a miss of the smallest step ends. The published bound counts the rounds that were
+used, which depends on the data; here the most that can be is charged, and a cap enforces it.
 
-A round's noise on the mean is about 4 / (parts * epsilon0): unless parts * epsilon0 is some 100, it drowns the utilities
-and the choice is a guess.
+A round's noise on the mean is about 4 / (parts * epsilon0): unless parts * epsilon0 is some 100, it
+drowns the utilities and the choice is a guess.
 """
 
 from __future__ import annotations
@@ -22,7 +24,17 @@ from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting.events import Booked, Counted, Exponential
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.asking import Ask, Asking, Found, Mask, Setting, Units, events_of, mu_of, trainings
+from dpladder.search.asking import (
+    Ask,
+    Asking,
+    Found,
+    Mask,
+    Setting,
+    Units,
+    events_of,
+    mu_of,
+    trainings,
+)
 from dpladder.search.space import draw
 
 
@@ -38,12 +50,18 @@ class Searcher:
         section, moves, epsilon0 = self.section, self._sensitivity(setting), rounds.epsilon
         shares = [section.aside, *(1 / (section.parts - part) for part in range(section.parts - 1))]
         masks = tuple(Draw(f"part {index}", "mask", share) for index, share in enumerate(shares))
-        # Dwork & Roth 2014, Theorem 3.23: half of a round's epsilon for its level, and half for all of its utilities, of
-        # which two neighbours' comparisons with the level differ by twice what one of them moves.
-        level = Draw("level", "laplace", 2 * moves / epsilon0, (rounds.count,), 1, moves, under="rounds")
+        # Dwork & Roth 2014, Theorem 3.23: half of a round's epsilon for its level, and half for all
+        # of its utilities, of which two neighbours' comparisons with the level differ by twice what
+        # one of them moves.
+        level = Draw(
+            "level", "laplace", 2 * moves / epsilon0, (rounds.count,), 1, moves, under="rounds"
+        )
         shape = (rounds.count, section.candidates)
-        utility = Draw("utility", "laplace", 4 * moves / epsilon0, shape, 1, 2 * moves, under="rounds")
-        # The parts' models are seen through the utilities alone, so what they draw costs nothing by itself.
+        utility = Draw(
+            "utility", "laplace", 4 * moves / epsilon0, shape, 1, 2 * moves, under="rounds"
+        )
+        # The parts' models are seen through the utilities alone, so what they draw costs nothing by
+        # itself.
         parts, final = Draw("parts", "within"), trainings(mu_of(training.event), name="final")
         return Declaration((training, tests), (*masks, level, utility, parts, final))
 
@@ -53,12 +71,18 @@ class Searcher:
         mu = mu_of(declared.events[0].event)
         aside, *parts = _deal([meter.mask(mask.name, units) for mask in masks])
         space = setting.space_of(draw="stratified", prior="none")
-        candidates = [draw(space, mu, setting.epsilon, 0, number)[1] for number in range(section.candidates)]
+        candidates = [
+            draw(space, mu, setting.epsilon, 0, number)[1] for number in range(section.candidates)
+        ]
         share = (1 - section.aside) / section.parts
         # A part's sums are as noisy, for their size, as those of the final training will be.
-        asks = [Ask(r, mu / share, part, aside, share, "parts") for part in parts for r in candidates]
+        asks = [
+            Ask(r, mu / share, part, aside, share, "parts") for part in parts for r in candidates
+        ]
         answers = yield asks
-        correct = np.reshape([answer.correct for answer in answers], (section.parts, section.candidates))
+        correct = np.reshape(
+            [answer.correct for answer in answers], (section.parts, section.candidates)
+        )
         utilities = np.minimum(correct / (section.aside * setting.constants.n0), 1.0).mean(axis=0)
         count = rounds_in(declared.events[1]).count
         tried = (count, section.candidates)
@@ -69,9 +93,12 @@ class Searcher:
         return Found(r, mu, answer.weights)
 
     def _sensitivity(self, setting: Setting) -> float:
-        """One unit: its part's model, or its records among those set aside, whichever moves the mean more."""
+        """One unit: its part's model, or its records among those set aside, whichever moves the
+        mean more."""
         constants, section = setting.constants, self.section
-        return constants.moves(max(1 / (section.parts * constants.cap), 1 / (section.aside * constants.n0)))
+        return constants.moves(
+            max(1 / (section.parts * constants.cap), 1 / (section.aside * constants.n0))
+        )
 
 
 @dataclass(frozen=True)
@@ -105,7 +132,8 @@ def climb(noised: Floats, levels: Floats, start: float, step: float) -> int:
 
 
 def _deal(masks: Sequence[Mask]) -> list[Mask]:
-    """Disjoint parts: each mask takes from what those before it left, and the last part is what is left over."""
+    """Disjoint parts: each mask takes from what those before it left, and the last part is what is
+    left over."""
     left = np.ones_like(masks[0])
     dealt = []
     for mask in masks:
