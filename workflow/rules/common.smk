@@ -73,9 +73,9 @@ def made(output, *makers):
         if stages.STAGES[makers[0]].models == "own":
             name = modelled(name)
         found = [
-            path(rule, output, name, **job)
-            for rule in makers
-            for job in stages.jobs(PROJECT.experiments[name], rule, **own)
+            path(maker, output, name, **job)
+            for maker in makers
+            for job in stages.jobs(PROJECT.experiments[name], maker, **own)
         ]
         alone = set(stages.STAGES[makers[0]].per) <= own.keys()
         return found[0] if alone and found else found
@@ -270,14 +270,14 @@ def gpu_of(wildcards):
 
 def privacy_records(wildcards):
     """The record of every job upstream of the statement, each once."""
-    behind = [rule for rule, stage in stages.STAGES.items() if stage.per is not None]
+    behind = [name for name, stage in stages.STAGES.items() if stage.per is not None]
     return outputs_of(behind, lambda name: name == "privacy")
 
 
 def released(wildcards):
     """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores them."""
     releases = [
-        rule for rule, stage in stages.STAGES.items() if stage.per is not None and stage.releases
+        name for name, stage in stages.STAGES.items() if stage.per is not None and stage.releases
     ]
     return outputs_of(releases, lambda name: name != "privacy")
 
@@ -286,11 +286,11 @@ def outputs_of(asked, wanted):
     """The outputs of all jobs of these rules, each once."""
     return list(
         dict.fromkeys(
-            path(rule, output, name, **job)
+            path(maker, output, name, **job)
             for name, config in PROJECT.experiments.items()
-            for rule in asked
-            for job in stages.jobs(config, rule)
-            for output in getattr(rules, rule).output.keys()
+            for maker in asked
+            for job in stages.jobs(config, maker)
+            for output in getattr(rules, maker).output.keys()
             if wanted(output)
         )
     )

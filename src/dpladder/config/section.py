@@ -18,7 +18,14 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Section(BaseModel):
+    """Keys of one part of the config. The docstring of a section is its description for users."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # One line in the reference, the schema and the example, however the docstring is wrapped.
+        cls.__doc__ = " ".join((cls.__doc__ or "").split()) or None
 
 
 def restored(kind: Any, values: Mapping[str, Any]) -> Any:
