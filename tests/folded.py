@@ -44,7 +44,8 @@ def folded(low: float, high: float) -> NDArray[np.int64]:
 
 
 def best_of(runs: Runs, order: NDArray[np.int64], mean: float) -> Floats:
-    """The probability of each cell of the best run, in this order of ranks, and of no run at all."""
+    """The probability of each cell of the best run, in this order of ranks, and of no run at
+    all."""
     below = np.concatenate([[0.0], np.cumsum(np.diff(norm.cdf(EDGES, mean))[order])])
     known = generating(np.minimum(below, 1.0), runs)
     return np.concatenate([np.diff(known), [known[0]]])

@@ -1,4 +1,5 @@
-"""Tiny networks, as timm keeps them, around one layer each: some change their weights on the way."""
+"""Tiny networks, as timm keeps them, around one layer each: some change their weights on the
+way."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ KINDS: Mapping[str, Callable[[], nn.Module]] = {
     "mlp": lambda: Tokens(others.SwiGLU(WIDE, WIDE)),
     "hooked": hooked,
     "parametrised": once_more,
-}  # fmt: skip
+}
 
 
 class Around(nn.Module):

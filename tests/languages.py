@@ -94,9 +94,13 @@ def tiny_language_model(folder: Path, words: list[str] = WORDS, kind: str = "ber
     with torch.random.fork_rng():
         torch.manual_seed(0)
         ENCODERS[kind](
-            vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-            intermediate_size=32, max_position_embeddings=32,
-        ).save_pretrained(folder)  # fmt: skip
+            vocab_size=len(vocabulary),
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=32,
+            max_position_embeddings=32,
+        ).save_pretrained(folder)
     return folder
 
 
@@ -105,10 +109,17 @@ def tiny_causal_model(folder: Path, words: list[str] = WORDS) -> Path:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         config = LlamaConfig(
-            vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-            num_key_value_heads=1, intermediate_size=32, max_position_embeddings=64, tie_word_embeddings=True,
-            bos_token_id=2, eos_token_id=3,
-        )  # fmt: skip
+            vocab_size=len(vocabulary),
+            hidden_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            intermediate_size=32,
+            max_position_embeddings=64,
+            tie_word_embeddings=True,
+            bos_token_id=2,
+            eos_token_id=3,
+        )
         LlamaForCausalLM(config).save_pretrained(folder)
     return folder
 

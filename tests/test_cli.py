@@ -166,7 +166,10 @@ def test_a_check_shows_a_further_tests_classes_by_the_names_that_they_count_as(
         features=np.eye(60)[:50],
         labels=np.array(["hound", "tabby"])[np.arange(50) % 5 // 4],
     )
-    also = "{name: other, source: 'npz:other.npz', declared_public: true, classes: {hound: dog, tabby: null}}"
+    also = (
+        "{name: other, source: 'npz:other.npz', declared_public: true, classes: {hound: dog, "
+        "tabby: null}}"
+    )
     with Path("config.yaml").open("a") as config:
         config.write(f"evaluate: {{also: [{also}]}}\n")
     assert cli.main(asked) == 0

@@ -85,7 +85,10 @@ def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> Non
         "print('ended in order',"
         " flush=True), sys.exit(1))); print('up', flush=True); time.sleep(600)"
     )
-    code = f"import sys; from dpladder.commands.follow import follow; sys.exit(follow([sys.executable, '-c', {child!r}]))"
+    code = (
+        "import sys; from dpladder.commands.follow import follow; "
+        f"sys.exit(follow([sys.executable, '-c', {child!r}]))"
+    )
     run = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, process_group=0)
     while not (tmp_path / WORDS).is_file() or "up" not in (tmp_path / WORDS).read_text():
         time.sleep(0.05)

@@ -175,7 +175,10 @@ def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
         "compose_privacy",
         "summarise",
     )
-    code = f"import sys, importlib; [importlib.import_module('dpladder.jobs.' + job) for job in {small!r}]"
+    code = (
+        "import sys, importlib; [importlib.import_module('dpladder.jobs.' + job) for job in "
+        f"{small!r}]"
+    )
     code += "; print(*{'matplotlib', 'scipy', 'torch'} & sys.modules.keys())"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -42,7 +42,7 @@ def run(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str
     )
 
 
-# --- the lock ----------------------------------------------------------------------------------------------------
+# --- the lock -------------------------------------------------------------------------------------
 
 
 def test_the_lock_and_the_conda_environment_belong_to_the_project_file():
@@ -151,7 +151,7 @@ def test_nothing_private_goes_into_a_container():
     assert {"private", "results", ".dpladder", "*.key", "data"} <= ignored
 
 
-# --- make --------------------------------------------------------------------------------------------------------
+# --- make -----------------------------------------------------------------------------------------
 
 
 def test_make_alone_lists_every_target():
@@ -183,7 +183,7 @@ def test_make_clean_removes_results_and_never_the_home(tmp_path):
     assert [path.parent for path in gone if path.parent.exists()] == []
 
 
-# --- bootstrap ---------------------------------------------------------------------------------------------------
+# --- bootstrap ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(name="clone")
@@ -315,10 +315,20 @@ def test_a_python_without_venv_is_told_where_to_get_it(bootstrap, commands, monk
 def test_a_missing_network_is_told_in_one_message(clone):
     nowhere = "http://127.0.0.1:9/simple"
     offline = run(
-        sys.executable, "envs/bootstrap.py", cwd=clone,
-        PIP_CONFIG_FILE=os.devnull, PIP_INDEX_URL=nowhere, PIP_EXTRA_INDEX_URL="", PIP_NO_INDEX="", PIP_FIND_LINKS="", PIP_RETRIES="0",
-        PIP_NO_CACHE_DIR="1", UV_INDEX_URL=nowhere, UV_DEFAULT_INDEX=nowhere, UV_NO_CACHE="1",
-    )  # fmt: skip
+        sys.executable,
+        "envs/bootstrap.py",
+        cwd=clone,
+        PIP_CONFIG_FILE=os.devnull,
+        PIP_INDEX_URL=nowhere,
+        PIP_EXTRA_INDEX_URL="",
+        PIP_NO_INDEX="",
+        PIP_FIND_LINKS="",
+        PIP_RETRIES="0",
+        PIP_NO_CACHE_DIR="1",
+        UV_INDEX_URL=nowhere,
+        UV_DEFAULT_INDEX=nowhere,
+        UV_NO_CACHE="1",
+    )
     assert offline.returncode == 1
     assert "setup: could not install the locked dependencies. Check that PyPI" in offline.stderr
     assert "then run the same command again" in offline.stderr

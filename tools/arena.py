@@ -143,7 +143,8 @@ def encoded(network: Any, records: Sequence[Any]) -> NDArray[np.float32]:
 
 
 def clothes(count: int = 24_000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training images."""
+    """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training
+    images."""
     from dpladder.data.backbones import encoder
     from dpladder.data.datasets import open_source
 

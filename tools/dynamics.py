@@ -36,7 +36,8 @@ GAMMAS = (1.005, 1.01, 1.05, 1.2)
 
 @dataclass(frozen=True)
 class Look:
-    """After a look at losses: the noised loss where the weights stand, and the rate from there on."""
+    """After a look at losses: the noised loss where the weights stand, and the rate from there
+    on."""
 
     step: int
     loss: float

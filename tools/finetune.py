@@ -135,7 +135,10 @@ def compared(
         seconds.append(time.process_time() - start)
         own = method(learner.name).logits(learner, arena.constants)
         found.append(correct_count(weights, arena.test.features, arena.test.labels, own))
-    told = f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f} | {training.hyper.steps} |"
+    told = (
+        f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f} | "
+        f"{training.hyper.steps} |"
+    )
     at = "–" if r is None else f"{kappa:g}"
     print(f"| {name} | {at} | {epsilon:g} | {told}", flush=True)
 

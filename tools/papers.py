@@ -155,53 +155,146 @@ WHOLE = "MNIST, CIFAR-10, IMDB"
 ROWS: Sequence[Row] = (
     Row("paper", ("the method as printed, Algorithms 1 to 3",), config("paper.yaml")),
     Row("searches", (GAP, FREE, SUBSETS), script("compare_hpo.py", "--no-ablations")),
-    Row("searches-cifar10", (GAP,), config("compare_hpo.yaml", "on_cifar10.yaml", "compare_hpo"), (GPU, CIFAR10, VIT_LARGE), shown=False),
-    Row("searches-cifar100", (GAP,), config("compare_hpo.yaml", "on_cifar10.yaml", "on_cifar100.yaml", "compare_hpo"), (GPU, CIFAR100, VIT_LARGE), shown=False),
-    Row("searches-imagenet", (GAP,), config("compare_hpo.yaml", "on_cifar10.yaml", "on_imagenet.yaml", "on_imagenet_searches.yaml", "compare_hpo"), (GPU, by_hand("imagenet"), VIT_LARGE), shown=False),
-    Row("ablations", ("degree of the fit, points, draws, "
-                      "decompositions",), script("compare_hpo.py", "mnist5k", "--epsilons", "1", "--methods", "prior", "ladder")),
+    Row(
+        "searches-cifar10",
+        (GAP,),
+        config("compare_hpo.yaml", "on_cifar10.yaml", "compare_hpo"),
+        (GPU, CIFAR10, VIT_LARGE),
+        shown=False,
+    ),
+    Row(
+        "searches-cifar100",
+        (GAP,),
+        config("compare_hpo.yaml", "on_cifar10.yaml", "on_cifar100.yaml", "compare_hpo"),
+        (GPU, CIFAR100, VIT_LARGE),
+        shown=False,
+    ),
+    Row(
+        "searches-imagenet",
+        (GAP,),
+        config(
+            "compare_hpo.yaml",
+            "on_cifar10.yaml",
+            "on_imagenet.yaml",
+            "on_imagenet_searches.yaml",
+            "compare_hpo",
+        ),
+        (GPU, by_hand("imagenet"), VIT_LARGE),
+        shown=False,
+    ),
+    Row(
+        "ablations",
+        ("degree of the fit, points, draws, decompositions",),
+        script("compare_hpo.py", "mnist5k", "--epsilons", "1", "--methods", "prior", "ladder"),
+    ),
     Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), shown=False),
     Row("cifar100", (SEVERAL,), config("cifar100.yaml"), (GPU, CIFAR100, VIT_LARGE), shown=False),
     Row("grid", (BACKBONES,), config("grid.yaml")),
-    Row("grid-cifar", (BACKBONES,), config("cifar_grid.yaml"), (GPU, CIFAR10, CIFAR100, *LARGE), shown=False),
-    Row("figures", ("the best r, and accuracy, over η and T", "the gap between an r and the best "
-                                                              "one against accuracy; r against ε "
-                                                              "with the frontier of good "
-                                                              "ones", "r against ε, and the line "
-                                                                      "through it", "distance of the weights from where they start"), config("research.yaml")),
-    Row("open", ("accuracy against ε, with the gap to ε = "
-                 "∞", "distribution shift"), script("shift.py", "--records", "1800", "--size", "64")),
+    Row(
+        "grid-cifar",
+        (BACKBONES,),
+        config("cifar_grid.yaml"),
+        (GPU, CIFAR10, CIFAR100, *LARGE),
+        shown=False,
+    ),
+    Row(
+        "figures",
+        (
+            "the best r, and accuracy, over η and T",
+            "the gap between an r and the best one against accuracy; r against ε with the frontier "
+            "of good ones",
+            "r against ε, and the line through it",
+            "distance of the weights from where they start",
+        ),
+        config("research.yaml"),
+    ),
+    Row(
+        "open",
+        ("accuracy against ε, with the gap to ε = ∞", "distribution shift"),
+        script("shift.py", "--records", "1800", "--size", "64"),
+    ),
     Row("batches", ("batch size at equal ε",), script("batch_size.py", "mnist5k")),
     Row("parts", (PARTS,), script("parts.py", "mnist5k", "digits")),
     Row("shift", (SHIFT,), config("shift.yaml")),
     Row("shift-private", (SHIFT,), config("other_people.yaml")),
-    Row("shift-cifar", (SHIFT,), config("cifar_shift.yaml"), (GPU, CIFAR10, STL10, VIT_LARGE), shown=False),
+    Row(
+        "shift-cifar",
+        (SHIFT,),
+        config("cifar_shift.yaml"),
+        (GPU, CIFAR10, STL10, VIT_LARGE),
+        shown=False,
+    ),
     Row("domains", (GROUPS,), script("domains.py")),
-    Row("hospitals", (GROUPS,), config("hospitals.yaml"), (GPU, by_hand("hospitals"), VIT_LARGE), shown=False),
+    Row(
+        "hospitals",
+        (GROUPS,),
+        config("hospitals.yaml"),
+        (GPU, by_hand("hospitals"), VIT_LARGE),
+        shown=False,
+    ),
     Row("texts", (TEXTS,), config("text.yaml")),
-    Row("reviews", (TEXTS, WHOLE), config("reviews.yaml"), (GPU, by_hand("reviews"), weights("FacebookAI/roberta-base")), shown=False),
-    Row("texts-glue", (TEXTS,), config("glue.yaml"), (GPU, by_hand("glue"), weights("FacebookAI/roberta-base")), shown=False),
-    Row("subsets", ("training on subsets; models of disjoint parts combined (its appendix "
-                    "A.1)",), script("subsets.py", "mnist5k")),
+    Row(
+        "reviews",
+        (TEXTS, WHOLE),
+        config("reviews.yaml"),
+        (GPU, by_hand("reviews"), weights("FacebookAI/roberta-base")),
+        shown=False,
+    ),
+    Row(
+        "texts-glue",
+        (TEXTS,),
+        config("glue.yaml"),
+        (GPU, by_hand("glue"), weights("FacebookAI/roberta-base")),
+        shown=False,
+    ),
+    Row(
+        "subsets",
+        ("training on subsets; models of disjoint parts combined (its appendix A.1)",),
+        script("subsets.py", "mnist5k"),
+    ),
     Row("time", ("run time", "overhead in time"), script("overhead.py")),
-    Row("learners", (ORDERS, FREE, "features by the number of layers or "
-                                   "channels"), script("compare_learners.py", "mnist5k-112")),
-    Row("learners-cifar100", (ORDERS, SQUARES), config("cifar_learners.yaml"), (GPU, CIFAR100, VIT_LARGE), shown=False),
-    Row("learners-imagenet", (ORDERS, SQUARES), config("cifar_learners.yaml", "on_imagenet.yaml"), (GPU, by_hand("imagenet"), VIT_LARGE), shown=False),
+    Row(
+        "learners",
+        (ORDERS, FREE, "features by the number of layers or channels"),
+        script("compare_learners.py", "mnist5k-112"),
+    ),
+    Row(
+        "learners-cifar100",
+        (ORDERS, SQUARES),
+        config("cifar_learners.yaml"),
+        (GPU, CIFAR100, VIT_LARGE),
+        shown=False,
+    ),
+    Row(
+        "learners-imagenet",
+        (ORDERS, SQUARES),
+        config("cifar_learners.yaml", "on_imagenet.yaml"),
+        (GPU, by_hand("imagenet"), VIT_LARGE),
+        shown=False,
+    ),
     Row("squares", (SQUARES,), script("squares.py", "mnist5k-112", "digits")),
     Row("several", ("several labels for each record",), script("several_labels.py")),
     Row("links", ("the sigmoid loss, its biases from -log(m - 1) on",), script("links.py")),
     Row("vision", (VISION,), script("finetune.py", "--kappas", "0.7")),
-    Row("vision-free", (VISION,), script("finetune.py", "--learner", '{"name": '
-                                                                     '"hyfree_finetune"}')),
-    Row("vision-vit", (VISION,), config("finetune_vit.yaml"), (GPU, CIFAR10, VIT_BASE), shown=False),
-    Row("dynamics", ("learning rate and losses over steps; noise split between gradient and "
-                     "losses",), script("dynamics.py", "mnist5k", "--figure", "dynamics.svg")),
+    Row(
+        "vision-free", (VISION,), script("finetune.py", "--learner", '{"name": "hyfree_finetune"}')
+    ),
+    Row(
+        "vision-vit", (VISION,), config("finetune_vit.yaml"), (GPU, CIFAR10, VIT_BASE), shown=False
+    ),
+    Row(
+        "dynamics",
+        ("learning rate and losses over steps; noise split between gradient and losses",),
+        script("dynamics.py", "mnist5k", "--figure", "dynamics.svg"),
+    ),
     Row("prices", ("ε of the whole by Rényi accounting",), script("price_searches.py")),
     Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), shown=False),
-    Row("simulations", ("simulations with non-private training on disjoint "
-                        "parts",), script("simulate_tests.py", "digits")),
-)  # fmt: skip
+    Row(
+        "simulations",
+        ("simulations with non-private training on disjoint parts",),
+        script("simulate_tests.py", "digits"),
+    ),
+)
 
 
 def main() -> int:

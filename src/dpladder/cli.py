@@ -363,13 +363,17 @@ def _verify(given: argparse.Namespace) -> int:
 
 
 def _understated(statement: Mapping[str, Any], state: State) -> Iterator[str]:
-    """The bugs by which the ledger charges more than a statement of before they were known counts."""
+    """The bugs by which the ledger charges more than a statement of before they were known
+    counts."""
     stated = {
         line.get("unsound") for one in statement["datasets"].values() for line in one["spends"]
     }
     for why in dict.fromkeys(held.unsound for held in state.items.values() if held.unsound):
         if why not in stated:
-            yield f"privacy.json: {why}; the ledger charges what they cost. Run the workflow again, and it is stated"
+            yield (
+                f"privacy.json: {why}; the ledger charges what they cost. Run the workflow again, "
+                "and it is stated"
+            )
 
 
 def _totals(statement: Mapping[str, Any]) -> list[str]:

@@ -31,7 +31,8 @@ class Newer(BadInput):
 
 
 def check(kind: Kind, where: object, number: object) -> None:
-    """Refuse what a newer dpladder wrote. `number`: what the file says; None where it says nothing."""
+    """Refuse what a newer dpladder wrote. `number`: what the file says; None where it says
+    nothing."""
     known = FORMATS[kind]
     if number is None or (isinstance(number, int) and number <= known):
         return

@@ -148,9 +148,16 @@ def probe(folder: Path) -> None:
     for part in ("train", "test"):
         output = folder / f"{part}.h5"
         extract(
-            folder / "manifest.h5", FEATURES, part, output, folder / f"{part}.jsonl",
-            root=folder / "root", units_key=KEYS.units, cache_key=KEYS.cache, threads=len(os.sched_getaffinity(0)),
-        )  # fmt: skip
+            folder / "manifest.h5",
+            FEATURES,
+            part,
+            output,
+            folder / f"{part}.jsonl",
+            root=folder / "root",
+            units_key=KEYS.units,
+            cache_key=KEYS.cache,
+            threads=len(os.sched_getaffinity(0)),
+        )
         found[part] = open_cache(output, KEYS.cache)
     seconds = time.perf_counter() - start
     features = np.concatenate([found[part].features for part in found]).astype(np.float32)

@@ -107,7 +107,8 @@ def main() -> None:
         "for a step"
     )
     print(
-        f"{'':30}{'ours':>8}{'Opacus':>9}{'ratio':>7}{'bar':>5}{'from pixels':>13}{'ratio':>7}{'bar':>5}"
+        f"{'':30}{'ours':>8}{'Opacus':>9}{'ratio':>7}{'bar':>5}"
+        f"{'from pixels':>13}{'ratio':>7}{'bar':>5}"
     )
     for name in asked.cases:
         show(name, timed(contenders(CASES[name], asked.records, resources), asked.rounds, clock))
@@ -227,7 +228,8 @@ def show(name: str, best: dict[str, float]) -> None:
     ours = best["ours"]
     same, pixels = (min(best[f"{mode} {whole}"] for mode in MODES) for whole in (False, True))
     print(
-        f"{name:30}{ours:8.3f}{same:9.3f}{same / ours:7.2f}{SAME:5.0f}{pixels:13.3f}{pixels / ours:7.2f}{CACHED:5.0f}",
+        f"{name:30}{ours:8.3f}{same:9.3f}{same / ours:7.2f}{SAME:5.0f}"
+        f"{pixels:13.3f}{pixels / ours:7.2f}{CACHED:5.0f}",
         flush=True,
     )
 

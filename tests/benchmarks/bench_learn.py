@@ -157,7 +157,8 @@ def show(best: dict[str, float], count: int, threads: int) -> None:
         bar = f"{BARS[way]:.0f}" if way in BARS else ""
         ghost_bar = f"{GHOST_BAR:.0f}" if way == "one step" else ""
         print(
-            f"{way:28}{seconds:10.4f}{seconds / read:8.2f}{bar:>6}{ghost / seconds:12.1f}{ghost_bar:>6}"
+            f"{way:28}{seconds:10.4f}{seconds / read:8.2f}{bar:>6}"
+            f"{ghost / seconds:12.1f}{ghost_bar:>6}"
         )
 
 

@@ -56,7 +56,8 @@ def whole_life(ledger: Ledger, token: str, each: Item) -> None:
 
 
 def build(folder: Path) -> Ledger:
-    """10,000 spends in 5,000 items, reserved in 100 plans; a tenth of the items committed and done."""
+    """10,000 spends in 5,000 items, reserved in 100 plans; a tenth of the items committed and
+    done."""
     home = open_home(folder)
     ledger = open_ledger(home, Terms("bench", "add_remove", "record", 1, 1e-5, "hash", 1e3))
     per_plan = ITEMS // PLANS

@@ -1096,42 +1096,62 @@ FILES = {
     "only comments": Bad("# nothing yet\n", ("empty",), 0),
     "list at the top": Bad("- dataset\n", ("top level must be a mapping", "not a list"), 0),
     "text at the top": Bad("dataset\n", ("top level must be a mapping", "not a str"), 0),
-    "syntax": Bad("dataset: {lineage: digits\nprivacy: "
-                  "1\n", (":2: not valid YAML", "check the indentation"), 0),
+    "syntax": Bad(
+        "dataset: {lineage: digits\nprivacy: 1\n",
+        (":2: not valid YAML", "check the indentation"),
+        0,
+    ),
     "unclosed quote": Bad("mode: 'release\n", ("not valid YAML",), 0),
-    "tabs": Bad("dataset:\n\tlineage: "
-                "digits\n", (":2: not valid YAML", "use spaces, YAML forbids tabs"), 0),
-    "two documents": Bad("mode: release\n---\nmode: "
-                         "release\n", ("not valid YAML", "another document"), 0),
-    "control character": Bad("mode: a\0b\n", ("not valid YAML", "special characters are not "
-                                                                "allowed"), 0),
-    "not UTF-8": Bad("mode: Köln\n".encode("latin-1"), ("not UTF-8 (byte 7)", "save it as UTF-8"), 0),
+    "tabs": Bad(
+        "dataset:\n\tlineage: digits\n", (":2: not valid YAML", "use spaces, YAML forbids tabs"), 0
+    ),
+    "two documents": Bad(
+        "mode: release\n---\nmode: release\n", ("not valid YAML", "another document"), 0
+    ),
+    "control character": Bad(
+        "mode: a\0b\n", ("not valid YAML", "special characters are not allowed"), 0
+    ),
+    "not UTF-8": Bad(
+        "mode: Köln\n".encode("latin-1"), ("not UTF-8 (byte 7)", "save it as UTF-8"), 0
+    ),
     "UTF-16": Bad("mode: release\n".encode("utf-16"), ("not UTF-8", "save it as UTF-8"), 0),
     "half a surrogate": Bad('mode: "\\ud800"\n', ("not valid Unicode", "write it out plainly"), 1),
-    "key twice": Bad("mode: release\nfit:\n  degree: 1\n  degree: "
-                     "2\n", (":4: fit.degree stands twice, first at ", ":3; keep one"), 0),
-    "section twice": Bad("fit: {}\nmode: release\nfit: "
-                         "{}\n", (":3: fit stands twice, first at ", ":1"), 0),
-    "key that is no text": Bad("2020-01-01: 3\n", ("2020-01-01: YAML reads this key as "
-                                                   "timestamp", "in quotes"), 0),
+    "key twice": Bad(
+        "mode: release\nfit:\n  degree: 1\n  degree: 2\n",
+        (":4: fit.degree stands twice, first at ", ":3; keep one"),
+        0,
+    ),
+    "section twice": Bad(
+        "fit: {}\nmode: release\nfit: {}\n", (":3: fit stands twice, first at ", ":1"), 0
+    ),
+    "key that is no text": Bad(
+        "2020-01-01: 3\n", ("2020-01-01: YAML reads this key as timestamp", "in quotes"), 0
+    ),
     "key that is a mapping": Bad("? {a: b}\n: 3\n", ("reads this key as map",), 0),
-    "no such date": Bad("mode: 2020-13-45\n", (":1: not valid YAML", "'2020-13-45' is no valid "
-                                                                     "timestamp", "in quotes"), 0),
+    "no such date": Bad(
+        "mode: 2020-13-45\n",
+        (":1: not valid YAML", "'2020-13-45' is no valid timestamp", "in quotes"),
+        0,
+    ),
     "too many digits": Bad(f"mode: {'9' * 5000}\n", ("no valid int",), 0),
-    "foreign tag": Bad("mode: !!python/object:os.system "
-                       "{}\n", ("not valid YAML", "python/object"), 0),
+    "foreign tag": Bad(
+        "mode: !!python/object:os.system {}\n", ("not valid YAML", "python/object"), 0
+    ),
     "unknown alias": Bad("mode: *nobody\n", ("not valid YAML", "undefined alias"), 0),
-    "anchor that contains "
-    "itself": Bad("mode: &a [*a]\n", ("contains itself", "write the values out"), 0),
+    "anchor that contains itself": Bad(
+        "mode: &a [*a]\n", ("contains itself", "write the values out"), 0
+    ),
     "nested too deeply": Bad(f"mode: {'[' * 3000}\n", ("nested too deeply",), 0),
     "aliases that expand without end": Bad(
         "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
-        + "".join(f"{new}: &{new} "
-                  f"[{', '.join(['*' + old] * 10)}]\n" for old, new in zip("abcdefg", "bcdefgh", strict=True)),
+        + "".join(
+            f"{new}: &{new} [{', '.join(['*' + old] * 10)}]\n"
+            for old, new in zip("abcdefg", "bcdefgh", strict=True)
+        ),
         ("more than 100,000 entries", "aliases"),
         0,
     ),
-}  # fmt: skip
+}
 
 TABLE = KEYS | BETWEEN | EXPERIMENTS | TESTERS | FILES
 

@@ -1,4 +1,5 @@
-"""A grid: an experiment for every combination of named entries, the first of them the base itself."""
+"""A grid: an experiment for every combination of named entries, the first of them the base
+itself."""
 
 from __future__ import annotations
 
@@ -105,6 +106,10 @@ def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None
     }
     rows = grid_table(summaries, cells).to_dict("records")
     assert rows[0] | {"ε = ∞": ""} == {
-        "features": "small", "dataset": "a", "ε = 0.5": "60.0% ± 14.1%", "ε = 4": "80.0%", "ε = ∞": "",
-    }  # fmt: skip
+        "features": "small",
+        "dataset": "a",
+        "ε = 0.5": "60.0% ± 14.1%",
+        "ε = 4": "80.0%",
+        "ε = ∞": "",
+    }
     assert (rows[1]["ε = 4"], rows[1]["ε = ∞"]) == ("90.0% ± 1.0%", "99.0%")

@@ -222,14 +222,32 @@ def test_debians_package_stands_in_for_a_download(
 @pytest.mark.parametrize(
     ("found", "label", "place"),
     [
-        (10, 3, 3), (10, "3", 3), (10, 3.0, 3), (10, b"9", 9), (10, 10, -1), (10, -1, -1), (10, "cat", -1),
-        (10, None, -1), (10, float("nan"), -1), (10, float("inf"), -1), (10, 2.5, -1), (2, True, 1), (10, 10**400, -1),
-        (("cat", "tabby cat"), "tabby cat", 1), (("cat", "tabby cat"), b"cat", 0), (("cat", "tabby cat"), "tabby", -1),
-        (("cat", "dog"), 1, 1), (("cat", "dog"), 2, -1), (("7", "3"), 3, 1), (("7", "3"), 0, -1),
-        (("café",), "cafe\u0301", 0), (("cat",), " cat\n", 0), (("cat",), "", -1),
+        (10, 3, 3),
+        (10, "3", 3),
+        (10, 3.0, 3),
+        (10, b"9", 9),
+        (10, 10, -1),
+        (10, -1, -1),
+        (10, "cat", -1),
+        (10, None, -1),
+        (10, float("nan"), -1),
+        (10, float("inf"), -1),
+        (10, 2.5, -1),
+        (2, True, 1),
+        (10, 10**400, -1),
+        (("cat", "tabby cat"), "tabby cat", 1),
+        (("cat", "tabby cat"), b"cat", 0),
+        (("cat", "tabby cat"), "tabby", -1),
+        (("cat", "dog"), 1, 1),
+        (("cat", "dog"), 2, -1),
+        (("7", "3"), 3, 1),
+        (("7", "3"), 0, -1),
+        (("café",), "cafe\u0301", 0),
+        (("cat",), " cat\n", 0),
+        (("cat",), "", -1),
         (tuple(f"class {n}" for n in range(20000)), "class 19999", 19999),
     ],
-)  # fmt: skip
+)
 def test_a_label_finds_its_class_or_none(found: Any, label: object, place: int) -> None:
     assert class_index(found)(label) == place
 
@@ -262,26 +280,58 @@ def _bad_setups() -> dict[str, tuple[str, Any, str]]:
         "no parquet": ("parquet:{}/d.parquet", None, "does not exist"),
         "folder for a file": ("npz:{}", None, "cannot be read"),
         "table without labels": ("csv:{}/d.csv", text("path,class\na.png,cat\n"), "has no label"),
-        "table in UTF-16": ("csv:{}/d.csv", lambda p: p.write_text("path,label\na,1\n", "utf-16"), "has no label"),
+        "table in UTF-16": (
+            "csv:{}/d.csv",
+            lambda p: p.write_text("path,label\na,1\n", "utf-16"),
+            "has no label",
+        ),
         "empty npz": ("npz:{}/d.npz", text(""), "truncated"),
         "text as hdf5": ("hdf5:{}/d.h5", text("hello"), "not HDF5"),
         "text as parquet": ("parquet:{}/d.parquet", text("hello"), "not parquet"),
-        "objects": ("npz:{}/d.npz", npz(features=np.array([{}], object), labels=[1]), "holds objects"),
-        "text features": ("npz:{}/d.npz", npz(features=np.array([["a"]]), labels=[1]), "must be numbers"),
-        "three axes": ("npz:{}/d.npz", npz(features=np.ones((2, 2, 2)), labels=[1, 1]), "must be numbers"),
-        "float images": ("npz:{}/d.npz", npz(images=np.ones((2, 8, 8)), labels=[1, 1]), "uint8"),
-        "channels first": ("npz:{}/d.npz", npz(images=np.ones((2, 3, 8, 8), np.uint8), labels=[1, 1]), "height, width"),
-        "no labels": ("npz:{}/d.npz", npz(features=ones), "holds features. It needs features, .* "
-                                                          "and labels"),
-        "no matrix": ("npz:{}/d.npz", npz(labels=[1]), "holds labels. It needs features"),
-        "other names": ("npz:{}/d.npz", npz(X=ones, y=[1] * 37), "holds X, y. It needs features, "
-                                                                 ".* with these names"),
-        "fewer labels": ("npz:{}/d.npz", npz(features=ones, labels=[1] * 29), "differ in number"),
-        "fewer users": ("npz:{}/d.npz", npz(features=ones, labels=[1] * 37, users=[1]), "differ in length"),
-        "words in a column": (
-            "parquet:{}/d.parquet", lambda p: pq.write_table(as_table(word=["a"] * 7), p), "must be numeric",
+        "objects": (
+            "npz:{}/d.npz",
+            npz(features=np.array([{}], object), labels=[1]),
+            "holds objects",
         ),
-    }  # fmt: skip
+        "text features": (
+            "npz:{}/d.npz",
+            npz(features=np.array([["a"]]), labels=[1]),
+            "must be numbers",
+        ),
+        "three axes": (
+            "npz:{}/d.npz",
+            npz(features=np.ones((2, 2, 2)), labels=[1, 1]),
+            "must be numbers",
+        ),
+        "float images": ("npz:{}/d.npz", npz(images=np.ones((2, 8, 8)), labels=[1, 1]), "uint8"),
+        "channels first": (
+            "npz:{}/d.npz",
+            npz(images=np.ones((2, 3, 8, 8), np.uint8), labels=[1, 1]),
+            "height, width",
+        ),
+        "no labels": (
+            "npz:{}/d.npz",
+            npz(features=ones),
+            "holds features. It needs features, .* and labels",
+        ),
+        "no matrix": ("npz:{}/d.npz", npz(labels=[1]), "holds labels. It needs features"),
+        "other names": (
+            "npz:{}/d.npz",
+            npz(X=ones, y=[1] * 37),
+            "holds X, y. It needs features, .* with these names",
+        ),
+        "fewer labels": ("npz:{}/d.npz", npz(features=ones, labels=[1] * 29), "differ in number"),
+        "fewer users": (
+            "npz:{}/d.npz",
+            npz(features=ones, labels=[1] * 37, users=[1]),
+            "differ in length",
+        ),
+        "words in a column": (
+            "parquet:{}/d.parquet",
+            lambda p: pq.write_table(as_table(word=["a"] * 7), p),
+            "must be numeric",
+        ),
+    }
 
 
 @pytest.mark.parametrize("case", _bad_setups())
@@ -345,8 +395,9 @@ def test_damaged_images_raise_and_bombs_are_not_unpacked() -> None:
     whole = encoded(picture("RGB"), "jpeg")
     side = int(LARGEST_IMAGE**0.5) + 1
     bomb = encoded(Image.new("1", (side, side)), "png")
-    # so thin that scaling its short side up would fill the memory
-    thread = np.zeros((1, 101), np.uint8)
+    thread = np.zeros(
+        (1, 101), np.uint8
+    )  # so thin that scaling its short side up would fill the memory
     for content in (
         thread,
         b"",

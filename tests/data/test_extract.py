@@ -57,9 +57,16 @@ def pictures(folder: Path, images: np.ndarray) -> Path:
 def run(manifest: Path, features: Features, name: str = "train.h5", **options: Any) -> Path:
     folder = manifest.parent
     extract(
-        manifest, features, "train", folder / name, folder / f"{name}.jsonl",
-        root=folder / "root", units_key=KEYS.units, cache_key=KEYS.cache, **options,
-    )  # fmt: skip
+        manifest,
+        features,
+        "train",
+        folder / name,
+        folder / f"{name}.jsonl",
+        root=folder / "root",
+        units_key=KEYS.units,
+        cache_key=KEYS.cache,
+        **options,
+    )
     return folder / name
 
 
@@ -327,9 +334,15 @@ def test_a_part_without_records_is_an_empty_cache(tmp_path: Path) -> None:
     run(manifest, MATRIX, shard=1, shards=2)
     run(manifest, MATRIX, "first.h5", shard=0, shards=2)
     extract(
-        manifest, MATRIX, "validation", tmp_path / "none.h5", tmp_path / "none.jsonl",
-        root=tmp_path / "root", units_key=KEYS.units, cache_key=KEYS.cache,
-    )  # fmt: skip
+        manifest,
+        MATRIX,
+        "validation",
+        tmp_path / "none.h5",
+        tmp_path / "none.jsonl",
+        root=tmp_path / "root",
+        units_key=KEYS.units,
+        cache_key=KEYS.cache,
+    )
     assert open_cache(tmp_path / "none.h5", KEYS.cache).features.shape == (0, 2)
 
 

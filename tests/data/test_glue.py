@@ -15,7 +15,10 @@ from dpladder.config import load
 from dpladder.data.datasets import class_index, classes, open_source
 from dpladder.network.language import tokenizer_of
 
-PARSES = "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse sentence2_parse"
+PARSES = (
+    "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse "
+    "sentence2_parse"
+)
 MNLI = (*PARSES.split(), "sentence1", "sentence2", "label1")
 PREMISE = (
     "0",

@@ -1,4 +1,5 @@
-"""One record, whatever stands in it, costs itself alone: it ends no run and moves no other record."""
+"""One record, whatever stands in it, costs itself alone: it ends no run and moves no other
+record."""
 
 from __future__ import annotations
 

@@ -100,9 +100,16 @@ def extracted(
     )
     prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
     extract(
-        folder / "manifest.h5", features, "train", folder / name, folder / f"{name}.jsonl",
-        root=folder / "root", units_key=KEYS.units, cache_key=KEYS.cache, **options,
-    )  # fmt: skip
+        folder / "manifest.h5",
+        features,
+        "train",
+        folder / name,
+        folder / f"{name}.jsonl",
+        root=folder / "root",
+        units_key=KEYS.units,
+        cache_key=KEYS.cache,
+        **options,
+    )
     cache = open_cache(folder / name, KEYS.cache)
     return {
         record.tobytes(): row.tobytes()

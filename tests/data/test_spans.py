@@ -75,10 +75,12 @@ def saying(words: int, first: int = 0) -> str:
 
 
 documents = st.lists(
-    st.fixed_dictionaries({"words": st.integers(0, 22), "first": st.integers(0, 3), "user": st.sampled_from("abc")}),
+    st.fixed_dictionaries(
+        {"words": st.integers(0, 22), "first": st.integers(0, 3), "user": st.sampled_from("abc")}
+    ),
     min_size=2,
     max_size=8,
-)  # fmt: skip
+)
 
 
 def rows_of(drawn: list[Row]) -> list[Row]:

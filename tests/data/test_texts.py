@@ -1,4 +1,5 @@
-"""Texts: every format gives the same bytes, and what is wrong with one is told of that one alone."""
+"""Texts: every format gives the same bytes, and what is wrong with one is told of that one
+alone."""
 
 from __future__ import annotations
 
@@ -132,9 +133,16 @@ def test_bytes_that_are_no_utf8_cost_their_own_record_alone(tmp_path: Path) -> N
 
 
 LINES = [
-    b"no json", b"[1]", b'{"text": 3, "label": "a"}', b'{"label": "a"}', b'{"text": "half \\ud800", "label": "a"}',
-    b'{"text": "ok", "label": ["a"]}', b'{"text": "ok", "label": "\\ud800"}', b"[" * 100_000, b'{"text": "ok", "label": "a"}',
-]  # fmt: skip
+    b"no json",
+    b"[1]",
+    b'{"text": 3, "label": "a"}',
+    b'{"label": "a"}',
+    b'{"text": "half \\ud800", "label": "a"}',
+    b'{"text": "ok", "label": ["a"]}',
+    b'{"text": "ok", "label": "\\ud800"}',
+    b"[" * 100_000,
+    b'{"text": "ok", "label": "a"}',
+]
 
 
 def test_a_line_that_is_no_record_counts_as_nothing_and_changes_no_other(tmp_path: Path) -> None:

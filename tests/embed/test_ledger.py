@@ -45,7 +45,7 @@ def statuses(lineage: str = "patients") -> list[str]:
     return [held.status for held in state.items.values()]
 
 
-# --- what is written when ---------------------------------------------------------------------------------------------
+# --- what is written when -------------------------------------------------------------------------
 
 
 def test_a_spend_is_on_disk_at_each_of_its_steps(ledger):
@@ -135,7 +135,7 @@ def test_what_is_paid_for_is_paid_again_only_on_demand(ledger):
     assert ledger.released("count") == digest(2)
 
 
-# --- terms ------------------------------------------------------------------------------------------------------------
+# --- terms ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_names_are_file_names(ledger, name):
         ledger.reserve(name, COUNT)
 
 
-# --- noise ------------------------------------------------------------------------------------------------------------
+# --- noise ----------------------------------------------------------------------------------------
 
 
 def test_noise_is_that_of_the_reserved_gaussians_and_of_no_more(ledger):
@@ -200,7 +200,7 @@ def test_noise_needs_a_sensitivity(ledger, sensitivity):
         charge.finish(1)
 
 
-# --- misuse -----------------------------------------------------------------------------------------------------------
+# --- misuse ---------------------------------------------------------------------------------------
 
 DRAWS = {
     "noise": lambda charge: charge.noise(1.0, 1.0),
@@ -338,7 +338,7 @@ def test_a_ledger_put_back_in_time_is_refused_without_results_too(ledger, place)
         dpladder.Ledger("patients", epsilon=1.0, delta=1e-5, results="elsewhere")
 
 
-# --- what it ends with ------------------------------------------------------------------------------------------------
+# --- what it ends with ----------------------------------------------------------------------------
 
 
 def test_the_statement_follows_from_its_records_and_its_ledger(ledger, place, capsys):

@@ -132,7 +132,8 @@ def grids() -> Found:
 
 
 def query_streams() -> Found:
-    """Of a query's secret noise: another stream for the same query would answer it a second time."""
+    """Of a query's secret noise: another stream for the same query would answer it a second
+    time."""
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder))
         home.key.touch(mode=0o600)

@@ -104,7 +104,10 @@ def splits() -> Found:
     """r as learning rates and steps."""
     ways = ("eta_first", "steps_first", "balanced", "random")
     return {
-        way: [list(decompose(r, Search(decompose=way, seed=7))) for r in (0.01, 1.0, 40.0)]  # type: ignore[arg-type]
+        way: [
+            list(decompose(r, Search(decompose=way, seed=7)))  # type: ignore[arg-type]
+            for r in (0.01, 1.0, 40.0)
+        ]
         for way in ways
     }
 

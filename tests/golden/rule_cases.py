@@ -70,7 +70,8 @@ def whole(
 ) -> Found:
     """A rule's question and its release."""
     with stage(KEY) as made, patch.object(private, "is_kept", lambda *_: True):
-        rule: Rule = attack(WideSceneFolder(made.folder, made.key, further)).run.func.__self__  # type: ignore[attr-defined]
+        folder = WideSceneFolder(made.folder, made.key, further)
+        rule: Rule = attack(folder).run.func.__self__  # type: ignore[attr-defined]
         if "weights" in rule.inputs:
             _plain_model(Path(rule.inputs["weights"]), classes)
         answer = dataclasses.replace(rule, read=released, _releases={})

@@ -210,7 +210,8 @@ def test_accuracies_by_group_follow_from_the_counts_alone() -> None:
 
 
 def test_a_record_is_in_one_bin_whatever_the_others_score() -> None:
-    """Bins are public: one record more is one count more, and moves no other record to another bin."""
+    """Bins are public: one record more is one count more, and moves no other record to another
+    bin."""
     random = np.random.default_rng(0)
     model = (random.normal(size=(2, 5)).astype(np.float32),)
     test = Test(model, None, Constants(50, 2, 5), ("a", "b"), "auc")

@@ -37,7 +37,8 @@ def work(task):
 run(SimpleNamespace(
     rule="{rule}", wildcards=Named(experiment="main", part="test"),
     params=SimpleNamespace(cfg={cfg}, code="{code}"),
-    input=Named(), output=Named(score="results/score.json"), log=["logs/trial.log"], threads=1, resources=Named({resources}),
+    input=Named(), output=Named(score="results/score.json"), log=["logs/trial.log"], threads=1,
+    resources=Named({resources}),
 ), work)
 """
 

@@ -1,4 +1,5 @@
-"""The learners' audits, short: as sharp as ever in what makes no noise, sensitivities and refusals."""
+"""The learners' audits, short: as sharp as ever in what makes no noise, sensitivities and
+refusals."""
 
 from __future__ import annotations
 

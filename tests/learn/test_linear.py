@@ -549,7 +549,8 @@ def test_sums_are_divided_by_public_figures():
 
 
 def test_a_neighbour_shifts_chunks_of_a_million_records_of_one_class_within_the_slack() -> None:
-    """Without the first record all others lie in other chunks, and their sum is rounded otherwise."""
+    """Without the first record all others lie in other chunks, and their sum is rounded
+    otherwise."""
     count = 1_300_000
     rows = np.random.default_rng(0).uniform(1.6, 2.4, (count, 2)).astype(np.float32)
     constants, heads = Constants(count, 2, 2), torch.zeros(1, 2, 2, dtype=torch.float64)

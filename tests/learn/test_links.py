@@ -1,4 +1,5 @@
-"""From logits to probabilities and losses, against closed forms; and where a sigmoid's bias starts."""
+"""From logits to probabilities and losses, against closed forms; and where a sigmoid's bias
+starts."""
 
 from __future__ import annotations
 

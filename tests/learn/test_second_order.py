@@ -131,7 +131,7 @@ def sums_of(learner, data, constants=CONSTANTS, hyper=None):
     return np.concatenate(seen)
 
 
-# --- prototypes ----------------------------------------------------------------------------------------------------
+# --- prototypes -----------------------------------------------------------------------------------
 
 
 def test_prototypes_point_where_class_means_of_records_in_the_ball_do():
@@ -151,7 +151,7 @@ def test_a_small_class_keeps_its_prototype_beside_large_ones():
     assert one @ other > 0.9
 
 
-# --- what it costs ------------------------------------------------------------------------------------------------
+# --- what it costs --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_replacing_a_unit_moves_moments_by_less_than_twice(seed, cap):
     assert replaced.moves(1.0) == 2 * cap
 
 
-# --- symmetric noise ----------------------------------------------------------------------------------------------
+# --- symmetric noise ------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 2**32 - 1), dimension=st.integers(1, 9))
@@ -264,7 +264,7 @@ def test_a_shared_covariance_is_the_clipped_sum_and_the_declared_noise():
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-4)
 
 
-# --- without noise ------------------------------------------------------------------------------------------------
+# --- without noise --------------------------------------------------------------------------------
 
 WIDE = 100.0  # a ball that holds every record
 
@@ -409,7 +409,7 @@ def test_preconditioning_follows_the_published_step():
     assert fitted(learner, Hyper(0.7, 1, 1.0), data) == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
-# --- shared statistics --------------------------------------------------------------------------------------------
+# --- shared statistics ----------------------------------------------------------------------------
 
 SHARING = LeastSquares(radius=1.5, alpha=0.3, statistics=Statistics(epsilon=1.0))
 NOTHING = Data(np.empty((0, DIMENSION), np.float32), np.empty(0, np.int64))
@@ -547,7 +547,7 @@ def test_shared_statistics_without_noise_are_ridge_regression(tmp_path):
         assert found == pytest.approx(own, rel=1e-4, abs=1e-6)
 
 
-# --- with noise ---------------------------------------------------------------------------------------------------
+# --- with noise -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)

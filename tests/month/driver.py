@@ -39,7 +39,8 @@ class Ended:
 
 
 def in_process(folder: Path, *force: str) -> Ended:
-    """`dpladder run` on a folder's config, without a process for each job, and with blank figures."""
+    """`dpladder run` on a folder's config, without a process for each job, and with blank
+    figures."""
     told = io.StringIO()
     with _inside(folder), contextlib.redirect_stderr(told), contextlib.redirect_stdout(told):
         try:
@@ -69,7 +70,8 @@ def by_command(folder: Path, *force: str) -> Ended:
 
 
 def killed_in_process(folder: Path, step: int, before: bool) -> int:
-    """A run that is killed at its step-th change of what is on disk, or ends before; its exit code."""
+    """A run that is killed at its step-th change of what is on disk, or ends before; its exit
+    code."""
     return in_a_child(dying_at(step, before, lambda: in_process(folder)))
 
 

@@ -141,7 +141,8 @@ def test_a_plan_that_snakemake_forgot_is_named(story):
     ended = story.run(left)
     assert "snakemake --forcerun plan_spend" in ended.told
     story.finish(left, "plan_spend")
-    assert [*story.stated()["artifacts"]] == ["results/main/final/1/weights.safetensors"]  # type: ignore[call-overload]
+    artifacts = story.stated()["artifacts"]
+    assert [*artifacts] == ["results/main/final/1/weights.safetensors"]  # type: ignore[call-overload]
 
 
 def test_the_larger_total_that_is_named_is_enough(story):

@@ -251,7 +251,8 @@ MUTANTS = (
         "found + g.sum(1).square().sum(1) if self.bias else found",
         "found",
         (
-            "learn/test_finetune.py::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",
+            "learn/test_finetune.py"
+            "::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",
         ),
     ),
     Mutant(
@@ -261,7 +262,8 @@ MUTANTS = (
         "type(module) is kind and (not hooked) and ('forward' not in vars(module))",
         "isinstance(module, kind) and 'forward' not in vars(module)",
         (
-            "learn/test_finetune.py::test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained",
+            "learn/test_finetune.py"
+            "::test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained",
         ),
     ),
     Mutant(
@@ -279,7 +281,8 @@ MUTANTS = (
         "same * (g @ g.mT)",
         "g.square()",
         (
-            "learn/test_finetune.py::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",
+            "learn/test_finetune.py"
+            "::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",
         ),
     ),
     Mutant(
@@ -297,7 +300,8 @@ MUTANTS = (
         "torch.equal(a[same], b[same])",
         "torch.equal(a[:0], b[:0])",
         (
-            "learn/test_finetune.py::test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called",
+            "learn/test_finetune.py"
+            "::test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called",
         ),
     ),
     Mutant(
@@ -315,7 +319,8 @@ MUTANTS = (
         "(losses / bounds).nan_to_num_(nan=1.0).clamp_(0.0, 1.0 - SLACK)",
         "(losses / bounds).nan_to_num_(nan=1.0)",
         (
-            "learn/test_hyfree_finetune.py::test_no_record_moves_a_loss_by_more_than_the_bound_nor_a_gradient_by_more_than_one",
+            "learn/test_hyfree_finetune.py"
+            "::test_no_record_moves_a_loss_by_more_than_the_bound_nor_a_gradient_by_more_than_one",
         ),
     ),
     Mutant(
@@ -325,7 +330,8 @@ MUTANTS = (
         "normalise",
         "lambda norms, bound: normalise(norms.clamp(max=1.0), bound)",
         (
-            "learn/test_hyfree_finetune.py::test_the_noised_sum_is_that_of_gradients_scaled_to_length_one",
+            "learn/test_hyfree_finetune.py"
+            "::test_the_noised_sum_is_that_of_gradients_scaled_to_length_one",
         ),
     ),
     Mutant(
@@ -343,7 +349,8 @@ MUTANTS = (
         "losses.view(len(x), -1).mean(dim=1)",
         "losses.view(len(x), -1)[:, 0]",
         (
-            "learn/test_hyfree_finetune.py::test_a_records_losses_are_torchs_own_under_each_of_several_weights",
+            "learn/test_hyfree_finetune.py"
+            "::test_a_records_losses_are_torchs_own_under_each_of_several_weights",
         ),
     ),
     Mutant(
@@ -361,22 +368,30 @@ MUTANTS = (
         "constants.moves_count() if learner.sampling_rate == 1.0 else constants.moves(1.0)",
         "constants.moves_count()",
         (
-            "learn/test_first_order.py::test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced",
+            "learn/test_first_order.py"
+            "::test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced",
         ),
     ),
     Mutant(
         "a draw in a sample may declare too small a move",
         "privacy/accounting/draws.py",
         "tie",
-        """if not (same and all((any((_matches(event, other) for other in found)) for event in claimed))):
+        """if not (same and all(
+        (any((_matches(event, other) for other in found)) for event in claimed))):
     kinds = ', '.join(sorted({describe(e.event) for e in events})) or 'nothing'
-    raise Refused(f'what is charged ({kinds}) is not what the declared noise costs. Nothing was read: the declaration of this mechanism is wrong; make its events and its draws from the same sensitivity.')
+    raise Refused(f'what is charged ({kinds}) is not what the declared noise costs. '
+        'Nothing was read: the declaration of this mechanism is wrong; '
+        'make its events and its draws from the same sensitivity.')
 _check_samples(draws, relation)""",
-        """if not (same and all((any((_matches(event, other) for other in found)) for event in claimed))):
+        """if not (same and all(
+        (any((_matches(event, other) for other in found)) for event in claimed))):
     kinds = ', '.join(sorted({describe(e.event) for e in events})) or 'nothing'
-    raise Refused(f'what is charged ({kinds}) is not what the declared noise costs. Nothing was read: the declaration of this mechanism is wrong; make its events and its draws from the same sensitivity.')""",
+    raise Refused(f'what is charged ({kinds}) is not what the declared noise costs. '
+        'Nothing was read: the declaration of this mechanism is wrong; '
+        'make its events and its draws from the same sensitivity.')""",
         (
-            "privacy/accounting/test_draws.py::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
+            "privacy/accounting/test_draws.py"
+            "::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
         ),
     ),
     Mutant(
@@ -386,7 +401,8 @@ _check_samples(draws, relation)""",
         "entering * (2.0 if relation == 'replace_one' else 1.0)",
         "entering",
         (
-            "privacy/accounting/test_draws.py::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
+            "privacy/accounting/test_draws.py"
+            "::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
         ),
     ),
     Mutant(
@@ -396,7 +412,8 @@ _check_samples(draws, relation)""",
         "_equal(direct, cost(draws)) and len(found) == len(claimed) and _on_subset(events, draws)",
         "_equal(direct, cost(draws)) and len(found) == len(claimed)",
         (
-            "privacy/accounting/test_draws.py::test_a_subset_is_drawn_at_the_probability_that_is_charged",
+            "privacy/accounting/test_draws.py"
+            "::test_a_subset_is_drawn_at_the_probability_that_is_charged",
         ),
     ),
     Mutant(
@@ -414,7 +431,8 @@ _check_samples(draws, relation)""",
         "[one] * count",
         "[one]",
         (
-            "privacy/accounting/test_booking.py::test_what_is_booked_several_times_is_charged_each_time",
+            "privacy/accounting/test_booking.py"
+            "::test_what_is_booked_several_times_is_charged_each_time",
         ),
     ),
     Mutant(
@@ -523,7 +541,8 @@ _check_samples(draws, relation)""",
         "tokenizer_digest(tokenizer)",
         "''",
         (
-            "data/test_sentences.py::test_another_tokenizer_has_another_digest_and_so_has_another_length",
+            "data/test_sentences.py"
+            "::test_another_tokenizer_has_another_digest_and_so_has_another_length",
         ),
     ),
     Mutant(
@@ -533,7 +552,8 @@ _check_samples(draws, relation)""",
         "model(input_ids=tokens, attention_mask=mask)",
         "model(input_ids=tokens)",
         (
-            "data/test_sentences.py::test_rows_are_those_of_plain_transformers_for_each_text_alone[mean]",
+            "data/test_sentences.py"
+            "::test_rows_are_those_of_plain_transformers_for_each_text_alone[mean]",
         ),
     ),
     Mutant(
@@ -642,7 +662,8 @@ return found""",
         "len(self.groups.counted)",
         "1",
         (
-            "jobs/test_evaluate.py::test_groups_cost_one_count_and_the_accuracy_is_of_those_trained_on",
+            "jobs/test_evaluate.py"
+            "::test_groups_cost_one_count_and_the_accuracy_is_of_those_trained_on",
         ),
     ),
     Mutant(
@@ -892,7 +913,8 @@ return found""",
 tie(charged, draws, 'replace_one' if replaced else 'add_remove')""",
         "charged = [Counted(spend.event, spend.count) for spend in concrete]",
         (
-            "privacy/ledger/test_book.py::test_noise_for_another_charge_is_not_committed_and_nothing_is_written",
+            "privacy/ledger/test_book.py"
+            "::test_noise_for_another_charge_is_not_committed_and_nothing_is_written",
         ),
     ),
     Mutant(
@@ -920,7 +942,9 @@ _check_within(held, concrete)""",
 _check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "_check_within(held, concrete)",
         (
-            "privacy/ledger/test_book.py::test_a_version_that_adds_to_an_earlier_one_is_refused_at_commit_where_it_is_first_known",
+            "privacy/ledger/test_book.py"
+            "::test_a_version_that_adds_to_an_earlier_one_is_refused_at_commit_where_it_is_first"
+            "_known",
         ),
     ),
     Mutant(
@@ -946,7 +970,8 @@ _check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "h.status in ('COMMITTED', 'DONE')",
         "h.status == 'DONE'",
         (
-            "privacy/ledger/test_book.py::test_only_an_unused_reservation_is_refunded_and_then_it_is_gone",
+            "privacy/ledger/test_book.py"
+            "::test_only_an_unused_reservation_is_refunded_and_then_it_is_gone",
         ),
     ),
     Mutant(
@@ -1029,7 +1054,8 @@ _check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "max(0.0, count * weight)",
         "0.0",
         (
-            "privacy/accounting/test_booking.py::test_the_best_of_a_secret_number_of_runs_keeps_its_own_figure",
+            "privacy/accounting/test_booking.py"
+            "::test_the_best_of_a_secret_number_of_runs_keeps_its_own_figure",
         ),
     ),
     Mutant(
@@ -1055,7 +1081,8 @@ _check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "math.log(lean.high / lean.low) + rank_loss(mu, runs, lean)",
         "rank_loss(mu, runs, lean)",
         (
-            "privacy/accounting/test_selection.py::test_a_lean_enlarges_every_weight_by_its_upper_end",
+            "privacy/accounting/test_selection.py"
+            "::test_a_lean_enlarges_every_weight_by_its_upper_end",
         ),
     ),
     Mutant(
@@ -1073,7 +1100,8 @@ _check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "np.maximum((more * masses).sum(1) + infinite, (less * masses).sum(1))",
         "(more * masses).sum(1) + infinite",
         (
-            "privacy/accounting/test_booking.py::test_tuning_on_a_subset_is_tighter_than_by_renyi_divergences_term_by_term",
+            "privacy/accounting/test_booking.py"
+            "::test_tuning_on_a_subset_is_tighter_than_by_renyi_divergences_term_by_term",
         ),
     ),
     Mutant(
@@ -1164,7 +1192,8 @@ left = left & ~mask""",
         "2.0 if relation == 'replace_one' else 1.0",
         "1.0",
         (
-            "privacy/accounting/test_booking.py::test_sampled_replacement_is_the_worst_pair_of_mixtures",
+            "privacy/accounting/test_booking.py"
+            "::test_sampled_replacement_is_the_worst_pair_of_mixtures",
         ),
     ),
     Mutant(
@@ -1242,7 +1271,8 @@ left = left & ~mask""",
         "2.0 if relation == 'replace_one' else 1.0",
         "1.0",
         (
-            "embed/test_mechanisms.py::test_a_charge_is_never_below_the_peers_figure_and_not_far_above",
+            "embed/test_mechanisms.py"
+            "::test_a_charge_is_never_below_the_peers_figure_and_not_far_above",
         ),
     ),
     # Models that are measured on another lineage.
@@ -1394,7 +1424,8 @@ return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared}
         "(held.released or held.reserved) < planned",
         "planned < (held.released or held.reserved)",
         (
-            "plan/test_plan.py::test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one",
+            "plan/test_plan.py"
+            "::test_a_search_spends_its_total_and_once_changed_what_is_left_of_a_larger_one",
         ),
     ),
     Mutant(
@@ -1516,7 +1547,8 @@ yield from stated['told']""",
     if was_torn and entry['type'] != REPAIRED:
         chain.problems.append(f'entry {seq - 1} is damaged: its end is missing')
     if entry['seq'] != seq or previous not in (entry['previous'], ''):
-        chain.problems.append(f'entry {seq} does not follow entry {seq - 1}: one of the two was put in place of another')
+        chain.problems.append(f'entry {seq} does not follow entry {seq - 1}: '
+            'one of the two was put in place of another')
     if entry['type'] != REPAIRED:
         fold(entry['type'], entry['body'])
 except Newer:
@@ -1524,7 +1556,8 @@ except Newer:
 except DpladderError as error:
     chain.problems.append(f'entry {seq} {error}')
 except (LookupError, TypeError, ValueError):
-    chain.problems.append(f'entry {seq} cannot be understood: was it written by a newer version?')""",
+    chain.problems.append(f'entry {seq} cannot be understood: '
+        'was it written by a newer version?')""",
         """try:
     entry = {} if chain.torn else _decode(journal, seq, data)
     if not entry:
@@ -1532,13 +1565,15 @@ except (LookupError, TypeError, ValueError):
     if was_torn and entry['type'] != REPAIRED:
         chain.problems.append(f'entry {seq - 1} is damaged: its end is missing')
     if entry['seq'] != seq or previous not in (entry['previous'], ''):
-        chain.problems.append(f'entry {seq} does not follow entry {seq - 1}: one of the two was put in place of another')
+        chain.problems.append(f'entry {seq} does not follow entry {seq - 1}: '
+            'one of the two was put in place of another')
     if entry['type'] != REPAIRED:
         fold(entry['type'], entry['body'])
 except DpladderError as error:
     chain.problems.append(f'entry {seq} {error}')
 except (LookupError, TypeError, ValueError):
-    chain.problems.append(f'entry {seq} cannot be understood: was it written by a newer version?')""",
+    chain.problems.append(f'entry {seq} cannot be understood: '
+        'was it written by a newer version?')""",
         ("workflow/test_newer.py",),
     ),
     Mutant(
@@ -1564,7 +1599,8 @@ except DpladderError as error:
         "dag.static(config, rule, wildcards, at=held.versions) == held.static",
         "True",
         (
-            "workflow/test_day_two.py::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",
+            "workflow/test_day_two.py"
+            "::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",
         ),
     ),
     Mutant(
@@ -1574,7 +1610,8 @@ except DpladderError as error:
         "centre in ('auto', 'noised') and asked.features.mean is None",
         "centre in ('auto', 'noised')",
         (
-            "workflow/test_day_two.py::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",
+            "workflow/test_day_two.py"
+            "::test_a_plan_of_before_says_only_what_was_left_open_and_paid_for",
         ),
     ),
     Mutant(
@@ -1618,7 +1655,8 @@ except DpladderError as error:
         "EQUAL)",
         "draw.sensitivity < in_sample(draw.entering, relation) * (1.0 - EQUAL)",
         (
-            "privacy/accounting/test_draws.py::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
+            "privacy/accounting/test_draws.py"
+            "::test_a_sum_over_a_sample_declares_how_far_neighbours_lie_from_nobody_sampled",
         ),
     ),
     Mutant(
@@ -1641,7 +1679,8 @@ except DpladderError as error:
         "shifts[worst], delta, chance) if (rate := _sampled_once(mechanism)) is None else "
         "_epsilon_of_sample(mechanism, streams, still, rate, delta, chance)]",
         (
-            "privacy/audit/test_attack.py::test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled",
+            "privacy/audit/test_attack.py"
+            "::test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled",
         ),
     ),
     Mutant(
@@ -1651,7 +1690,8 @@ except DpladderError as error:
         "(rate := _sampled_once(mechanism)) is None",
         "True or (rate := _sampled_once(mechanism)) is None",
         (
-            "statistical/test_first_order_audit.py::test_losses_that_move_in_a_sample_as_on_a_full_batch_are_caught_by_what_is_released",
+            "statistical/test_first_order_audit.py"
+            "::test_losses_that_move_in_a_sample_as_on_a_full_batch_are_caught_by_what_is_released",
         ),
     ),
     # What a source is.
@@ -1670,7 +1710,8 @@ except DpladderError as error:
         "not self._leads_inside(link)",
         "False",
         (
-            "data/test_hostile.py::test_a_link_that_leads_round_or_out_is_refused_and_named_to_its_owner_alone",
+            "data/test_hostile.py"
+            "::test_a_link_that_leads_round_or_out_is_refused_and_named_to_its_owner_alone",
         ),
     ),
     Mutant(
@@ -1755,7 +1796,8 @@ _sweep(ledger, finished)""",
         "(job, item.static) in known or renews(project, job)",
         "item or (job, item.static) in known or renews(project, job)",
         (
-            "month/test_found.py::test_what_another_experiment_no_longer_asks_for_is_read_from_there",
+            "month/test_found.py"
+            "::test_what_another_experiment_no_longer_asks_for_is_read_from_there",
             "month/test_found.py::test_a_name_that_is_gone_is_known_under_its_old_versions",
         ),
     ),

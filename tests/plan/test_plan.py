@@ -213,7 +213,8 @@ def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_
 
 @pytest.mark.parametrize("rule", ["find_start", "find_mean"])
 def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rule: str) -> None:
-    """Heads and means without noise: each opens the sample alone, and nothing is booked for them."""
+    """Heads and means without noise: each opens the sample alone, and nothing is booked for
+    them."""
     (tmp_path / "s.npz").touch()
     public = {"public_sample": f"npz:{tmp_path / 's.npz'}"}
     changes: dict[str, Any] = {"learner": {"init": "public"}, "features": {"centre": "public"}}

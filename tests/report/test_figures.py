@@ -42,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-# --- documents as the workflow writes them -------------------------------------------------------------------------
+# --- documents as the workflow writes them --------------------------------------------------------
 
 
 def accuracy(r, epsilon):
@@ -235,7 +235,7 @@ def line(one, rule, wildcards, label, part, mu):
     }
 
 
-# --- reading a figure back -----------------------------------------------------------------------------------------
+# --- reading a figure back ------------------------------------------------------------------------
 
 
 def drawn(plot, document, folder):
@@ -413,7 +413,7 @@ LABELS = {
 each_figure = pytest.mark.parametrize("plot", LABELS)
 
 
-# --- every figure --------------------------------------------------------------------------------------------------
+# --- every figure ---------------------------------------------------------------------------------
 
 
 @pytest.mark.ci
@@ -441,7 +441,7 @@ def test_no_two_parts_of_a_figure_have_one_id(plot, tmp_path):
     assert len(ids) == len(set(ids))
 
 
-# --- the ladder ----------------------------------------------------------------------------------------------------
+# --- the ladder -----------------------------------------------------------------------------------
 
 
 @each_document
@@ -468,7 +468,7 @@ def test_the_ladder_says_what_the_fit_did(tmp_path):
     assert "r* = 500, the limit" in clamped
 
 
-# --- scores --------------------------------------------------------------------------------------------------------
+# --- scores ---------------------------------------------------------------------------------------
 
 
 @each_document
@@ -487,7 +487,7 @@ def test_each_panel_shows_its_rungs_scores(one, tmp_path):
             )
 
 
-# --- the budget ----------------------------------------------------------------------------------------------------
+# --- the budget -----------------------------------------------------------------------------------
 
 
 def budget(tmp_path, *summaries, change=lambda line: line, **terms):
@@ -602,7 +602,7 @@ def test_only_what_was_spent_is_explained(tmp_path):
     assert "outside this workflow" not in words(drawn(plot_stated, alone, tmp_path))
 
 
-# --- privacy and utility -------------------------------------------------------------------------------------------
+# --- privacy and utility --------------------------------------------------------------------------
 
 
 @each_document
@@ -697,7 +697,7 @@ def test_the_frontier_is_what_no_other_model_beats(points):
     assert best == sorted({point for point in points if not beaten(point)})
 
 
-# --- learning rate and steps ---------------------------------------------------------------------------------------
+# --- learning rate and steps ----------------------------------------------------------------------
 
 GRID = [(steps, eta) for steps in (5, 10, 20, 50) for eta in (0.05, 0.1, 0.2)]
 

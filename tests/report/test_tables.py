@@ -1,4 +1,5 @@
-"""Tables hold every figure: at full precision for programs, rounded to the safe side for readers."""
+"""Tables hold every figure: at full precision for programs, rounded to the safe side for
+readers."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ def composed(events):
 
 
 def search(found_by, where, seed=0, asked=None):
-    """One search on a toy whose score is a hump around r = BEST; `asked` collects what it asks for."""
+    """One search on a toy whose score is a hump around r = BEST; `asked` collects what it asks
+    for."""
     terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
     source = ResearchNoise(terms, Job("toy", "private_search"), seed)
     declared = found_by.declare(where)

@@ -20,7 +20,10 @@ from support import wait_until
 CONFIG = Path("/etc/slurm/slurm.conf")
 GPUS = Path("/etc/slurm/gres.conf")
 NODES = ("n1", "n2", "n3")
-NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=16000 Gres=gpu:4 State=UNKNOWN"
+NODE = (
+    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 RealMemory=16000 "
+    "Gres=gpu:4 State=UNKNOWN"
+)
 FIRST_PORT = 16818
 MARK = "# written by dpladder's tests"
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged")
@@ -205,7 +208,10 @@ def unfit() -> str | None:
     if os.geteuid() != 0:
         return "SLURM's daemons must be started by root"
     if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
-        return f"SLURM is not installed ({', '.join(missing)} missing): apt-get install slurm-wlm munge"
+        return (
+            f"SLURM is not installed ({', '.join(missing)} missing): apt-get install slurm-wlm "
+            "munge"
+        )
     if CONFIG.exists() and (
         not CONFIG.read_text("utf-8").startswith(MARK) or answers("scontrol", "ping")
     ):

@@ -87,9 +87,12 @@ def tuned(
     made = encoder(features, SOURCE, 1)
     facts = dict(made.facts)
     network = {
-        **features.model_dump(mode="json"), **facts, "dtype": features.stored,
-        "width": math.prod(json.loads(str(facts["shape"]))), "image_size": 0,
-    }  # fmt: skip
+        **features.model_dump(mode="json"),
+        **facts,
+        "dtype": features.stored,
+        "width": math.prod(json.loads(str(facts["shape"]))),
+        "image_size": 0,
+    }
     lora = {"rank": 2, "targets": [*targets] or ["*"]}
     learner = FineTune.model_validate_json(
         json.dumps({"name": "dp_finetune", "trains": trains, "lora": lora, "bias": True})

@@ -46,9 +46,15 @@ def extracted(folder: Path, arrays: dict[str, Any], features: Features) -> Any:
     dataset = Dataset(lineage="x", source=source, nominal_size=1, classes=3, split=Split(test=0.0))
     prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
     extract(
-        folder / "manifest.h5", features, "train", folder / "train.h5", folder / "extract.jsonl",
-        root=folder / "root", units_key=KEYS.units, cache_key=KEYS.cache,
-    )  # fmt: skip
+        folder / "manifest.h5",
+        features,
+        "train",
+        folder / "train.h5",
+        folder / "extract.jsonl",
+        root=folder / "root",
+        units_key=KEYS.units,
+        cache_key=KEYS.cache,
+    )
     cache = open_cache(folder / "train.h5", KEYS.cache)
     order = np.argsort(read_manifest(folder / "manifest.h5", KEYS.cache).index)
     return cache, np.asarray(cache.features)[order]

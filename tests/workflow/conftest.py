@@ -29,7 +29,8 @@ THREE_RUNGS = {
 
 @dataclass(frozen=True)
 class Walk:
-    """What Snakemake would run, and what the ledger would newly charge for it, both as rule: jobs."""
+    """What Snakemake would run, and what the ledger would newly charge for it, both as rule:
+    jobs."""
 
     due: Counter[str]
     charged: Counter[str]

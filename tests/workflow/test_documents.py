@@ -1,4 +1,5 @@
-"""What others script against: the documents of a finished run fit the schemas that are committed."""
+"""What others script against: the documents of a finished run fit the schemas that are
+committed."""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ LEARNERS = {"main": "dp_finetune", "adapted": "dp_finetune", "free": "hyfree_fin
 
 
 def draw_images() -> None:
-    """Of one colour each, under so much noise that a random network tells them apart all the same."""
+    """Of one colour each, under so much noise that a random network tells them apart all the
+    same."""
     random = np.random.default_rng(0)
     for channel, name in enumerate(reversed(CLASSES)):
         folder = Path("images", name)

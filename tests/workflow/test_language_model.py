@@ -48,11 +48,17 @@ def _spoken(project: Workspace) -> Workspace:
         {
             "task": "language_model",
             "dataset": {
-                "source": "jsonl:speeches.jsonl", "columns": ["user"], "nominal_size": 64, "classes": None,
+                "source": "jsonl:speeches.jsonl",
+                "columns": ["user"],
+                "nominal_size": 64,
+                "classes": None,
                 "unit": {"by": "user", "cap": 2},
             },
             "features": {
-                "model": f"hf:{model}", "weights": "pretrained", "tokens": 12, "batch_size": 8,
+                "model": f"hf:{model}",
+                "weights": "pretrained",
+                "tokens": 12,
+                "batch_size": 8,
             },
             "privacy": {"epsilon": 40.0, "lifetime": {"epsilon": 40.0}},
             "learner": {"name": "dp_finetune", "trains": "all", "optimizer": "adam"},
@@ -62,7 +68,7 @@ def _spoken(project: Workspace) -> Workspace:
             },
             "fit": {"using": "pooled"},
         }
-    )  # fmt: skip
+    )
     return project
 
 
@@ -149,9 +155,13 @@ def test_documents_are_cut_and_public_ones_choose_among_trials_and_measure_it_fo
         (spoken.folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     values = yaml.safe_load(Path("config.yaml").read_text("utf-8"))
     dataset = {
-        "source": "jsonl:letters.jsonl", "columns": [], "spans": True, "unit": {"by": "document", "cap": 2},
-        "public_validation": "jsonl:heard.jsonl", "public_test": "jsonl:read.jsonl",
-    }  # fmt: skip
+        "source": "jsonl:letters.jsonl",
+        "columns": [],
+        "spans": True,
+        "unit": {"by": "document", "cap": 2},
+        "public_validation": "jsonl:heard.jsonl",
+        "public_test": "jsonl:read.jsonl",
+    }
     spoken.configure(overlay(values, {"dataset": dataset, "sweep": {"select": {"by": "public"}}}))
     assert main(["check", "config.yaml"]) == 0
     told = capfd.readouterr().out

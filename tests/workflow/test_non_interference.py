@@ -53,13 +53,15 @@ def gaussian(stream, shape):
 
 MASKS = {
     # Dates, durations, the names of log files. Run time is outside the guarantee, and listed there.
-    rb"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d:?\d\d(\.\d+)?|\[\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}\]": b"<time>",
+    rb"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d:?\d\d(\.\d+)?"
+    rb"|\[\w{3} \w{3} [ \d]\d [\d:]{8} \d{4}\]": b"<time>",
     rb"(Elapsed time: )[\d:.]+|(\"(start|end|run)time\": )[\d.]+": rb"\1\2<time>",
     # How often Snakemake looked for work while jobs ran.
     rb"Select jobs to execute\.\.\.\n": b"",
     # Snakemake draws a random id for each run and a random name for each job's script, and notes a
     # job's place in memory.
-    rb"(Workflow ID: )[0-9a-f-]{36}|(\"job_hash\": )\d+|(scripts/tmp)\w{8}(?=\.)": rb"\1\2\3<random>",
+    rb"(Workflow ID: )[0-9a-f-]{36}|(\"job_hash\": )\d+"
+    rb"|(scripts/tmp)\w{8}(?=\.)": rb"\1\2\3<random>",
 }
 # Like a query, it is a digest under home's key, here of all that the files hold, read or not.
 VERSION = rb"(\"version\": \")[0-9a-f]{16}\""

@@ -195,7 +195,8 @@ def job_of(driver: subprocess.Popen) -> int:
 
 
 def resumed(begun: list[Held], done: list[Held]) -> None:
-    """Every trial under its first charge, and what had begun with the noise that it had begun with."""
+    """Every trial under its first charge, and what had begun with the noise that it had begun
+    with."""
     assert [held.status for held in done] == ["DONE"] * len(begun)
     for before, after in zip(begun, done, strict=True):
         assert before.token == after.token

@@ -23,7 +23,7 @@ def without_record(rules) -> set[str]:
     return {
         rule.name
         for rule in rules
-        if not any(name.startswith("privacy") for name in rule.output.keys())  # noqa: SIM118, not a mapping
+        if not any(name.startswith("privacy") for name in list(rule.output.keys()))
     }
 
 

@@ -51,14 +51,17 @@ def _written(project: Workspace) -> Workspace:
         {
             "dataset": {"source": "csv:texts.csv", "nominal_size": 120, "classes": ["c0", "c1"]},
             "features": {
-                "model": f"hf:{model}", "weights": "pretrained", "tokens": 8, "batch_size": 8,
+                "model": f"hf:{model}",
+                "weights": "pretrained",
+                "tokens": 8,
+                "batch_size": 8,
                 "mean": {"epsilon": 4.0},
             },
             "privacy": {"epsilon": 20.0, "lifetime": {"epsilon": 20.0}},
             "sweep": {"rungs": [{"epsilon": 2.0, "trials": 2}, {"epsilon": 4.0, "trials": 2}]},
             "experiments": {"shift": {"dataset": {"public_test": "csv:shifted.csv"}}},
         }
-    )  # fmt: skip
+    )
     return project
 
 

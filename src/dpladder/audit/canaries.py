@@ -124,7 +124,8 @@ def to_json(found: Bound) -> str:
 
 
 def _data(coins: Coins) -> Data:
-    """Made-up records in the first half of the directions; canaries in the other, class by class."""
+    """Made-up records in the first half of the directions; canaries in the other, class by
+    class."""
     random = np.random.default_rng(0)
     labels = random.integers(0, CONSTANTS.classes, RECORDS)
     own = np.zeros((RECORDS, CONSTANTS.dimension), np.float32)

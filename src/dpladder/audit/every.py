@@ -39,7 +39,8 @@ def audit(key: bytes, only: str | None = None) -> Report:
 
 
 def groups(only: str | None = None) -> tuple[str, ...]:
-    """What is attacked together: the built-in mechanisms, each learner, each rule and each search."""
+    """What is attacked together: the built-in mechanisms, each learner, each rule and each
+    search."""
     if only is not None:
         if only not in LEARNERS:
             raise BadInput(
@@ -72,7 +73,8 @@ def _left_out(group: str) -> Iterable[LeftOut]:
 
 
 def unattacked() -> None:
-    """Refuse where the config can name something, or a rule asks something, that no attack knows."""
+    """Refuse where the config can name something, or a rule asks something, that no attack
+    knows."""
     wanted = {
         "learner": {name for section in SECTIONS for name in names(section)} - set(LEARNERS),
         "search": set(searches.known()) - searches.ATTACKED.keys(),

@@ -85,7 +85,9 @@ def _told(project: Project) -> Iterator[str]:
     yield from (f"kept: {told}" for told in told_of_kept(project, states, asked_of(project)))
     at = commit()
     if at is not None and at.endswith(MODIFIED):
-        yield f"modified code: this clone's files are not those of commit {at.removesuffix(MODIFIED)}"
+        yield (
+            f"modified code: this clone's files are not those of commit {at.removesuffix(MODIFIED)}"
+        )
 
 
 def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:

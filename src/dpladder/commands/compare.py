@@ -97,8 +97,14 @@ def _notes(table: pd.DataFrame) -> Iterator[str]:
     for name in (*ALIKE, "unit"):
         if table[name].nunique() > 1:
             found = ", ".join(map(str, table[name].unique()))
-            yield f"note: {name} differs ({found}), so epsilons of these rows are not directly comparable"
+            yield (
+                f"note: {name} differs ({found}), so epsilons of these rows are not directly "
+                "comparable"
+            )
     if "research" in set(table["mode"]):
         yield "note: rows of mode research are no releases"
     if table["lineage"].duplicated().any() and table["results"].nunique() > 1:
-        yield "note: results about one lineage cost together what its ledger says (dpladder ledger show), not what a row says"
+        yield (
+            "note: results about one lineage cost together what its ledger says (dpladder ledger "
+            "show), not what a row says"
+        )

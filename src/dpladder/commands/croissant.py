@@ -284,7 +284,8 @@ def _published(source: str) -> Node:
 
 
 def _downloads(source: str) -> list[Node]:
-    """The files that torchvision fetches, for the sets that name them in one of its two usual ways."""
+    """The files that torchvision fetches, for the sets that name them in one of its two usual
+    ways."""
     name, _, rest = source.partition(":")
     if name != "torchvision":
         return []

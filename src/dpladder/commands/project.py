@@ -24,9 +24,9 @@ DRY = {"-n", "--dry-run", "--dryrun"}
 
 RUN_HELP = f"""usage: dpladder run [CONFIG ...] [{SLURM}] [arguments of snakemake ...]
 
-Start the workflow on a project. CONFIG: config files, later ones over earlier ones, or a folder with a {CONFIG}; none:
-{CONFIG} here, else the demo's. Everything is read and written in the folder of the first config; for a config of the
-clone's own, here.
+Start the workflow on a project. CONFIG: config files, later ones over earlier ones, or a folder
+with a {CONFIG}; none: {CONFIG} here, else the demo's. Everything is read and written in
+the folder of the first config; for a config of the clone's own, here.
 
   {SLURM}      submit the jobs to a SLURM cluster (docs/cluster.md)
   {VERBOSE}    show all that Snakemake says; else one line, and {WORDS} holds the rest
@@ -35,22 +35,25 @@ clone's own, here.
   --report report.html   the finished run's report
   -h, --help   this text; for the rest: snakemake --help"""
 
-TEMPLATE = """# What this project trains, and what it may spend. Every value here is public: choose it before you look at the data.
+TEMPLATE = """# What this project trains, and what it may spend. Every value here is public: choose it
+# before you look at the data.
 # All keys: {reference}
 dataset:
   lineage: {lineage}  # the data's name for life: every later version of the same data keeps it
-  # folder:<path> (a folder per class) or csv:<path> (columns path, label), relative to this file's folder. Features of your
-  # own: hdf5:, npz: or parquet:<path>, with features.model: none.
+  # folder:<path> (a folder per class) or csv:<path> (columns path, label), relative to this file's
+  # folder. Features of your own: hdf5:, npz: or parquet:<path>, with features.model: none.
   source: folder:data
-  nominal_size: 1000  # about how many people or records train: a round figure that you may tell everybody
-  classes: [first, second]  # all classes that there may be; a label that is not here counts as nothing
+  nominal_size: 1000  # about how many records train: a round figure that you may tell everybody
+  classes: [first, second]  # all that there may be; any other label counts as nothing
 features:
-  model: efficientnet_lite0  # a public network; or any of timm's, with weights: pretrained or a checkpoint's path
+  # A public network: this one, or any of timm's with weights: pretrained or a checkpoint's path.
+  model: efficientnet_lite0
   image_size: 224
 privacy:
   epsilon: 2.0  # the final model's total, its search included
   delta: 1.0e-06  # well below 1 / nominal_size; fixed for the lineage's life
-  lifetime: {{epsilon: 8.0}}  # the most that may ever be spent on this data; fixed for the lineage's life
+  # The most that may ever be spent on this data; fixed for the lineage's life.
+  lifetime: {{epsilon: 8.0}}
 """
 
 IGNORED = """# Private: never in a repository.
@@ -79,8 +82,9 @@ dpladder predict results INPUT...    # use the model
 dpladder run --report report.html    # the report of a finished run
 ```
 
-`config.yaml` says what is trained, `results/privacy.md` what is guaranteed. `data/` and `private/` are never shared. The
-ledger, the noise key and all that was released lie in `~/.dpladder` (`DPLADDER_HOME`): back that folder up.
+`config.yaml` says what is trained, `results/privacy.md` what is guaranteed. `data/` and `private/`
+are never shared. The ledger, the noise key and all that was released lie in `~/.dpladder`
+(`DPLADDER_HOME`): back that folder up.
 """
 
 
@@ -137,7 +141,8 @@ def _config(path: Path) -> Path:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run Snakemake, told in one line; or let it take over this process, where it has more to say."""
+    """Run Snakemake, told in one line; or let it take over this process, where it has more to
+    say."""
     if {"-h", "--help"} & set(arguments):
         print(RUN_HELP)
         return 0

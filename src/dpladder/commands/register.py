@@ -1,4 +1,5 @@
-"""`dpladder register`: what a privacy officer files beside the statement, from the statement alone."""
+"""`dpladder register`: what a privacy officer files beside the statement, from the statement
+alone."""
 
 from __future__ import annotations
 

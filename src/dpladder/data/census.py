@@ -221,7 +221,10 @@ def lines(found: Census) -> Iterator[str]:
     for check, places in found.problems.items():
         yield f"problem  {check}: {_some(places)}"
     if found.shut:
-        yield f"links    not followed, and what they lead to counts as nothing (dataset.links): {_some(found.shut)}"
+        yield (
+            "links    not followed, and what they lead to counts as nothing (dataset.links): "
+            f"{_some(found.shut)}"
+        )
 
 
 def _some(places: Sequence[Place]) -> str:

@@ -87,7 +87,8 @@ def _beside(path: Path) -> Path:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what processes of this machine that were killed left beside a file; caches are large."""
+    """Remove what processes of this machine that were killed left beside a file; caches are
+    large."""
     for left in path.parent.glob(glob.escape(f".{path.name}.{platform.node()}.") + "*.*"):
         if not _alive(int(left.name.split(".")[-2])):
             left.unlink(missing_ok=True)

@@ -20,7 +20,8 @@ def cores() -> int:
 def in_order(
     work: Callable[[Item], Result], items: Iterable[Item], threads: int
 ) -> Iterator[Result]:
-    """`work` on every item, one thread each; no more items are begun than keeps the threads busy."""
+    """`work` on every item, one thread each; no more items are begun than keeps the threads
+    busy."""
     begun: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for item in items:

@@ -109,7 +109,8 @@ def _folder(
 
 
 def _aside(folder: str) -> bool:
-    """Whether a folder was left by a program beside the data: hidden, or by an archiver of macOS."""
+    """Whether a folder was left by a program beside the data: hidden, or by an archiver of
+    macOS."""
     return folder.startswith(".") or folder == "__MACOSX"
 
 
@@ -482,7 +483,10 @@ def _from_arrays(
         right = matrix.dtype.name in ("uint8", "uint16") and (
             matrix.ndim == 3 or (matrix.ndim == 4 and matrix.shape[3] in (1, 3, 4))
         )
-        wanted = "uint8 or uint16 of shape (records, height, width) or (records, height, width, 1, 3 or 4)"
+        wanted = (
+            "uint8 or uint16 of shape (records, height, width) or (records, height, width, 1, 3 "
+            "or 4)"
+        )
     if not right:
         raise BadInput(f"{path}: {kind if kind == 'features' else 'images'} must be {wanted}.")
     width = 1

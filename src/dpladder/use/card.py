@@ -134,7 +134,10 @@ def _use(model: Model) -> Iterator[str]:
     )
     yield f"It needs {needs}. Predictions are those of `dpladder predict`, to rounding."
     if model.features.takes == "texts":
-        yield "The folder `network` is the network alone, as transformers' `AutoModel` and `AutoTokenizer` load it."
+        yield (
+            "The folder `network` is the network alone, as transformers' `AutoModel` and "
+            "`AutoTokenizer` load it."
+        )
 
 
 def _privacy(model: Model) -> Iterator[str]:
@@ -187,7 +190,10 @@ def _figure(stated: Mapping[str, Any]) -> str:
 def _tuning(model: Model) -> Iterator[str]:
     facts, stated = model.facts, model.privacy
     steps = f", {facts['steps']} steps" if "steps" in facts else ""
-    yield f"Learner {facts['config']['learner']['name']}{steps}. What its search spent is part of the figure above."
+    yield (
+        f"Learner {facts['config']['learner']['name']}{steps}. What its search spent is part of "
+        "the figure above."
+    )
     if stated is not None and stated["search_share"] is not None:
         yield f"The search took {stated['search_share']:.0%} of the budget, in mu squared."
 
@@ -204,12 +210,18 @@ def _measured(model: Model) -> Iterator[str]:
     )
     if found.get("perplexity") is not None:
         one = found["perplexity"]
-        yield f"Perplexity on held-out data: {one['value']:.2f}, between {one['low']:.2f} and {one['high']:.2f} by its noise."
+        yield (
+            f"Perplexity on held-out data: {one['value']:.2f}, between {one['low']:.2f} and "
+            f"{one['high']:.2f} by its noise."
+        )
         return
     yield f"Accuracy on held-out data: {found['accuracy']:.1%} ({how})."
     most = model.facts["config"].get("dataset.labels", 1)
     if most > 1:
-        yield f"A record may be of {most} classes at most, and a prediction is right that names one of them."
+        yield (
+            f"A record may be of {most} classes at most, and a prediction is right that names one "
+            "of them."
+        )
     for name, words in (("balanced", "Balanced accuracy"), ("auc", "AUC")):
         if found.get(name) is not None:
             value, sd = found[name]["value"], found[name]["sd"]
@@ -229,7 +241,10 @@ def _measured(model: Model) -> Iterator[str]:
 def _by_group(found: Mapping[str, Any]) -> Iterator[str]:
     """Of the groups that were trained on, and of others, where they were counted apart."""
     if found.get("worst") is not None:
-        yield f"Worst group, as noise shows it: {in_cell(found['worst']['name'])}, {found['worst']['value']:.1%}."
+        yield (
+            f"Worst group, as noise shows it: {in_cell(found['worst']['name'])}, "
+            f"{found['worst']['value']:.1%}."
+        )
     yield from (
         "",
         "| group | trained on | accuracy | standard deviation of its noise |",

@@ -98,7 +98,7 @@ def sampled(q: float, sigma: float, steps: int) -> tuple[Counted, ...]:
     return (Counted(Sampled(q, Gaussian(sigma)), steps),)
 
 
-# --- Poisson-sampled Gaussians ---------------------------------------------------------------------------------------
+# --- Poisson-sampled Gaussians --------------------------------------------------------------------
 
 CURRENCY = [  # rate, steps, sigma, exact epsilon at 1e-5, epsilon booked at 1e-6
     (0.01, 1000, 1.0, 1.8282, 1.8315),
@@ -186,7 +186,7 @@ def test_sampling_everybody_costs_what_the_gaussian_costs() -> None:
     assert found.mu >= 1.0
 
 
-# --- every other event -----------------------------------------------------------------------------------------------
+# --- every other event ----------------------------------------------------------------------------
 
 
 def test_gaussians_are_exact() -> None:
@@ -242,9 +242,7 @@ def test_rounds_of_pure_dp_are_booked_below_one_by_one() -> None:
     assert booked < epsilon(price(Exponential(0.1), "add_remove", 199), DELTA)
 
 
-def test_zcdp_is_booked_above_the_gaussian_of_its_rho_and_below_its_renyi_figure_times_a_little() -> (
-    None
-):
+def test_zcdp_is_booked_above_the_gaussian_of_its_rho_and_a_little_below_its_renyi_figure() -> None:
     rho = 0.05
     found = price(Booked((Counted(ZCdp(rho)),), 1e-6), "add_remove")
     assert found.mu >= math.sqrt(2 * rho)
@@ -267,7 +265,7 @@ def test_a_delta0_below_what_is_revealed_anyway_is_refused() -> None:
         price(Booked(sampled(0.5, 1.0, 50), 1e-30), "add_remove")
 
 
-# --- private selections ----------------------------------------------------------------------------------------------
+# --- private selections ---------------------------------------------------------------------------
 
 RUN = Gaussian(gdp.sigma(gdp.mu(1.0, DELTA), 1))
 
@@ -329,7 +327,7 @@ def test_the_law_of_ratios_is_a_law_and_bounds_the_selections_profile() -> None:
     assert 0.0 <= beyond < 1e-9
 
 
-# --- adding up -------------------------------------------------------------------------------------------------------
+# --- adding up ------------------------------------------------------------------------------------
 
 
 def test_a_figure_follows_from_the_sums_of_all_components() -> None:
@@ -359,7 +357,8 @@ def test_what_is_left_of_a_total_costs_that_total(
 def test_a_history_that_stays_within_its_filter_stays_within_its_figure(
     mus: list[float], delta0: float
 ) -> None:
-    """Whatever order, and however many: entries add, and the filter's figure is that of its caps."""
+    """Whatever order, and however many: entries add, and the filter's figure is that of its
+    caps."""
     entries = [Entry(mu, delta0=delta0) for mu in mus]
     caps = Entry(1.5, delta0=3e-6)
     spent: list[Entry] = []
@@ -370,7 +369,8 @@ def test_a_history_that_stays_within_its_filter_stays_within_its_figure(
 
 
 def direct(events: tuple[Counted, ...], relation: Relation) -> float:
-    """Epsilon of everything composed at once, by the library's own distributions on its own grid."""
+    """Epsilon of everything composed at once, by the library's own distributions on its own
+    grid."""
     gaussian = tuple(e for e in events if isinstance(e.event, Gaussian | Sampled))
     others = [e for e in events if e not in gaussian]
     losses = accountant(gaussian, relation)._pld
@@ -420,7 +420,7 @@ def test_the_stated_figure_of_mixed_plans_is_never_below_a_direct_composition_an
     assert composed * 0.999 <= stated <= composed * 1.03  # the library's own grid is rounded up too
 
 
-# --- what is remembered ----------------------------------------------------------------------------------------------
+# --- what is remembered ---------------------------------------------------------------------------
 
 
 def test_a_figure_is_computed_once_and_damaged_memories_are_computed_again(

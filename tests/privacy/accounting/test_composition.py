@@ -45,7 +45,8 @@ def spend_mu(mu: float, *parts: str, **where: Any) -> Spend:
 
 
 def trials(*epsilons: float, relation: Any = "add_remove") -> list[Spend]:
-    """One spend each, sigma calibrated under add_remove: replace_one doubles the sums' sensitivity."""
+    """One spend each, sigma calibrated under add_remove: replace_one doubles the sums'
+    sensitivity."""
     doubled = 2 if relation == "replace_one" else 1
     return [spend_mu(doubled * gdp.mu(epsilon, DELTA), relation=relation) for epsilon in epsilons]
 

@@ -1,4 +1,5 @@
-"""Closed forms against 60-digit arithmetic, the published figures, and the promises about rounding."""
+"""Closed forms against 60-digit arithmetic, the published figures, and the promises about
+rounding."""
 
 from __future__ import annotations
 

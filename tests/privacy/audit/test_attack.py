@@ -94,7 +94,8 @@ def test_an_honest_mechanism_passes_every_check():
 
 
 class Together:
-    """A count whose runs come in passes. A careless pass gives all of them the first one's noise."""
+    """A count whose runs come in passes. A careless pass gives all of them the first one's
+    noise."""
 
     def __init__(self, careless: bool) -> None:
         self.careless, self.alone, self.passes = careless, noised_count().run, 0
@@ -198,7 +199,8 @@ def test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled():
 
 @pytest.mark.parametrize("sigma", [0.25, 0.5])
 def test_the_likelihood_of_a_sample_shows_more_than_a_threshold_and_no_more_than_is_true(sigma):
-    """Of an honest sum the bound stays below what is charged; of twice as long records it does not."""
+    """Of an honest sum the bound stays below what is charged; of twice as long records it does
+    not."""
     honest = sampled_sum(sigma=sigma, probability=0.5)
     assert measured(attack.run_audit([honest], KEY), "epsilon").ok
     twice = sampled_sum(sigma=sigma / 2, probability=0.5)

@@ -43,7 +43,8 @@ def apart(coins, mu, random):
 
 
 def together(coins, mu, random):
-    """Two numbers for all coins: their noise is shared, so guesses are right, or wrong, together."""
+    """Two numbers for all coins: their noise is shared, so guesses are right, or wrong,
+    together."""
     half = coins.shape[1] // 2
     signs = np.where(np.arange(coins.shape[1]) < half, 1.0, -1.0)
     told = (coins * signs).sum(1, keepdims=True) * mu + random.normal(size=(len(coins), 1))

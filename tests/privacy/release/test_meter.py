@@ -180,7 +180,8 @@ def test_other_impossible_declarations_are_refused() -> None:
         {"sensitivity": math.inf},
         {"count": 6, "stack": 4},
     ):
+        given = {"name": "a", "distribution": "gaussian", "sensitivity": 1.0, **bad}
         with pytest.raises(BadInput):
-            Draw(**{"name": "a", "distribution": "gaussian", "sensitivity": 1.0, **bad})  # type: ignore[arg-type]
+            Draw(**given)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="share a name"):
         Meter([Draw("a", "mask"), Draw("a", "uniform")], SOURCE)

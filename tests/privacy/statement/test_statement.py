@@ -226,7 +226,10 @@ def test_what_was_planned_after_results_is_stated_with_them(tmp_path: Path) -> N
     own = f"{up(last['epsilon'])} (mu = {up(last['mu'], 6)})"
     assert f"| {up(figures[-1])} | {up(last['with_earlier']['mu'], 6)} | {own} |" in page
     assert dataset["chosen"]["epsilon"] == pytest.approx(figures[-1])
-    whole = f"Everything ever released about lineage mnist5k: epsilon = {up(dataset['lifetime_spent'])}."
+    whole = (
+        "Everything ever released about lineage mnist5k: epsilon = "
+        f"{up(dataset['lifetime_spent'])}."
+    )
     assert page.index(whole) < page.index("| final model |") < page.index("was chosen among these")
     stated = restored(SealedStatement, run.state()).datasets["mnist5k"].artifacts.values()
     assert [model.stated.epsilon for model in stated] == [first["epsilon"], *figures]

@@ -316,7 +316,8 @@ def _repeated(mechanism: Mechanism, used: Sequence[Used]) -> int:
 
 
 def _outside(mechanism: Mechanism, stream: Streams) -> Finding:
-    """Two runs on the same streams differ only by randomness that did not come through the meter."""
+    """Two runs on the same streams differ only by randomness that did not come through the
+    meter."""
     data = mechanism.neighbours[0][0]
     one, other = (_release(mechanism, data, Meter(mechanism.draws, stream)) for _ in range(2))
     return Finding(
@@ -384,7 +385,8 @@ class _Still:
         return self._of(data, without_last)[1]
 
     def shift(self, pair: tuple[Any, Any]) -> tuple[Floats, Floats]:
-        """Where the releases of two neighbours lie: the first, and the step from it to the second."""
+        """Where the releases of two neighbours lie: the first, and the step from it to the
+        second."""
         first, second = map(self.released, pair)
         return first, second - first
 
