@@ -2,12 +2,14 @@
 
 PYTHON3 ?= python3
 PY := .venv/bin/python
-# Neighbours in a file share what was made for them, so each worker takes a run of tests, and what the other has left at the end.
+# Neighbours in a file share what was made for them, so each worker takes a run of tests, and what
+# the other has left at the end.
 PARALLEL := -n auto --dist worksteal
 # Neither fast tests nor slow ones: a cluster, planted bugs, and measurements.
 ELSEWHERE := $(foreach room,slurm mutation benchmarks,--ignore=tests/$(room))
 RUN := PATH="$(CURDIR)/.venv/bin:$$PATH"
-# Set on some machines; a run of the workflow starts Python twenty times, and compiling PyTorch's sources anew takes as long as its work.
+# Set on some machines; a run of the workflow starts Python twenty times, and compiling PyTorch's
+# sources anew takes as long as its work.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -78,9 +80,13 @@ def test_the_examples_cover_what_the_documentation_promises():
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_says_when_to_use_it_what_it_needs_and_how_to_run_it(path):
-    when, needs, run = path.read_text("utf-8").splitlines()[:3]
-    assert when.startswith("# When ")
-    assert needs.startswith("# Needs: ")
+    lines = itertools.takewhile(
+        lambda line: line.startswith("#"), path.read_text("utf-8").splitlines()
+    )
+    head = " ".join(line.lstrip("# ") for line in lines)
+    when, needs, run = re.split(" (?=Needs:|Run:)", head)
+    assert when.startswith("When ")
+    assert needs.startswith("Needs: ")
     assert f"--configfile config/examples/{path.name}" in run
     for word in needs.split():
         if word.startswith("data/"):

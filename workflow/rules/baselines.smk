@@ -1,4 +1,5 @@
-# Comparisons on data declared public. They are no part of the DAG behind a statement: ask for them by name.
+# Comparisons on data declared public. They are no part of the DAG behind a statement: ask for them
+# by name.
 
 
 rule compare_learners:

@@ -1,5 +1,6 @@
-# Everything the rules share: the parsed project, and the functions that turn wildcards into inputs, params, resources.
-# Experiments whose keys are the same share one job, so inputs name the experiment that owns it.
+# Everything the rules share: the parsed project, and the functions that turn wildcards into inputs,
+# params, resources. Experiments whose keys are the same share one job, so inputs name the
+# experiment that owns it.
 
 from dataclasses import dataclass
 
@@ -29,7 +30,8 @@ wildcard_constraints:
     target=r"[0-9.e+-]+",
 
 
-# Seconds of work on released files: not worth a place in a cluster's queue. (`localrules:` takes literal names alone.)
+# Seconds of work on released files: not worth a place in a cluster's queue. (`localrules:` takes
+# literal names alone.)
 workflow.localrules(
     *(
         workflow.modifier.modify_rulename(name)
@@ -63,9 +65,9 @@ def path(rule, output, experiment, **values):
 
 
 def made(output, *makers):
-    """An input function: this output of all jobs of the makers that agree with the wildcards of the one that asks. A path
-    where they leave one job open; else a list, which is empty where the config has none of the makers.
-    """
+    """An input function: this output of all jobs of the makers that agree with the wildcards of the
+    one that asks. A path where they leave one job open; else a list, which is empty where the
+    config has none of the makers."""
 
     def asked(wildcards):
         own = dict(wildcards.items())
@@ -95,7 +97,8 @@ def features_of(rule):
 
 
 def told(rule):
-    """What a job is told, which Snakemake compares: the keys and facts that it reads, and the versions of its mechanisms."""
+    """What a job is told, which Snakemake compares: the keys and facts that it reads, and the
+    versions of its mechanisms."""
 
     def cfg(wildcards):
         return PARSED.params(rule, dict(wildcards.items()))
@@ -113,7 +116,8 @@ start_of = made("head", "find_start")
 
 
 def data_of(wildcards):
-    """The manifest behind a part: the private dataset's, or that of a source declared public for it."""
+    """The manifest behind a part: the private dataset's, or that of a source declared public for
+    it."""
     config = config_of(wildcards)
     part = stages.records_of(config, wildcards.part)
     if stages.is_public(config, part):
@@ -122,7 +126,8 @@ def data_of(wildcards):
 
 
 def rungs_below(wildcards):
-    """Earlier rungs' releases, where a rung's draws start from them. No checkpoint is needed for that."""
+    """Earlier rungs' releases, where a rung's draws start from them. No checkpoint is needed for
+    that."""
     rungs = range(int(wildcards.rung)) if stages.looks_back(config_of(wildcards)) else []
     return [path("select_rung", "best", wildcards.experiment, rung=str(rung)) for rung in rungs]
 
@@ -151,7 +156,8 @@ class Own(dict):
 
 @dataclass(frozen=True)
 class Rung:
-    """All trials of a rung that are an experiment's own, as one job; those of other versions are a group of their own."""
+    """All trials of a rung that are an experiment's own, as one job; those of other versions are a
+    group of their own."""
 
     experiment: str
     number: int
@@ -236,7 +242,8 @@ def trials_apart():
 
 
 def due_jobs(jobs):
-    """What is due, as the ledger knows it: a rung's job is all of its trials. An outer workflow's own jobs are none of it."""
+    """What is due, as the ledger knows it: a rung's job is all of its trials. An outer workflow's
+    own jobs are none of it."""
     together = {rung.rule: rung for rung in rungs_together()}
     for job in jobs:
         name = own_name(job.rule.name)
@@ -275,7 +282,8 @@ def privacy_records(wildcards):
 
 
 def released(wildcards):
-    """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores them."""
+    """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores
+    them."""
     releases = [
         name for name, stage in stages.STAGES.items() if stage.per is not None and stage.releases
     ]

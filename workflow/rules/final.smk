@@ -1,5 +1,5 @@
-# A model stays until the next one is there, and comes back where that failed: update(). Its record does not, so the job
-# stays due.
+# A model stays until the next one is there, and comes back where that failed: update(). Its record
+# does not, so the job stays due.
 use rule extract_features as train_final with:
     input:
         fit=made("fit", "fit_radius"),

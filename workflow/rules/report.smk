@@ -22,7 +22,8 @@ use rule compose_privacy as summarise with:
         **told("summarise"),
 
 
-# All figures and tables, and the page that shows them. One that cannot be drawn takes no other along.
+# All figures and tables, and the page that shows them. One that cannot be drawn takes no other
+# along.
 use rule compose_privacy as write_report with:
     input:
         statement="results/privacy.json",
