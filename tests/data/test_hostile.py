@@ -21,19 +21,13 @@ from dpladder.config.label_sets import number_of
 from dpladder.config.model import Dataset, Links, Split
 from dpladder.config.shift import Matching
 from dpladder.config.wording import cell, printable
+from dpladder.data.arrays import from_hdf5, from_npz
 from dpladder.data.census import census, looked_into, report
-from dpladder.data.folders import Tangled
+from dpladder.data.folders import Tangled, from_texts
 from dpladder.data.prepare import Keys, prepare, read_manifest, survey
 from dpladder.data.shift import matched
-from dpladder.data.sources import (
-    bytes_of,
-    from_hdf5,
-    from_npz,
-    from_parquet,
-    from_texts,
-    several,
-    text,
-)
+from dpladder.data.sources import bytes_of, several, text
+from dpladder.data.tables import from_parquet
 from dpladder.errors import BadInput
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)

@@ -512,7 +512,7 @@ _check_samples(draws, relation)""",
     # Texts, each by itself.
     Mutant(
         "one line's id is a column for all",
-        "data/sources.py",
+        "data/tables.py",
         "from_jsonl",
         "[*(['label'] if labelled else []), *chosen, *([group] if group else [])]",
         "[name for name in COLUMNS if any((name in row for row in rows))]",
@@ -520,7 +520,7 @@ _check_samples(draws, relation)""",
     ),
     Mutant(
         "one cell that Python has no value for ends the run",
-        "data/sources.py",
+        "data/tables.py",
         "_cells",
         "return [_cell(held) for held in column]",
         "raise",
@@ -528,7 +528,7 @@ _check_samples(draws, relation)""",
     ),
     Mutant(
         "one text's bytes end the run",
-        "data/sources.py",
+        "data/tables.py",
         "_rows_of",
         "path.open(encoding='utf-8-sig', errors='surrogateescape', newline='')",
         "path.open(encoding='utf-8-sig', newline='')",
@@ -1697,7 +1697,7 @@ except DpladderError as error:
     # What a source is.
     Mutant(
         "a linked file is read wherever it lies",
-        "data/sources.py",
+        "data/folders.py",
         "_folder.read",
         "b'' if files[index] in shut else bytes_of(files[index])",
         "bytes_of(files[index])",

@@ -18,7 +18,8 @@ from typing import Any
 from dpladder.config import Config, Project
 from dpladder.config.sources import kind_of
 from dpladder.data.datasets import known_classes
-from dpladder.data.sources import SUFFIXES, TEXT, TEXT_SUFFIX, delimiter_in, header_of
+from dpladder.data.sources import SUFFIXES, TEXT, TEXT_SUFFIX
+from dpladder.data.tables import delimiter_in, header_of
 from dpladder.errors import BadInput
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import recalled

@@ -47,13 +47,13 @@ SOURCES: Mapping[str, SourceKind] = {
     "torchvision": SourceKind("datasets.from_torchvision", after="<Name>"),
     "kjv": SourceKind("verses.from_kjv", after="<count>", classes=GENRES, holds=("texts",)),
     "web": SourceKind("verses.from_web", after="<count>", classes=GENRES, holds=("texts",)),
-    "folder": SourceKind("sources.from_folder", folder=True),
-    "texts": SourceKind("sources.from_texts", folder=True, holds=("texts",)),
-    "csv": SourceKind("sources.from_csv", holds=("images", "texts", "features"), columns=True),
-    "jsonl": SourceKind("sources.from_jsonl", holds=("texts",), columns=True),
-    "hdf5": SourceKind("sources.from_hdf5", holds=("features", "images")),
-    "npz": SourceKind("sources.from_npz", holds=("features", "images")),
-    "parquet": SourceKind("sources.from_parquet", holds=("features", "texts"), columns=True),
+    "folder": SourceKind("folders.from_folder", folder=True),
+    "texts": SourceKind("folders.from_texts", folder=True, holds=("texts",)),
+    "csv": SourceKind("tables.from_csv", holds=("images", "texts", "features"), columns=True),
+    "jsonl": SourceKind("tables.from_jsonl", holds=("texts",), columns=True),
+    "hdf5": SourceKind("arrays.from_hdf5", holds=("features", "images")),
+    "npz": SourceKind("arrays.from_npz", holds=("features", "images")),
+    "parquet": SourceKind("tables.from_parquet", holds=("features", "texts"), columns=True),
 }
 FORMS = tuple(f"{name}{kind.written}" for name, kind in SOURCES.items())
 

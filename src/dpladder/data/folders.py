@@ -1,5 +1,5 @@
-"""The files in a folder, by way of links only where the config allows them and only as far as they
-stay inside."""
+"""Folders as sources: files below one folder per class, by way of links only where the config
+allows them and only as far as they stay inside."""
 
 from __future__ import annotations
 
@@ -10,7 +10,49 @@ from pathlib import Path
 from typing import NoReturn
 
 from dpladder.config.model import Links
+from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Files, Source, absent, bytes_of
 from dpladder.errors import BadInput
+
+
+def from_folder(path: Path, level: int | None = None, links: Links = "none") -> Source:
+    """One folder of images per class; a file's class is the first folder on its way, or, where its
+    group is, the second. Files of other suffixes are no records."""
+    return _folder("files", path, "images", SUFFIXES, level, links)
+
+
+def from_texts(path: Path, level: int | None = None, links: Links = "none") -> Source:
+    """The same of text files. It has a name of its own, because no file in a folder may decide what
+    the others are."""
+    return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,), level, links)
+
+
+def _folder(
+    kind: Files, path: Path, wanted: str, suffixes: Collection[str], level: int | None, links: Links
+) -> Source:
+    """`level`: of the folders on a file's way, the one that is its group."""
+    if not path.is_dir():
+        raise absent(path, f"a folder with one subfolder of {wanted} per class")
+    tree = Tree(path, suffixes, links)
+    files = [file for file in tree.files if not any(map(_aside, file.relative_to(path).parts[:-1]))]
+    shut = frozenset(tree.shut)
+    ways = [file.relative_to(path).parts for file in files]
+    labels = [
+        way[1] if level == 1 and len(way) > 2 else way[0] if level != 1 else "" for way in ways
+    ]
+    groups = (
+        None if level is None else [way[level - 1] if len(way) > level else None for way in ways]
+    )
+
+    def read(index: int) -> bytes:
+        return b"" if files[index] in shut else bytes_of(files[index])
+
+    return Source(kind, read, labels, files=files, groups=groups, shut=tree.shut)
+
+
+def _aside(folder: str) -> bool:
+    """Whether a folder was left by a program beside the data: hidden, or by an archiver of
+    macOS."""
+    return folder.startswith(".") or folder == "__MACOSX"
 
 
 class Tangled(BadInput):

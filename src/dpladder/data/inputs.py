@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dpladder.config.model import Chosen
-from dpladder.data import sources
-from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Source
+from dpladder.data import arrays, tables
+from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Files, Source, bytes_of
 from dpladder.errors import BadInput
 
 TABLES: Mapping[str, Callable[[Path, bool], Source]] = {
-    ".h5": sources.from_hdf5,
-    ".hdf5": sources.from_hdf5,
-    ".npz": sources.from_npz,
+    ".h5": arrays.from_hdf5,
+    ".hdf5": arrays.from_hdf5,
+    ".npz": arrays.from_npz,
 }
 
 
@@ -28,11 +28,11 @@ def open_inputs(path: Path, chosen: Sequence[Chosen] = (), texts: bool = False) 
     if kind in SUFFIXES or kind == TEXT_SUFFIX:
         return _files([path], kind == TEXT_SUFFIX)
     if kind == ".jsonl":
-        return sources.from_jsonl(path, False)
+        return tables.from_jsonl(path, False)
     if kind == ".csv":
-        return sources.from_csv(path, False, chosen)
+        return tables.from_csv(path, False, chosen)
     if kind == ".parquet":
-        return sources.from_parquet(path, False, chosen)
+        return tables.from_parquet(path, False, chosen)
     if kind in TABLES:
         return TABLES[kind](path, False)
     known = ", ".join([".csv", ".jsonl", ".parquet", *TABLES, TEXT_SUFFIX, *sorted(SUFFIXES)])
@@ -51,7 +51,5 @@ def _folder(folder: Path, texts: bool) -> Source:
 
 
 def _files(paths: list[Path], texts: bool) -> Source:
-    kind: sources.Files = "texts" if texts else "files"
-    return Source(
-        kind, lambda index: sources.bytes_of(paths[index]), [None] * len(paths), files=paths
-    )
+    kind: Files = "texts" if texts else "files"
+    return Source(kind, lambda index: bytes_of(paths[index]), [None] * len(paths), files=paths)

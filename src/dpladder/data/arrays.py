@@ -1,0 +1,122 @@
+"""Arrays as sources: files of NumPy and HDF5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpladder.data.sources import BROKEN, COLUMNS, Errors, Source, absent, beside
+from dpladder.errors import BadInput
+
+
+def from_npz(path: Path, labelled: bool = True, group: str | None = None) -> Source:
+    """Arrays named features or images, labels, and optional ids, users, splits, and `group` where
+    one is declared."""
+    import numpy as np
+
+    damaged: Errors = (*BROKEN, EOFError, *_zip_errors())
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise absent(path, "an .npz file with the arrays features (or images) and labels") from None
+    except damaged:
+        raise BadInput(
+            f"{path} cannot be read as .npz: truncated, no permission, or it holds objects. Write "
+            "it with "
+            "numpy.savez from plain arrays."
+        ) from None
+    return _from_arrays(arrays, path, labelled, group)
+
+
+def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> Source:
+    """Datasets named features or images, labels, and optional ids, users, splits, and `group` where
+    one is declared. Rows stay on disk until read."""
+    import h5py
+
+    if not path.is_file():
+        raise absent(path, "an HDF5 file with the datasets features (or images) and labels")
+    try:
+        file = h5py.File(
+            path, "r", locking=False
+        )  # open as long as the source is: rows are read from it one by one
+        whole = all(_holds_all(file, name) for name in file)
+        arrays = {
+            name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)
+        }
+        found = _from_arrays(arrays, path, labelled, group) if whole else None
+    except BROKEN:
+        raise BadInput(
+            f"{path} is truncated, unreadable or not HDF5. Write it again and check it with h5ls."
+        ) from None
+    if found is None:
+        raise BadInput(
+            f"{path} has links, or data sets that lie in other files (external or virtual). Only "
+            "what the file holds "
+            "itself is read: copy the rows into it, with h5repack or h5py."
+        )
+    return found
+
+
+def _holds_all(file: Any, name: str) -> bool:
+    """Whether what has this name lies in the file itself, without a link to anywhere."""
+    import h5py
+
+    if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+        return False
+    found = file[name]
+    return not isinstance(found, h5py.Dataset) or not (found.external or found.is_virtual)
+
+
+def _from_arrays(
+    arrays: Mapping[str, Any], path: Path, labelled: bool, group: str | None
+) -> Source:
+    """Rows of `features`, or pixels of `images`, with the columns beside them."""
+    columns = {name: arrays[f"{name}s"][()].tolist() for name in COLUMNS if f"{name}s" in arrays}
+    if group is not None and group in arrays:
+        columns[group] = arrays[group][()].tolist()
+    if not {"features", "images"} & set(arrays) or (labelled and "labels" not in arrays):
+        raise BadInput(
+            f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}. It needs features, a row of "
+            "numbers for each record, or "
+            f"images{', and labels' if labelled else ''}: write it with these names."
+        )
+    if "features" in arrays:
+        matrix, kind = arrays["features"], "features"
+        right = matrix.ndim == 2 and matrix.dtype.kind in "fiub"
+        wanted = "numbers of shape (records, width)"
+    else:
+        matrix, kind = arrays["images"], "pixels"
+        right = matrix.dtype.name in ("uint8", "uint16") and (
+            matrix.ndim == 3 or (matrix.ndim == 4 and matrix.shape[3] in (1, 3, 4))
+        )
+        wanted = (
+            "uint8 or uint16 of shape (records, height, width) or (records, height, width, 1, 3 "
+            "or 4)"
+        )
+    if not right:
+        raise BadInput(f"{path}: {kind if kind == 'features' else 'images'} must be {wanted}.")
+    width = 1
+    for length in matrix.shape[1:]:
+        width *= int(length)
+    found = beside(columns, path, labelled, len(matrix), group)
+
+    def read(index: int) -> Any:
+        """One that a damaged file does not give back counts as nothing."""
+        try:
+            return matrix[index]
+        except BROKEN:
+            return matrix.dtype.type(0).repeat(width) if kind == "features" else b""
+
+    source = Source(kind, read, **found, width=width)  # type: ignore[arg-type]
+    if len(matrix) != len(source.labels):
+        raise BadInput(f"{path}: labels and records differ in number. Give every record one label.")
+    return source
+
+
+def _zip_errors() -> Errors:
+    from zipfile import BadZipFile
+    from zlib import error
+
+    return BadZipFile, error
