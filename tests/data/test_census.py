@@ -21,7 +21,6 @@ from dpladder.data.census import (
     looked_into,
     report,
 )
-from dpladder.data.datasets import open_source
 from dpladder.data.prepare import Keys, survey
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
@@ -112,7 +111,7 @@ def folders(root: Path, names: list[str], each: int, size: int = 24) -> Path:
 
 def counted(source: str, **dataset: Any) -> tuple[Census, Any]:
     found = survey(Dataset(lineage="x", source=source, nominal_size=10, **dataset), KEYS)
-    return looked_into(census(found), found.source), found
+    return looked_into(found), found
 
 
 def test_folders_that_are_no_class_are_named_with_their_counts(tmp_path: Path) -> None:
@@ -135,9 +134,7 @@ def test_images_that_cannot_be_decoded_are_named_with_the_reason(tmp_path: Path)
 
 def test_an_image_above_the_limit_is_told_the_key(tmp_path: Path) -> None:
     source = f"folder:{folders(tmp_path, ['cat', 'dog'], 1)}"
-    found = looked_into(
-        counted(source, classes=("cat", "dog"))[0], open_source(source), largest=100
-    )
+    found = looked_into(counted(source, classes=("cat", "dog"))[1], largest=100)
     assert [*found.problems] == [
         "image cannot be decoded: more than 100 pixels, features.largest_image"
     ]
@@ -151,6 +148,25 @@ def test_paths_that_are_all_wrong_are_as_many_lost_records(tmp_path: Path) -> No
     assert (found.units, found.usable) == (200, 0)
     assert len(found.problems["file is missing or empty"]) == 200
     assert cannot_be_meant(np.empty((0, 16), np.uint8), np.empty(0, np.int64), len(seen.units))
+
+
+def test_a_table_of_records_that_are_not_finite_counts_none_and_says_that_a_run_stops(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "table.csv").write_text(
+        "sex,label\n" + "".join(f"{'fm'[i % 2]},{i % 2}\n" for i in range(200))
+    )
+    dataset = Dataset(
+        lineage="x", source=f"csv:{tmp_path / 'table.csv'}", nominal_size=10, classes=2
+    )
+    found = looked_into(survey(dataset, KEYS))
+    assert (found.units, found.usable, found.stops) == (2, 0, False)  # without ids, two records
+    (tmp_path / "table.csv").write_text(
+        "id,sex,label\n" + "".join(f"{i},{'fm'[i % 2]},{i % 2}\n" for i in range(200))
+    )
+    found = looked_into(survey(dataset, KEYS))
+    assert (found.units, found.usable, found.stops) == (200, 0, True)
+    assert "a run with this config stops" in report(found)
 
 
 def test_a_part_that_is_misspelt_counts_among_what_is_lost(tmp_path: Path) -> None:

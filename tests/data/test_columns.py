@@ -3,11 +3,14 @@ and in use."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +21,9 @@ from dpladder.config.model import Column
 from dpladder.data.columns import plain, restored_columns
 from dpladder.data.datasets import open_source
 from dpladder.data.inputs import open_inputs
+from dpladder.data.layout import Layout
+from dpladder.data.sources import text
+from dpladder.data.told_columns import columns_of, lines
 from dpladder.errors import BadInput
 
 EXAMPLES = ROOT / "config" / "examples" / "tables"
@@ -46,13 +52,15 @@ def written(folder: Path, kind: str, table: pd.DataFrame = TABLE) -> str:
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_columns_are_what_was_declared_of_them(tmp_path: Path, kind: str) -> None:
-    source = open_source(written(tmp_path, kind), DECLARED)
+    source = open_source(written(tmp_path, kind), Layout(DECLARED))
     assert (source.kind, source.width) == ("features", 4)
     assert np.array([source.read(row) for row in range(4)]) == pytest.approx(
         np.array(WANTED), nan_ok=True
     )
     [own] = tmp_path.glob("table.*")
-    used = open_inputs(own, restored_columns([plain(column) for column in DECLARED]))
+    used = open_inputs(
+        own, Layout(restored_columns([plain(column) for column in DECLARED]), labelled=False)
+    )
     assert np.array([used.read(row) for row in range(4)]) == pytest.approx(
         np.array(WANTED), nan_ok=True
     )
@@ -60,14 +68,14 @@ def test_columns_are_what_was_declared_of_them(tmp_path: Path, kind: str) -> Non
 
 def test_a_row_is_encoded_as_it_is_alone(tmp_path: Path) -> None:
     """No other record's value may scale it, or make a level."""
-    alone = open_source(written(tmp_path, "parquet", TABLE.iloc[:1]), DECLARED)
+    alone = open_source(written(tmp_path, "parquet", TABLE.iloc[:1]), Layout(DECLARED))
     assert alone.read(0).tolist() == WANTED[0]
 
 
 def test_whole_levels_are_found_where_pandas_made_floats_of_them(tmp_path: Path) -> None:
     table = pd.DataFrame({"stage": [1, 2, None], "label": [0, 1, 0]})
     source = open_source(
-        written(tmp_path, "parquet", table), (Column(name="stage", levels=("1", "2")),)
+        written(tmp_path, "parquet", table), Layout((Column(name="stage", levels=("1", "2")),))
     )
     assert [source.read(row).tolist() for row in range(3)] == [[1, 0], [0, 1], [0, 0]]
 
@@ -81,7 +89,7 @@ def test_a_table_of_numbers_needs_no_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_column_that_is_not_there_is_named(tmp_path: Path, kind: str) -> None:
     with pytest.raises(BadInput, match=r"has no column height\. It holds .*name, age"):
-        open_source(written(tmp_path, kind), (Column(name="height", range=(0.0, 3.0)),))
+        open_source(written(tmp_path, kind), Layout((Column(name="height", range=(0.0, 3.0)),)))
 
 
 @pytest.mark.parametrize(
@@ -111,10 +119,124 @@ def test_what_cannot_be_meant_of_a_column_is_refused(columns: Any, wrong: str) -
         )
 
 
+PATIENTS = pd.DataFrame(
+    {
+        "patient": ["p1", "p2", "p3", "p4"],
+        "case": ["c1", "c2", "c3", "c4"],
+        "sex": ["f", "m", "", "f"],
+        "age": [40.0, None, 60.0, 70.0],
+        "diagnosis": ["ill", "well", "ill", "other"],
+    }
+)
+ROLES = {"label": "diagnosis", "id": "case", "user": "patient"}
+NAMED = Layout(("age",), named=tuple(ROLES.items()))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "npz", "hdf5"])
+def test_columns_of_any_name_are_labels_ids_and_users_where_the_config_says_so(
+    kind: str, tmp_path: Path
+) -> None:
+    if kind in ("npz", "hdf5"):
+        path = tmp_path / f"table.{kind}"
+        arrays = {name: PATIENTS[name].to_numpy("S") for name in ROLES.values()}
+        arrays["features"] = PATIENTS[["age"]].to_numpy()
+        write_arrays(kind, path, arrays)
+        source = open_source(f"{kind}:{path}", NAMED)
+    else:
+        source = open_source(written(tmp_path, kind, PATIENTS), NAMED)
+    assert [text(label) for label in source.labels] == ["ill", "well", "ill", "other"]
+    assert source.ids is not None
+    assert [text(one) for one in source.ids] == ["c1", "c2", "c3", "c4"]
+    assert source.users is not None
+    assert text(source.users[0]) == "p1"
+    assert source.read(0).tolist() == [40.0]
+
+
+def write_arrays(kind: str, path: Path, arrays: dict[str, Any]) -> None:
+    if kind == "npz":
+        np.savez(path, **arrays)
+        return
+    with h5py.File(path, "w") as file:
+        for name, values in arrays.items():
+            file[name] = values
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_lines_have_the_ids_and_users_that_the_config_names(declared: bool, tmp_path: Path) -> None:
+    lines = [{"text": "a", "label": 0, "case": 1, "user": "u"}]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) for line in lines))
+    named = (("id", "case"), ("user", "user")) if declared else ()
+    source = open_source(f"jsonl:{tmp_path / 't.jsonl'}", Layout(named=named))
+    assert (source.ids, source.users) == (([1], ["u"]) if declared else (None, None))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("role", [*ROLES])
+def test_a_named_column_that_is_not_there_is_told_beside_all_that_are(
+    role: str, kind: str, tmp_path: Path
+) -> None:
+    layout = Layout(("age",), named=tuple({**ROLES, role: "absent"}.items()))
+    holds = rf"has no absent. It holds .*patient, case, sex, age, diagnosis; .*dataset\.{role}"
+    with pytest.raises(BadInput, match=holds):
+        open_source(written(tmp_path, kind, PATIENTS), layout)
+
+
+def test_a_named_column_is_no_feature_in_training_nor_in_use(tmp_path: Path) -> None:
+    layout = Layout(named=tuple(ROLES.items()))
+    name = written(tmp_path, "csv", PATIENTS.drop(columns=["sex"]))  # the index has no name
+    assert open_source(name, layout).width == 1
+    used = open_inputs(tmp_path / "table.csv", replace(layout, labelled=False))
+    assert used.width == 1
+    assert used.ids == ["c1", "c2", "c3", "c4"]
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        ({"source": "folder:x", "label": "diagnosis"}, "this source has none"),
+        ({"source": "mnist5k", "user": "patient"}, "this source has none"),
+        ({"source": "csv:x", "label": "a", "id": "a"}, "a column each"),
+    ],
+)
+def test_names_of_columns_that_cannot_be_are_refused(more: Any, wrong: str) -> None:
+    dataset = {"lineage": "x", "nominal_size": 100, "classes": 2, **more}
+    with pytest.raises(BadInput, match=wrong):
+        resolve({"dataset": dataset, "privacy": {"epsilon": 1.0, "delta": 1e-5}})
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_each_column_is_told_with_what_a_run_makes_of_it(kind: str, tmp_path: Path) -> None:
+    layout = Layout(
+        (
+            Column(name="age", range=(0.0, 50.0)),
+            Column(name="sex", levels=("f",)),
+        ),
+        named=tuple(ROLES.items()),
+    )
+    source = open_source(written(tmp_path, kind, PATIENTS), layout)
+    told = "\n".join(lines(columns_of(source, layout), declared=True))
+    assert "patient: words, 0.0% missing; the user of each record" in told
+    assert (
+        "age: numbers, 25.0% missing; a feature, cut to 0 to 50; 1 records count as nothing" in told
+    )
+    assert "sex: words, 25.0% missing; a feature for each of 1 levels; 2 records hold none" in told
+    assert "propose" not in told
+
+
+def test_features_that_nobody_declared_are_proposed_without_a_value_of_the_data(
+    tmp_path: Path,
+) -> None:
+    layout = Layout(named=tuple(ROLES.items()))
+    source = open_source(written(tmp_path, "csv", PATIENTS), layout)
+    told = "\n".join(lines(columns_of(source, layout), declared=False))
+    assert "sex: words, 25.0% missing; a feature as it is; 4 records count as nothing" in told
+    assert "dataset.columns: [{name: sex, levels: [...]}, age]" in told
+
+
 def test_the_examples_are_read_as_the_page_says(tmp_path: Path) -> None:
     subprocess.run([sys.executable, EXAMPLES / "make_arrays.py", tmp_path], check=True)
     found = {
-        name: open_source(f"{kind}:{folder / name}", columns)
+        name: open_source(f"{kind}:{folder / name}", Layout(columns))
         for folder, kind, name, columns in (
             (EXAMPLES, "csv", "images.csv", ()),
             (EXAMPLES, "csv", "texts.csv", ()),

@@ -30,6 +30,7 @@ from dpladder.data.datasets import (
     open_source,
 )
 from dpladder.data.images import decode
+from dpladder.data.layout import Layout
 from dpladder.errors import BadInput
 
 FEATURES = np.random.default_rng(0).standard_normal((7, 3))
@@ -85,7 +86,7 @@ DATED = pd.DataFrame(
 
 def table_source(folder: Path, table: pd.DataFrame, columns: tuple[str, ...] = ()) -> Any:
     table.to_parquet(folder / "data.parquet")
-    return open_source(f"parquet:{folder / 'data.parquet'}", columns)
+    return open_source(f"parquet:{folder / 'data.parquet'}", Layout(columns))
 
 
 @pytest.mark.parametrize("name", [None, "record"])
@@ -312,7 +313,7 @@ def _bad_setups() -> dict[str, tuple[str, Any, str]]:
         "no labels": (
             "npz:{}/d.npz",
             npz(features=ones),
-            "holds features. It needs features, .* and labels",
+            "has no labels. It holds features; name .* in dataset.label",
         ),
         "no matrix": ("npz:{}/d.npz", npz(labels=[1]), "holds labels. It needs features"),
         "other names": (
@@ -320,7 +321,7 @@ def _bad_setups() -> dict[str, tuple[str, Any, str]]:
             npz(X=ones, y=[1] * 37),
             "holds X, y. It needs features, .* with these names",
         ),
-        "fewer labels": ("npz:{}/d.npz", npz(features=ones, labels=[1] * 29), "differ in number"),
+        "fewer labels": ("npz:{}/d.npz", npz(features=ones, labels=[1] * 29), "differ in length"),
         "fewer users": (
             "npz:{}/d.npz",
             npz(features=ones, labels=[1] * 37, users=[1]),

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
 from dpladder.config import load
 from dpladder.data.datasets import class_index, classes, open_source
+from dpladder.data.layout import Layout
 from dpladder.network.language import tokenizer_of
 
 PARSES = (
@@ -90,7 +91,7 @@ def test_every_task_is_read_by_the_example_with_its_parts_and_its_gold_labels(
     assert len(datasets) == 4
     ids: list[str] = []
     for asked in datasets.values():
-        source = open_source(asked.source, asked.columns)
+        source = open_source(asked.source, Layout(asked.columns))
         number = class_index(classes(asked))
         assert all(number(label) >= 0 for label in source.labels)
         assert source.parts is not None

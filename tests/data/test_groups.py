@@ -15,6 +15,7 @@ from dpladder.config.shift import Grouping
 from dpladder.data.cache import merge, open_cache
 from dpladder.data.datasets import open_source
 from dpladder.data.extract import extract
+from dpladder.data.layout import Layout
 from dpladder.data.prepare import Keys, prepare
 from dpladder.errors import BadInput
 
@@ -52,24 +53,24 @@ def written(folder: Path, kind: str) -> str:
 def test_a_column_holds_the_group_and_is_no_feature(kind: str, tmp_path: Path) -> None:
     columns = ("age",) if kind in ("csv", "parquet") else ()
     name = written(tmp_path, kind)
-    source = open_source(name, columns, grouping=Grouping(NAMES, "region"))
+    source = open_source(name, Layout(columns, Grouping(NAMES, "region")))
     given = [value.decode() if isinstance(value, bytes) else value for value in source.groups or ()]
     assert given == ["south", "north", "moon"]
     assert source.width == (0 if kind == "jsonl" else 1)
-    assert open_source(name, columns).groups is None
+    assert open_source(name, Layout(columns)).groups is None
 
 
 @pytest.mark.parametrize("kind", ["csv", "npz"])
 def test_a_column_that_is_not_there_is_told(kind: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="has no place"):
-        open_source(written(tmp_path, kind), ("age",), grouping=Grouping(NAMES, "place"))
+        open_source(written(tmp_path, kind), Layout(("age",), Grouping(NAMES, "place")))
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_beside_a_column_of_groups_features_are_named(kind: str, tmp_path: Path) -> None:
     """Else predictions would be made of a table whose group is a feature."""
     with pytest.raises(BadInput, match=r"dataset\.columns must name"):
-        open_source(written(tmp_path, kind), grouping=Grouping(NAMES, "region"))
+        open_source(written(tmp_path, kind), Layout(grouping=Grouping(NAMES, "region")))
 
 
 @pytest.mark.parametrize("level", [1, 2])
@@ -83,7 +84,7 @@ def test_a_folder_on_the_way_is_the_group_and_the_other_the_class(
         (folder / "a.txt").write_text("words")
     (tmp_path / "ill" / "b.txt").parent.mkdir(exist_ok=True)
     (tmp_path / "ill" / "b.txt").write_text("words")
-    source = open_source(f"texts:{tmp_path}", grouping=Grouping(NAMES, level=level))
+    source = open_source(f"texts:{tmp_path}", Layout(grouping=Grouping(NAMES, level=level)))
     found = dict(
         zip(
             map(str, source.files or ()),

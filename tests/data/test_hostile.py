@@ -24,6 +24,7 @@ from dpladder.config.wording import cell, printable
 from dpladder.data.arrays import from_hdf5, from_npz
 from dpladder.data.census import census, looked_into, report
 from dpladder.data.folders import Tangled, from_texts
+from dpladder.data.layout import Layout
 from dpladder.data.prepare import Keys, prepare, read_manifest, survey
 from dpladder.data.shift import matched
 from dpladder.data.sources import bytes_of, several, text
@@ -168,7 +169,7 @@ def test_a_file_that_is_a_link_counts_as_nothing(tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "source" / "cat" / "own.txt").symlink_to(tmp_path / "secret.txt")
     for links in get_args(Links):
-        found = from_texts(tmp_path / "source", links=links)
+        found = from_texts(tmp_path / "source", Layout(links=links))
         assert [found.read(0)] == [b""]
         assert found.shut == found.files
 
@@ -181,7 +182,7 @@ def test_links_inside_a_source_are_followed_where_a_config_says_so(tmp_path: Pat
     (store / "dogs" / "two.txt").write_text("two")
     (cat / "one.txt").symlink_to("../.store/one.txt")
     (tmp_path / "dog").symlink_to(".store/dogs")
-    found = from_texts(tmp_path, links="inside")
+    found = from_texts(tmp_path, Layout(links="inside"))
     told = zip(found.labels, map(found.read, range(len(found.labels))), strict=True)
     assert sorted(told) == [("cat", b"one"), ("dog", b"two")]
     assert found.shut == []
@@ -207,7 +208,7 @@ def test_a_link_that_leads_round_or_out_is_refused_and_named_to_its_owner_alone(
     for name, target in links.items():
         (tmp_path / "source" / name).symlink_to(target)
     with pytest.raises(Tangled, match=rf"a link .*{says}.*dpladder check") as refused:
-        from_texts(tmp_path / "source", links="inside")
+        from_texts(tmp_path / "source", Layout(links="inside"))
     assert any(str(tmp_path / "source" / name) in refused.value.where for name in links)
     assert not any(name in str(refused.value) for name in links)
 
@@ -337,7 +338,7 @@ def _held_or_refused(source: str) -> None:
         found = survey(Dataset(lineage="pets", source=source, nominal_size=3, classes=NAMES), KEYS)
     except BadInput:  # exit code 2
         return
-    told = report(looked_into(census(found), found.source))
+    told = report(looked_into(found))
     assert all(line.isprintable() for line in told.split("\n"))
     if found.source.kind in ("files", "texts"):
         assert SECRET not in [found.source.read(row.index) for row in found.kept]
@@ -426,5 +427,5 @@ def test_extraction_follows_the_links_that_preparation_followed(
     )
     prepare(dataset, KEYS, tmp_path / "manifest.h5", tmp_path / "told.jsonl")
     known = read_manifest(tmp_path / "manifest.h5", KEYS.cache)
-    assert known.links == links
+    assert known.layout.links == links
     assert (known.labels >= 0).tolist() == [links == "inside"]

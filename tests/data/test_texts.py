@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpladder.config.model import Dataset, Split
-from dpladder.data.census import census, looked_into, report
+from dpladder.data.census import looked_into, report
 from dpladder.data.datasets import known_classes, open_source
+from dpladder.data.layout import Layout
 from dpladder.data.prepare import Keys, survey
 from dpladder.data.texts import LARGEST, decode
 from dpladder.data.verses import GENRES
@@ -56,7 +57,9 @@ def dataset(source: str, **more: Any) -> Dataset:
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_every_table_of_texts_gives_the_same_bytes_and_columns(tmp_path: Path, kind: str) -> None:
     write(kind, tmp_path / "data")
-    source = open_source(f"{kind}:{tmp_path / 'data'}", ("user",) if kind == "jsonl" else ())
+    source = open_source(
+        f"{kind}:{tmp_path / 'data'}", Layout(("user",) if kind == "jsonl" else ())
+    )
     assert [source.read(index) for index in range(4)] == [text.encode() for text in TEXTS]
     assert (source.kind, list(source.labels), source.ids) == ("texts", LABELS, None)
     assert list(source.users or ()) == ["aa", "bb", "aa", "bb"]
@@ -113,7 +116,7 @@ def test_strings_of_a_dictionary_column_are_texts_and_numbers_are_none(tmp_path:
 
 def test_chosen_columns_stay_features_beside_a_text(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["one"], "x": [1.5], "label": [0]}), tmp_path / "d.parquet")
-    assert open_source(f"parquet:{tmp_path / 'd.parquet'}", ("x",)).kind == "features"
+    assert open_source(f"parquet:{tmp_path / 'd.parquet'}", Layout(("x",))).kind == "features"
 
 
 def test_bytes_that_are_no_utf8_cost_their_own_record_alone(tmp_path: Path) -> None:
@@ -151,7 +154,7 @@ def test_a_line_that_is_no_record_counts_as_nothing_and_changes_no_other(tmp_pat
     assert len(found.source.labels) == len(LINES)
     usable = [row for row in found.kept if row.label >= 0]
     assert [found.source.read(row.index) for row in usable if row.index != 4] == [b"ok"]
-    told = report(looked_into(census(found), found.source))
+    told = report(looked_into(found))
     assert "text cannot be read: not UTF-8: 1 (4)" in told
     assert "text is missing or empty: 5" in told
 

@@ -4,7 +4,7 @@ what is asked for, and that into the private folder; its exit code tells nothing
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 
@@ -13,9 +13,11 @@ from dpladder.config.model import Dataset
 from dpladder.config.shift import Matching
 from dpladder.config.spans import Spans, spans_of
 from dpladder.config.wording import printable
-from dpladder.data.census import census, contact_sheet, looked_into, report
+from dpladder.data import told_columns
+from dpladder.data.census import contact_sheet, looked_into, report
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
+from dpladder.data.layout import layout_of
 from dpladder.data.prepare import Part, Survey, survey
 from dpladder.data.spans import cutter
 from dpladder.errors import BadInput
@@ -72,7 +74,15 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         except Tangled as tangled:
             print(printable(tangled.where))
             raise
-        print(report(looked_into(census(found), found.source, config.features.largest_image)))
+        counted = looked_into(found, config.features.largest_image)
+        if looked.part is not None or looked.dataset.few_usable:
+            counted = replace(counted, stops=False)
+        print(report(counted))
+        layout = layout_of(looked.dataset, found.grouping)
+        for line in told_columns.lines(
+            told_columns.columns_of(found.source, layout), bool(layout.columns)
+        ):
+            print(printable(line))
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
 

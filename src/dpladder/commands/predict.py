@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dpladder.config.wording import cell, printable
 from dpladder.data.prepare import place_of
+from dpladder.data.sources import text
 from dpladder.errors import BadInput
 from dpladder.use.model import Model, load
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WRITERS = (".csv", ".parquet")
+DIGITS = 4  # of a probability; a private model knows none of them better
 
 
 def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
@@ -53,7 +57,10 @@ def _table(model: Model, given: Path) -> pd.DataFrame:
     records = [place_of(source, index) for index in range(len(found.problems))]
     labels = [None if label is None else cell(label) for label in found.labels]
     facts = pd.DataFrame({"input": cell(given), "record": [*map(cell, records)], "class": labels})
+    if source.ids is not None:
+        facts.insert(2, "id", [cell(text(one)) for one in source.ids])
     odds = pd.DataFrame(
-        found.probabilities, columns=[f"p({printable(name)})" for name in found.classes]
+        np.round(found.probabilities, DIGITS),
+        columns=[f"p({printable(name)})" for name in found.classes],
     )
     return facts.assign(problem=[cell(problem or "") for problem in found.problems]).join(odds)

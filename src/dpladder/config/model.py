@@ -23,7 +23,7 @@ from dpladder.config.section import (
     Section,
 )
 from dpladder.config.shift import Grouping
-from dpladder.config.sources import FORMS, Takes
+from dpladder.config.sources import FORMS, Takes, kind_of
 
 
 class Unit(Section):
@@ -180,7 +180,23 @@ class Dataset(Section):
         (),
         description="of a table, the columns that are features, in this order, each by its name or "
         "with its public levels or range; []: all but label, id, user, split and a "
-        "pandas index. Of jsonl, which of id, user, split its lines have",
+        "pandas index. Of jsonl, which of id, user, split its lines have (or dataset.id and "
+        "dataset.user)",
+    )
+    label: str | None = Field(
+        None,
+        min_length=1,
+        description="of a table or arrays, the column that holds each record's class; empty: label",
+    )
+    id: str | None = Field(
+        None,
+        min_length=1,
+        description="the column with each record's own id; empty: id, where there is one",
+    )
+    user: str | None = Field(
+        None,
+        min_length=1,
+        description="the column that says whose a record is; empty: user, where there is one",
     )
     nominal_size: Count = Field(
         description="n0, units in the training part, declared publicly; sums are divided by it"
@@ -242,6 +258,19 @@ class Dataset(Section):
             len(self.classes) < 1 or len(set(self.classes)) != len(self.classes)
         ):
             raise ValueError("classes must name each class once, and at least one")
+        return self
+
+    @model_validator(mode="after")
+    def _named_columns_are_of_a_table(self) -> Dataset:
+        named = [name for name in (self.label, self.id, self.user) if name is not None]
+        kind = kind_of(self.source)
+        if named and kind is not None and (kind.folder or not kind.own):
+            raise ValueError(
+                "label, id and user name columns of a table or arrays, and this source has none: "
+                "leave them out"
+            )
+        if len(set(named)) != len(named):
+            raise ValueError("label, id and user must name a column each")
         return self
 
     @model_validator(mode="after")

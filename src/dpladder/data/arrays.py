@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpladder.data.sources import BROKEN, COLUMNS, Errors, Source, absent, beside
+from dpladder.data.layout import PLAIN, Layout
+from dpladder.data.sources import BROKEN, Errors, Source, absent, beside, check_held
 from dpladder.errors import BadInput
 
 
-def from_npz(path: Path, labelled: bool = True, group: str | None = None) -> Source:
+def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
     """Arrays named features or images, labels, and optional ids, users, splits, and `group` where
     one is declared."""
     import numpy as np
@@ -27,10 +28,10 @@ def from_npz(path: Path, labelled: bool = True, group: str | None = None) -> Sou
             "it with "
             "numpy.savez from plain arrays."
         ) from None
-    return _from_arrays(arrays, path, labelled, group)
+    return _from_arrays(arrays, path, layout)
 
 
-def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> Source:
+def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
     """Datasets named features or images, labels, and optional ids, users, splits, and `group` where
     one is declared. Rows stay on disk until read."""
     import h5py
@@ -45,7 +46,7 @@ def from_hdf5(path: Path, labelled: bool = True, group: str | None = None) -> So
         arrays = {
             name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)
         }
-        found = _from_arrays(arrays, path, labelled, group) if whole else None
+        found = _from_arrays(arrays, path, layout) if whole else None
     except BROKEN:
         raise BadInput(
             f"{path} is truncated, unreadable or not HDF5. Write it again and check it with h5ls."
@@ -69,19 +70,17 @@ def _holds_all(file: Any, name: str) -> bool:
     return not isinstance(found, h5py.Dataset) or not (found.external or found.is_virtual)
 
 
-def _from_arrays(
-    arrays: Mapping[str, Any], path: Path, labelled: bool, group: str | None
-) -> Source:
+def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Source:
     """Rows of `features`, or pixels of `images`, with the columns beside them."""
-    columns = {name: arrays[f"{name}s"][()].tolist() for name in COLUMNS if f"{name}s" in arrays}
-    if group is not None and group in arrays:
-        columns[group] = arrays[group][()].tolist()
-    if not {"features", "images"} & set(arrays) or (labelled and "labels" not in arrays):
+    if not {"features", "images"} & set(arrays):
         raise BadInput(
             f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}. It needs features, a row of "
-            "numbers for each record, or "
-            f"images{', and labels' if labelled else ''}: write it with these names."
+            f"numbers for each record, or images{', and labels' if layout.labelled else ''}: write "
+            "it with these names."
         )
+    check_held(path, sorted(arrays), layout, plural="s")
+    beside_them = layout.beside(arrays, plural="s").items()
+    columns = {role: arrays[name][()].tolist() for role, name in beside_them}
     if "features" in arrays:
         matrix, kind = arrays["features"], "features"
         right = matrix.ndim == 2 and matrix.dtype.kind in "fiub"
@@ -100,7 +99,7 @@ def _from_arrays(
     width = 1
     for length in matrix.shape[1:]:
         width *= int(length)
-    found = beside(columns, path, labelled, len(matrix), group)
+    found = beside(columns, path, len(matrix))
 
     def read(index: int) -> Any:
         """One that a damaged file does not give back counts as nothing."""
@@ -109,10 +108,7 @@ def _from_arrays(
         except BROKEN:
             return matrix.dtype.type(0).repeat(width) if kind == "features" else b""
 
-    source = Source(kind, read, **found, width=width)  # type: ignore[arg-type]
-    if len(matrix) != len(source.labels):
-        raise BadInput(f"{path}: labels and records differ in number. Give every record one label.")
-    return source
+    return Source(kind, read, **found, width=width)  # type: ignore[arg-type]
 
 
 def _zip_errors() -> Errors:

@@ -17,7 +17,7 @@ sources, and who made up such data would learn of that one person alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from dpladder.config.wording import printable
 from dpladder.data import texts
 from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
-from dpladder.data.prepare import PARTS, Row, Survey, missing, place_of
+from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
 from dpladder.data.sources import Source, text
 from dpladder.progress import progress
 
@@ -89,13 +89,15 @@ class Census:
     # the same of each part by group, where groups are declared
     groups: Mapping[str, Mapping[str, int]]
     sizes: str = "not looked at"
+    stops: bool = False  # whether a run would stop before it spends anything
     shut: Sequence[Place] = ()  # links that are not followed
 
 
-def census(found: Survey) -> Census:
-    """From what a survey read, without a second look at the records."""
+def census(found: Survey, lost: Collection[int] = ()) -> Census:
+    """From what a survey read, without a second look at the records. `lost`: rows that are known to
+    count as nothing, whatever their label."""
     source = found.source
-    counting = [row for row in found.kept if row.label >= 0]
+    counting = [row for row in found.kept if row.label >= 0 and row.index not in lost]
     unknown = Counter(text(label) for label in source.labels if found.class_of(label) < 0)
     return Census(
         source=source.name,
@@ -110,7 +112,7 @@ def census(found: Survey) -> Census:
             if any(row.part == place for row in found.kept)
         },
         labels=dict(unknown.most_common()),
-        groups=_by_group(found),
+        groups=_by_group(found, counting),
         problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
         shut=tuple(map(str, source.shut)),
     )
@@ -122,10 +124,10 @@ def _by_class(counting: Sequence[Row], part: int, classes: int) -> list[int]:
     return counts
 
 
-def _by_group(found: Survey) -> dict[str, dict[str, int]]:
+def _by_group(found: Survey, counting: Iterable[Row]) -> dict[str, dict[str, int]]:
     if found.grouping is None:
         return {}
-    counts = Counter((row.part, row.group) for row in found.kept if row.label >= 0)
+    counts = Counter((row.part, row.group) for row in counting)
     return {
         part: {name: counts[place, group] for group, name in enumerate(found.grouping.names)}
         for place, part in enumerate(PARTS)
@@ -140,16 +142,14 @@ def _grouped(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
     return grouped
 
 
-def looked_into(counted: Census, source: Source, largest: int = LARGEST_IMAGE) -> Census:
+def looked_into(found: Survey, largest: int = LARGEST_IMAGE) -> Census:
     """With a look into every record: what cannot be read, and how large the others are. `largest`:
     features.largest_image."""
+    source = found.source
     seen = [*_each(source, largest)]
-    bad = (
-        (found, place_of(source, index))
-        for index, found in enumerate(seen)
-        if isinstance(found, str)
-    )
-    sizes = np.array([found for found in seen if not isinstance(found, str)], np.float64)
+    bad = {index: size for index, size in enumerate(seen) if isinstance(size, str)}
+    sizes = np.array([size for size in seen if not isinstance(size, str)], np.float64)
+    counted = census(found, bad)
     what = MEASURED.get(source.kind, "shorter side of an image")
     told = (
         ", ".join(f"{value:.4g}" for value in np.quantile(sizes, (0, 0.5, 1)))
@@ -158,9 +158,21 @@ def looked_into(counted: Census, source: Source, largest: int = LARGEST_IMAGE) -
     )
     return replace(
         counted,
-        problems={**counted.problems, **_grouped(bad)},
+        problems={
+            **counted.problems,
+            **_grouped((why, place_of(source, index)) for index, why in bad.items()),
+        },
+        stops=_stops(found, bad),
         sizes=f"{what}, least, median, most: {told}",
     )
+
+
+def _stops(found: Survey, lost: Collection[int]) -> bool:
+    """As a run finds it once features are there: what cannot be read counts as nothing."""
+    kept = [row for row in found.kept if row.label >= 0 and row.index not in lost]
+    units = ids_of(row.unit for row in kept)
+    labels = np.array([row.label for row in kept], np.int64)
+    return cannot_be_meant(units, labels, len(found.units), len(found.names))
 
 
 def _each(source: Source, largest: int) -> Iterator[float | str]:
@@ -209,6 +221,11 @@ def lines(found: Census) -> Iterator[str]:
     yield f"records  {found.records:,} are kept"
     yield f"units    {found.units:,}, of which {found.usable:,} count"
     yield f"sizes    {found.sizes}"
+    if found.stops:
+        yield (
+            "warning  a run with this config stops before it spends anything: most units count as "
+            "nothing, or nearly all of one class (dataset.few_usable)"
+        )
     for part, counts in found.parts.items():
         told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
         yield f"part     {part}: {found.counting.get(part, 0):,} that count: {told}"

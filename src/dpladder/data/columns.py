@@ -24,6 +24,10 @@ def name_of(column: Chosen) -> str:
     return column if isinstance(column, str) else column.name
 
 
+def levels_of(column: Chosen) -> tuple[str, ...]:
+    return () if isinstance(column, str) else column.levels
+
+
 def matrix_of(columns: Sequence[Chosen], find: Find) -> Matrix:
     """Rows of features. A number that is missing, or none, is not finite, and its record counts as
     nothing; a level that was not declared is none of them."""

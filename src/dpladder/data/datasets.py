@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.model import Chosen, Dataset, Links
-from dpladder.config.shift import Grouping
+from dpladder.config.model import Dataset
 from dpladder.config.sources import FORMS, kind_of
+from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import Source, text
 from dpladder.errors import BadInput
 
@@ -113,31 +113,15 @@ def class_index(found: Classes) -> Callable[[object], int]:
     return place
 
 
-def open_source(
-    name: str,
-    columns: Sequence[Chosen] = (),
-    labelled: bool = True,
-    grouping: Grouping | None = None,
-    links: Links = "none",
-) -> Source:
-    """The records that a config's `source` names; `columns`: of a table, those that are features;
-    of jsonl, those that it has. `labelled`: whether a table has to name a class for each.
-    `grouping`: where a record's group stands. `links`: which are followed in a folder."""
+def open_source(name: str, layout: Layout = PLAIN) -> Source:
+    """The records that a config's `source` names."""
     kind, rest = kind_of(name), name.partition(":")[2]
     if kind is None:
         raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
     module, _, function = kind.reader.partition(".")
     read: Callable[..., Source] = getattr(import_module(f"dpladder.data.{module}"), function)
     if kind.own:
-        options: dict[str, Any] = {"chosen": columns} if kind.columns else {}
-        if kind.folder:
-            options |= {"level": None if grouping is None else grouping.level, "links": links}
-        else:
-            options |= {
-                "labelled": labelled,
-                "group": None if grouping is None else grouping.column,
-            }
-        found = read(Path(rest).expanduser(), **options)
+        found = read(Path(rest).expanduser(), layout)
     elif kind.after == "<count>":
         found = read(rest)
     else:

@@ -105,9 +105,7 @@ def extract(
     """Write the cache of one shard to `output`, or point it at the whole part's cache where the
     root has that already."""
     known = read_manifest(manifest, cache_key)
-    source = open_source(
-        known.source, known.columns, known.classes > 1, known.grouping, known.links
-    )
+    source = open_source(known.source, known.layout)
     network = _corrupting(encoder(features, source, threads), corruption)
     if known.tokenizer and known.tokenizer != network.facts["tokenizer_sha256"]:
         raise Refused(

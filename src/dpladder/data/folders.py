@@ -10,29 +10,29 @@ from pathlib import Path
 from typing import NoReturn
 
 from dpladder.config.model import Links
+from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Files, Source, absent, bytes_of
 from dpladder.errors import BadInput
 
 
-def from_folder(path: Path, level: int | None = None, links: Links = "none") -> Source:
+def from_folder(path: Path, layout: Layout = PLAIN) -> Source:
     """One folder of images per class; a file's class is the first folder on its way, or, where its
     group is, the second. Files of other suffixes are no records."""
-    return _folder("files", path, "images", SUFFIXES, level, links)
+    return _folder("files", path, "images", SUFFIXES, layout)
 
 
-def from_texts(path: Path, level: int | None = None, links: Links = "none") -> Source:
+def from_texts(path: Path, layout: Layout = PLAIN) -> Source:
     """The same of text files. It has a name of its own, because no file in a folder may decide what
     the others are."""
-    return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,), level, links)
+    return _folder("texts", path, f"{TEXT_SUFFIX} files", (TEXT_SUFFIX,), layout)
 
 
 def _folder(
-    kind: Files, path: Path, wanted: str, suffixes: Collection[str], level: int | None, links: Links
+    kind: Files, path: Path, wanted: str, suffixes: Collection[str], layout: Layout
 ) -> Source:
-    """`level`: of the folders on a file's way, the one that is its group."""
     if not path.is_dir():
         raise absent(path, f"a folder with one subfolder of {wanted} per class")
-    tree = Tree(path, suffixes, links)
+    tree, level = Tree(path, suffixes, layout.links), layout.level
     files = [file for file in tree.files if not any(map(_aside, file.relative_to(path).parts[:-1]))]
     shut = frozenset(tree.shut)
     ways = [file.relative_to(path).parts for file in files]

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from dpladder.config.model import Chosen
 from dpladder.data import arrays, tables
+from dpladder.data.layout import Layout
 from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Files, Source, bytes_of
 from dpladder.errors import BadInput
 
-TABLES: Mapping[str, Callable[[Path, bool], Source]] = {
+UNLABELLED = Layout(labelled=False)
+TABLES: Mapping[str, Callable[[Path, Layout], Source]] = {
+    ".csv": tables.from_csv,
+    ".jsonl": tables.from_jsonl,
+    ".parquet": tables.from_parquet,
     ".h5": arrays.from_hdf5,
     ".hdf5": arrays.from_hdf5,
     ".npz": arrays.from_npz,
 }
 
 
-def open_inputs(path: Path, chosen: Sequence[Chosen] = (), texts: bool = False) -> Source:
+def open_inputs(path: Path, layout: Layout = UNLABELLED, texts: bool = False) -> Source:
     """The records of an image or text file, a folder with images, or `texts`, anywhere in it, or a
-    table, of which `chosen` columns are features."""
+    table."""
     if not path.exists():
         raise BadInput(f"{path} does not exist. Give a file, a folder of files, or a table.")
     if path.is_dir():
@@ -27,15 +31,9 @@ def open_inputs(path: Path, chosen: Sequence[Chosen] = (), texts: bool = False) 
     kind = path.suffix.lower()
     if kind in SUFFIXES or kind == TEXT_SUFFIX:
         return _files([path], kind == TEXT_SUFFIX)
-    if kind == ".jsonl":
-        return tables.from_jsonl(path, False)
-    if kind == ".csv":
-        return tables.from_csv(path, False, chosen)
-    if kind == ".parquet":
-        return tables.from_parquet(path, False, chosen)
     if kind in TABLES:
-        return TABLES[kind](path, False)
-    known = ", ".join([".csv", ".jsonl", ".parquet", *TABLES, TEXT_SUFFIX, *sorted(SUFFIXES)])
+        return TABLES[kind](path, layout)
+    known = ", ".join([*sorted(TABLES), TEXT_SUFFIX, *sorted(SUFFIXES)])
     raise BadInput(f"{path} is of no kind that is known here. Give a folder, or one of {known}.")
 
 

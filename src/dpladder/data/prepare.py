@@ -35,7 +35,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import groupby, islice
@@ -46,13 +46,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.label_sets import number_of
-from dpladder.config.model import Chosen, Dataset, Links, Split
-from dpladder.config.section import restored
+from dpladder.config.model import Dataset, Split
 from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
-from dpladder.data.columns import plain, restored_columns
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.files import write_private
+from dpladder.data.layout import Layout, as_attrs, from_attrs, layout_of
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.shift import matched
 from dpladder.data.sources import Source, several, text
@@ -83,7 +82,7 @@ class Manifest:
     """A version of a lineage, sorted by record id. Private."""
 
     source: str
-    columns: tuple[Chosen, ...]
+    layout: Layout
     classes: int
     commitment: str
     identity: Identity
@@ -98,9 +97,7 @@ class Manifest:
     ]  # of the document in that row of the source, which one; 0 where texts are not cut into spans
     tokenizer: str  # what cut them; empty where nothing did
     digest: str
-    grouping: Grouping | None = None
     groups: NDArray[np.int64] | None = None
-    links: Links = "none"
 
     def rows(self, part: Part) -> NDArray[np.int64]:
         return np.flatnonzero(self.parts == PARTS.index(part))
@@ -177,7 +174,7 @@ def survey(
         )
     grouping = _grouping(dataset, public, matching)
     labelled = class_count(classes(dataset, name)) > 1
-    source = open_source(name, dataset.columns, labelled, grouping, dataset.links)
+    source = open_source(name, layout_of(dataset, grouping, labelled))
     _check(source, dataset, public)
     problems: list[tuple[int, str]] = []
     units: set[bytes] = set()
@@ -239,9 +236,9 @@ def prepare(
     found = survey(dataset, keys, public, matching, cutting)
     kept, source = found.kept, found.source
     columns: dict[str, NDArray[Any]] = {
-        "record_ids": _ids(row.record for row in kept),
-        "units": _ids(row.unit for row in kept),
-        "contents": _ids(row.content for row in kept),
+        "record_ids": ids_of(row.record for row in kept),
+        "units": ids_of(row.unit for row in kept),
+        "contents": ids_of(row.content for row in kept),
         "labels": np.array([row.label for row in kept], np.int64),
         "parts": np.array([row.part for row in kept], np.uint8),
     }
@@ -253,16 +250,12 @@ def prepare(
     attrs: sealed.Attrs = {
         "kind": "manifest",
         "source": source.name,
-        "columns": json.dumps([plain(column) for column in found.dataset.columns]),
+        **as_attrs(layout_of(found.dataset, found.grouping)),
         "classes": len(found.names),
         "commitment": commitment.hexdigest(),
         "identity": _identity(source, found.dataset),
         "tokenizer": "" if cutting is None else cutting.sha256,
     }
-    if found.grouping is not None:
-        attrs = {**attrs, "grouping": json.dumps(asdict(found.grouping))}
-    if found.dataset.links != "none":
-        attrs = {**attrs, "links": found.dataset.links}
     write_diagnostics(diagnostics, source, found.problems)
     places = {
         "index": np.array([row.index for row in kept], np.int64),
@@ -276,16 +269,14 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
     file = sealed.read(path, key)
     if file.attrs.get("kind") != "manifest":
         raise BadInput(f"{path} is not a manifest. Run prepare_dataset again.")
-    told = file.attrs.get("grouping")
+    count = int(file.attrs["classes"])
     return Manifest(
-        grouping=None if told is None else restored(Grouping, json.loads(str(told))),
         source=str(file.attrs["source"]),
-        columns=restored_columns(json.loads(str(file.attrs["columns"]))),
-        classes=int(file.attrs["classes"]),
+        layout=from_attrs(file.attrs, labelled=count > 1),
+        classes=count,
         commitment=str(file.attrs["commitment"]),
         identity=cast(Identity, file.attrs["identity"]),
         tokenizer=str(file.attrs["tokenizer"]),
-        links=cast(Links, file.attrs.get("links", "none")),
         digest=file.digest,
         **file.arrays,
     )
@@ -516,5 +507,5 @@ def _by_key(row: Row) -> tuple[bool, bytes]:
     return row.label < 0, row.record
 
 
-def _ids(values: Iterable[bytes]) -> NDArray[np.uint8]:
+def ids_of(values: Iterable[bytes]) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(values), np.uint8).reshape(-1, ID_BYTES)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dpladder.data.layout import Layout
 from dpladder.errors import BadInput
 
 Column = Sequence[Any]
 Files = Literal["files", "texts"]
-COLUMNS = ("label", "id", "user", "split")
-TEXT = "text"
+PATH, TEXT = "path", "text"
 SUFFIXES = frozenset(
     (
         ".bmp",
@@ -71,31 +71,35 @@ def text_bytes(value: Any) -> bytes:
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
 
 
-def beside(
-    columns: Mapping[str, Column], path: Path, labelled: bool, rows: int, group: str | None
-) -> dict[str, Any]:
-    """Records that are to be predicted, and not learned from, need no labels."""
-    labels = needed(columns, "label", path) if labelled or "label" in columns else [None] * rows
-    if any(len(column) != len(labels) for column in columns.values()):
+def check_held(path: Path, held: Collection[str], layout: Layout, plural: str = "") -> None:
+    """Refuse a table or arrays without a column that the config needs or names. Records that are
+    to be predicted, and not learned from, need nothing but themselves."""
+    if not layout.labelled:
+        return
+    wanted = {"label": layout.name("label") if layout.named else f"label{plural}"}
+    wanted |= dict(layout.named) | ({} if layout.group is None else {"group": layout.group})
+    for role, name in wanted.items():
+        if name not in held:
+            key = "group.column" if role == "group" else role
+            raise BadInput(
+                f"{path} has no {name}. It holds {', '.join(held) or 'nothing'}; name the one that "
+                f"is the {role} in dataset.{key}."
+            )
+
+
+def beside(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, Any]:
+    """What stands beside records, by its role."""
+    if any(len(column) != rows for column in columns.values()):
         raise BadInput(
             f"{path}: its columns differ in length. Give every record one value in each."
         )
     return {
-        "labels": labels,
+        "labels": columns.get("label", [None] * rows),
         "ids": columns.get("id"),
         "users": columns.get("user"),
         "parts": columns.get("split"),
-        "groups": None if group is None else needed(columns, group, path),
+        "groups": columns.get("group"),
     }
-
-
-def needed(columns: Mapping[str, Any], name: str, path: Path) -> Any:
-    if name not in columns:
-        raise BadInput(
-            f"{path} has no {name}. It holds "
-            f"{', '.join(sorted(columns)) or 'nothing that is known here'}."
-        )
-    return columns[name]
 
 
 def several(label: object, classes: int) -> list[object]:

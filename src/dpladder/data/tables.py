@@ -11,25 +11,24 @@ from typing import Any
 
 from dpladder.config.model import Chosen
 from dpladder.data.columns import matrix_of, name_of
+from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (
     BROKEN,
-    COLUMNS,
+    PATH,
     TEXT,
     Source,
     absent,
     beside,
     bytes_of,
-    needed,
+    check_held,
     text_bytes,
 )
 from dpladder.errors import BadInput
 
 
-def from_csv(
-    path: Path, labelled: bool = True, chosen: Sequence[Chosen] = (), group: str | None = None
-) -> Source:
+def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     """Rows of path,label or text,label, or of features and a label, with optional id, user and
-    split, and the column `group` where one is declared, between commas, semicolons or tabs; paths
+    split, and the column of groups where one is declared, between commas, semicolons or tabs; paths
     are relative to the table's own folder."""
     if not path.is_file():
         raise absent(
@@ -37,60 +36,49 @@ def from_csv(
             "a table with the columns path (or text, or features) and label, and if you have them "
             "id,user,split",
         )
-    header = header_of(path)
-    if chosen or not {"path", TEXT} & set(header):
-        _check_group(path, chosen, group)
-        wanted = chosen or [name for name in header if name and name not in COLUMNS]
-        return _number_table(path, labelled, wanted, group)
-    if TEXT in header and "path" not in header:
-        return _text_table(path, labelled, group)
-    rows, names = _rows_of(path)
-    needed(dict.fromkeys(names), "path", path)
-    columns = {
-        name: [_printable(row[name]) for row in rows] for name in _beside(group) if name in names
-    }
-    files = [path.parent / (row["path"] or "") for row in rows]
-    found = beside(columns, path, labelled, len(files), group)
+    names = header_of(path)
+    check_held(path, names, layout)
+    if layout.columns or not {PATH, TEXT} & set(names):
+        return _number_table(path, names, layout)
+    rows = _rows_of(path, "surrogateescape")
+    if PATH not in names:
+        return _texts(rows, layout.beside(names), path)
+    found = beside(_printables(rows, layout.beside(names)), path, len(rows))
+    files = [path.parent / (row[PATH] or "") for row in rows]
     return Source("files", lambda index: bytes_of(files[index]), **found, files=files)
 
 
-def _beside(group: str | None) -> tuple[str, ...]:
-    """The columns that are looked for beside the records."""
-    return COLUMNS if group is None else (*COLUMNS, group)
-
-
-def _check_group(path: Path, chosen: Sequence[Chosen], group: str | None) -> None:
-    """Whether a column of groups is a feature as well is said, and never guessed: predictions will
-    be made of the same."""
-    if group is not None and not chosen:
-        raise BadInput(
-            f"{path}: beside the column {group} of groups, dataset.columns must name the columns "
-            "that are features."
-        )
-
-
-def _number_table(
-    path: Path, labelled: bool, chosen: Sequence[Chosen], group: str | None
-) -> Source:
+def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
     """Features, as the header names them: what a row holds decides nothing for the others. An
     unnamed column numbers rows."""
-    names = header_of(path)
-    if (absent := [name_of(one) for one in chosen if name_of(one) not in names]) or not chosen:
-        raise BadInput(
-            f"{path} has no column {', '.join(absent) or 'of features'}. It holds "
-            f"{', '.join(names) or 'nothing'}; name those that are "
-            "features in dataset.columns."
-        )
-    csv.field_size_limit(2**31 - 1)
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            rows = list(csv.DictReader(file, delimiter=delimiter_in(path)))
-    except (OSError, csv.Error):
-        raise _no_table(path) from None
-    columns = {name: [row[name] for row in rows] for name in _beside(group) if name in names}
-    found = beside(columns, path, labelled, len(rows), group)
+    taken = layout.beside(names)
+    chosen = features_in(path, [name for name in names if name], layout)
+    rows = _rows_of(path, "replace")
+    found = beside(
+        {role: [row[name] for row in rows] for role, name in taken.items()}, path, len(rows)
+    )
     matrix = matrix_of(chosen, lambda name: [row[name] for row in rows])
     return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
+
+
+def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Chosen]:
+    """The columns that are features: those that the config names, or else all that have no role.
+    Whether a column of groups is a feature as well is said, and never guessed: predictions will be
+    made of the same."""
+    if layout.group is not None and not layout.columns and layout.labelled:
+        raise BadInput(
+            f"{path}: beside the column {layout.group} of groups, dataset.columns must name the "
+            "columns that are features."
+        )
+    taken = {*layout.beside(names).values(), *ROLES}
+    chosen = layout.columns or [name for name in names if name not in taken]
+    missing = [name for name in map(name_of, chosen) if name not in names]
+    if missing or not chosen:
+        raise BadInput(
+            f"{path} has no column {', '.join(missing) or 'of features'}. It holds "
+            f"{', '.join(names) or 'nothing'}; name those that are features in dataset.columns."
+        )
+    return chosen
 
 
 def header_of(path: Path) -> list[str]:
@@ -115,38 +103,27 @@ def _no_table(path: Path) -> BadInput:
     return BadInput(f"{path} cannot be read as a table. Save it as comma-separated text in UTF-8.")
 
 
-def _text_table(path: Path, labelled: bool, group: str | None) -> Source:
-    rows, held = _rows_of(path)
-    return _texts(rows, [name for name in _beside(group) if name in held], path, labelled, group)
-
-
-def _rows_of(path: Path) -> tuple[list[dict[str, Any]], Sequence[str]]:
-    """And the names of the columns. Bytes that are no UTF-8 are one bad record rather than the end
-    of the run, and so is a cell of any length."""
+def _rows_of(path: Path, errors: str) -> list[dict[str, Any]]:
+    """Bytes that are no UTF-8 are one bad record rather than the end of the run, and so is a cell
+    of any length."""
     csv.field_size_limit(2**31 - 1)
     try:
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            reader = csv.DictReader(file, delimiter=delimiter_in(path))
-            return list(reader), reader.fieldnames or []
+        with path.open(encoding="utf-8-sig", errors=errors, newline="") as file:
+            return list(csv.DictReader(file, delimiter=delimiter_in(path)))
     except (OSError, csv.Error):
         raise _no_table(path) from None
 
 
-def from_jsonl(
-    path: Path, labelled: bool = True, chosen: Sequence[str] = (), group: str | None = None
-) -> Source:
-    """An object a line with text and label, and those of id, user and split that are chosen: a file
-    without a header says nowhere which it has, and no line may say it for the others. A line that
-    is no object is one bad record."""
+def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
+    """An object a line with text and label, and what else the config says that lines have: a file
+    without a header says nowhere what it holds. A line that is no object is one bad record."""
     try:
         lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     except OSError:
         raise absent(
             path, "a readable file with a JSON object a line, which holds text and label"
         ) from None
-    rows = [_object(line) for line in lines if line.strip()]
-    names = [*(["label"] if labelled else []), *chosen, *([group] if group else [])]
-    return _texts(rows, names, path, labelled, group)
+    return _texts([_object(line) for line in lines if line.strip()], layout.of_lines(), path)
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -157,27 +134,23 @@ def _object(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _texts(
-    rows: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    path: Path,
-    labelled: bool,
-    group: str | None,
-) -> Source:
+def _texts(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Path) -> Source:
     texts = [text_bytes(row.get(TEXT)) for row in rows]
-    columns = {name: [_printable(row.get(name)) for row in rows] for name in names}
-    found = beside(columns, path, labelled, len(texts), group)
-    return Source("texts", texts.__getitem__, **found)
+    return Source("texts", texts.__getitem__, **beside(_printables(rows, names), path, len(rows)))
+
+
+def _printables(
+    rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]
+) -> dict[str, Sequence[Any]]:
+    """The columns of these roles, of which a digest can be taken."""
+    return {role: [_printable(row.get(name)) for row in rows] for role, name in names.items()}
 
 
 def _printable(value: Any) -> Any:
-    """Something that a digest can be taken of."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def from_parquet(
-    path: Path, labelled: bool = True, chosen: Sequence[Chosen] = (), group: str | None = None
-) -> Source:
+def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     """A label column, optional id, user, split and declared group; features are the chosen columns,
     or one list column named features, or all others that are no index of pandas'. Where a column is
     named text and none is chosen, that is what records are."""
@@ -193,21 +166,35 @@ def from_parquet(
         ) from None
     except (*BROKEN, pa.ArrowException):
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
-    columns = {name: _cells(table.column(name)) for name in _beside(group) if name in held}
-    if TEXT in held and not chosen:
-        return _text_column(
-            table.column(TEXT), beside(columns, path, labelled, len(table), group), path
-        )
-    _check_group(path, chosen, group)
-    others = [name for name in held if name not in (*COLUMNS, *_index_of(table.schema))]
-    wanted: list[Chosen] = list(chosen or others)
-    _check_columns(wanted, table.schema, path)
-    if wanted == ["features"]:
+    check_held(path, held, layout)
+    columns = {role: _cells(table.column(name)) for role, name in layout.beside(held).items()}
+    found = beside(columns, path, len(table))
+    if TEXT in held and not layout.columns:
+        return _text_column(table.column(TEXT), found, path)
+    index = _index_of(table.schema)
+    chosen = features_in(
+        path, [name for name in held if name not in index or layout.columns], layout
+    )
+    if list(chosen) == ["features"]:
         matrix = _list_column(table.column("features"), path)
     else:
-        matrix = matrix_of(wanted, lambda name: _values(table.column(name)))
-    found = beside(columns, path, labelled, len(matrix), group)
+        _check_numeric(chosen, table.schema, path)
+        matrix = matrix_of(chosen, lambda name: _values(table.column(name)))
     return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
+
+
+def columns_in(path: Path) -> dict[str, Sequence[Any]]:
+    """All columns of a table of features, each with its values as they are read."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+        index = _index_of(table.schema)
+        return {
+            name: _cells(table.column(name)) for name in table.column_names if name not in index
+        }
+    rows = _rows_of(path, "replace")
+    return {name: [row[name] for row in rows] for name in header_of(path) if name}
 
 
 def _values(column: Any) -> Sequence[Any]:
@@ -256,36 +243,25 @@ def _index_of(schema: Any) -> list[str]:
     return [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
 
 
-def _check_columns(chosen: Sequence[Chosen], schema: Any, path: Path) -> None:
+def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path) -> None:
     """A date or a text among features would be dropped, or worse, be taken for a number. Levels may
     be of any type."""
     import pyarrow as pa
 
-    names = [name_of(column) for column in chosen]
-    absent = [name for name in names if name not in schema.names]
-    if absent or not names:
-        raise BadInput(
-            f"{path} has no column {', '.join(absent) or 'of features'}. It holds "
-            f"{', '.join(schema.names)}; name those that "
-            "are features in dataset.columns."
-        )
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     kinds = {
         name_of(column): schema.field(name_of(column)).type
         for column in chosen
         if isinstance(column, str) or not column.levels
     }
-    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    wrong = [
-        f"{name} ({kind})"
-        for name, kind in kinds.items()
-        if not any(is_so(kind) for is_so in numeric)
-    ]
-    if wrong and names != ["features"]:
+    wrong = [name for name, kind in kinds.items() if not any(is_so(kind) for is_so in numeric)]
+    if wrong:
+        told = ", ".join(f"{name} ({kinds[name]})" for name in wrong)
+        right = [name_of(column) for column in chosen if name_of(column) not in wrong]
         raise BadInput(
-            f"{path}: {', '.join(wrong)} must be numeric to be features. Name those that are in "
-            "dataset.columns, with levels "
-            "where they are words, or take the others out; beside them there may be "
-            f"{', '.join(COLUMNS)}."
+            f"{path}: {told} must be numeric to be features. Say which columns are, with levels "
+            f"where they are words: dataset.columns: [{', '.join(right)}] takes the others out. "
+            f"Beside them there may be {', '.join(ROLES)}."
         )
 
 

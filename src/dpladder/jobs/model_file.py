@@ -9,6 +9,7 @@ from typing import Any
 
 from dpladder.data import sealed
 from dpladder.data.columns import plain
+from dpladder.data.layout import named
 from dpladder.jobs.private import Part, constants_of, map_of
 from dpladder.jobs.task import Task
 from dpladder.learn import weights
@@ -75,6 +76,7 @@ def _inference(task: Task[TrainFinal | SearchPrivately], train: Part) -> dict[st
         "task": "language_model" if network.get("pooling") == "none" else "classification",
         "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
         "columns": [plain(column) for column in task.reads.columns],
+        "named": dict(named(task.reads)),
         "network": network | {"layers": json.loads(str(attrs["layers"]))},
         "map": {
             "radius": mapped.radius,

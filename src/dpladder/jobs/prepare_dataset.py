@@ -65,4 +65,7 @@ def dataset_of(task: Task[PrepareDataset]) -> Dataset:
         unit=reads.unit,
         split=reads.split,
         links=reads.links,
+        label=reads.label,
+        id=reads.id,
+        user=reads.user,
     )

@@ -515,7 +515,12 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-LATER: Keys = {"dataset.links": "none"}
+LATER: Keys = {
+    "dataset.links": "none",
+    "dataset.label": None,
+    "dataset.id": None,
+    "dataset.user": None,
+}
 """The keys of the config that came after identities were fixed, each by its path, and the value at
 which it asks nothing new. There it is left out of what a job is known by, so that it must be the
 default of its field: a job that is not told it reads that."""

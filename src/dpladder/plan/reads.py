@@ -108,6 +108,9 @@ class LineageReads(Reads):
     group: Annotated[sections.TrainedGroup | None, key("dataset.group")]
     unit: Annotated[sections.Unit, key("dataset.unit")]
     split: Annotated[sections.Split, key("dataset.split")]
+    label: Annotated[str | None, key("dataset.label")] = field(default=None, kw_only=True)
+    id: Annotated[str | None, key("dataset.id")] = field(default=None, kw_only=True)
+    user: Annotated[str | None, key("dataset.user")] = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from dpladder.data.columns import restored_columns
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
+from dpladder.data.layout import Layout
 from dpladder.data.parallel import cores
 from dpladder.data.sources import Files, Source, bytes_of, text_bytes
 from dpladder.errors import BadInput
@@ -199,8 +200,13 @@ class Model:
         if isinstance(inputs, Source):
             return inputs
         if isinstance(inputs, str | Path):
-            columns = restored_columns(self.facts["inference"].get("columns", ()))
-            return open_inputs(Path(inputs), columns, self.features.takes == "texts")
+            facts = self.facts["inference"]
+            layout = Layout(
+                columns=restored_columns(facts.get("columns", ())),
+                named=tuple(facts.get("named", {}).items()),
+                labelled=False,
+            )
+            return open_inputs(Path(inputs), layout, self.features.takes == "texts")
         if isinstance(inputs, np.ndarray) and inputs.ndim == 2 and self.features.model == "none":
             return Source(
                 "features", lambda index: inputs[index], [None] * len(inputs), width=inputs.shape[1]

@@ -1,0 +1,108 @@
+"""Where a source holds what belongs to a record, as the config declares it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from typing import Protocol, cast
+
+from dpladder.config.model import Chosen, Dataset, Links
+from dpladder.config.section import restored
+from dpladder.config.shift import Grouping
+from dpladder.data.columns import name_of, plain, restored_columns
+
+ROLES = ("label", "id", "user", "split")
+NAMED = ("label", "id", "user")  # roles whose column the config may name
+
+
+class Naming(Protocol):
+    """What says how the columns of roles are called: a dataset, or a job that reads one."""
+
+    @property
+    def label(self) -> str | None: ...
+    @property
+    def id(self) -> str | None: ...
+    @property
+    def user(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the config says about a source's columns, arrays and folders.
+
+    `columns`: of a table, those that are features, all others where none is named; of lines of
+    JSON, the roles that they have. `named`: the column of a role, where it is called otherwise.
+    `labelled`: whether a table has to name a class for each record.
+    """
+
+    columns: tuple[Chosen, ...] = ()
+    grouping: Grouping | None = None
+    links: Links = "none"
+    named: tuple[tuple[str, str], ...] = ()
+    labelled: bool = True
+
+    @property
+    def group(self) -> str | None:
+        """The column that holds each record's group."""
+        return None if self.grouping is None else self.grouping.column
+
+    @property
+    def level(self) -> int | None:
+        """Of the folders on a file's way, the one that is its group."""
+        return None if self.grouping is None else self.grouping.level
+
+    def name(self, role: str) -> str:
+        return dict(self.named).get(role, role)
+
+    def beside(self, held: Collection[str], plural: str = "") -> dict[str, str]:
+        """The column of each role and of the group, as far as they are among those held. Arrays
+        have the `plural` of a role for a name."""
+        named = dict(self.named)
+        found = {role: named.get(role, f"{role}{plural}") for role in ROLES}
+        if self.group is not None:
+            found["group"] = self.group
+        return {role: name for role, name in found.items() if name in held}
+
+    def of_lines(self) -> dict[str, str]:
+        """The same for lines of JSON, which have no header: no line may say it for the others."""
+        roles = {"label"} if self.labelled else set()
+        roles |= {name_of(column) for column in self.columns} | {role for role, _ in self.named}
+        known = {role: self.name(role) for role in ROLES if role in roles}
+        return known | ({"group": self.group} if self.group is not None else {})
+
+
+PLAIN = Layout()
+
+
+def layout_of(dataset: Dataset, grouping: Grouping | None = None, labelled: bool = True) -> Layout:
+    return Layout(dataset.columns, grouping, dataset.links, named(dataset), labelled)
+
+
+def named(says: Naming) -> tuple[tuple[str, str], ...]:
+    """The roles whose column is called otherwise, each with its column."""
+    found = ((role, getattr(says, role)) for role in NAMED)
+    return tuple((role, name) for role, name in found if name is not None)
+
+
+def as_attrs(layout: Layout) -> dict[str, str]:
+    """For a manifest. What is not declared is left out."""
+    attrs = {"columns": json.dumps([plain(column) for column in layout.columns])}
+    if layout.grouping is not None:
+        attrs["grouping"] = json.dumps(asdict(layout.grouping))
+    if layout.links != "none":
+        attrs["links"] = layout.links
+    if layout.named:
+        attrs["named"] = json.dumps(dict(layout.named))
+    return attrs
+
+
+def from_attrs(attrs: Mapping[str, object], labelled: bool) -> Layout:
+    grouping = attrs.get("grouping")
+    return Layout(
+        restored_columns(json.loads(str(attrs["columns"]))),
+        None if grouping is None else restored(Grouping, json.loads(str(grouping))),
+        cast(Links, attrs.get("links", "none")),
+        tuple(json.loads(str(attrs.get("named", "{}"))).items()),
+        labelled,
+    )

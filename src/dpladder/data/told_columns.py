@@ -1,0 +1,100 @@
+"""The columns of a table in words, for its owner's eyes: what each holds, how much of it is
+missing, what a run makes of it, and what to declare where that is not what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpladder.config.model import Chosen
+from dpladder.config.sources import kind_of
+from dpladder.data import tables
+from dpladder.data.columns import levels_of, matrix_of, name_of
+from dpladder.data.layout import Layout
+from dpladder.data.sources import Source
+
+
+@dataclass(frozen=True)
+class Told:
+    """A column: `words` and `missing` are shares of its rows, `lost` the rows that count as nothing
+    because of it, or, of levels, hold none of them."""
+
+    name: str
+    words: float
+    missing: float
+    role: str | None
+    feature: Chosen | None
+    lost: int
+
+    @property
+    def kind(self) -> str:
+        if self.missing == 1:
+            return "empty"
+        return "numbers" if not self.words else "words" if self.words == 1 else "numbers and words"
+
+    @property
+    def becomes(self) -> str:
+        if self.role is not None:
+            return f"the {self.role} of each record"
+        if self.feature is None:
+            return "not read"
+        if isinstance(self.feature, str):
+            return "a feature as it is" + self._at_a_loss("a record without a number is lost")
+        if self.feature.levels:
+            told = f"a feature for each of {len(self.feature.levels)} levels"
+            return told + (f"; {self.lost:,} records hold none of them" if self.lost else "")
+        low, high = self.feature.range or (0.0, 0.0)
+        told = (
+            "a feature" if self.feature.range is None else f"a feature, cut to {low:g} to {high:g}"
+        )
+        return told + self._at_a_loss("a record without a number is lost")
+
+    def _at_a_loss(self, why: str) -> str:
+        return f"; {self.lost:,} records count as nothing: {why}" if self.lost else ""
+
+
+def columns_of(source: Source, layout: Layout) -> list[Told]:
+    """The columns of a table of features; of any other source none."""
+    kind, path = kind_of(source.name), source.name.partition(":")[2]
+    if source.kind != "features" or kind is None or not kind.columns:
+        return []
+    table = tables.columns_in(Path(path).expanduser())
+    roles = {name: role for role, name in layout.beside(table).items()}
+    chosen = {name_of(one): one for one in tables.features_in(Path(path), [*table], layout)}
+    return [
+        _told(name, values, roles.get(name), chosen.get(name)) for name, values in table.items()
+    ]
+
+
+def _told(name: str, values: Sequence[Any], role: str | None, feature: Chosen | None) -> Told:
+    missing = np.array([value is None or value != value or value == "" for value in values], bool)
+    number = np.isfinite(matrix_of([name], lambda _: values)[:, 0])
+    words = float(np.mean(~number[~missing])) if not missing.all() else 0.0
+    if feature is None:
+        lost = 0
+    elif levels_of(feature):
+        lost = int((matrix_of([feature], lambda _: values).sum(1) == 0).sum())
+    else:
+        lost = int((~number).sum())
+    return Told(name, words, float(missing.mean()) if len(missing) else 0.0, role, feature, lost)
+
+
+def lines(found: Sequence[Told], declared: bool) -> Iterator[str]:
+    """`declared`: whether the config names the features. It should: see the proposal."""
+    for one in found:
+        yield f"column   {one.name}: {one.kind}, {one.missing:.1%} missing; {one.becomes}"
+    if found and not declared:
+        yield (
+            "propose  name the features, with levels and ranges from public knowledge, never from "
+            f"this data: dataset.columns: [{', '.join(_proposed(found))}]"
+        )
+
+
+def _proposed(found: Sequence[Told]) -> Iterator[str]:
+    for one in found:
+        if one.feature is not None and one.missing < 1:
+            yield one.name if not one.words else f"{{name: {one.name}, levels: [...]}}"
