@@ -25,7 +25,7 @@ from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN
 from dpladder.search.asking import Ask
 from dpladder.search.bench import NamedAsk, answers
-from dpladder.search.propose_test.run import climb
+from dpladder.search.propose_test import climb
 from dpladder.search.space import Space
 
 EPSILONS = (0.1, 0.5, 1.0, 5.0, 20.0)
@@ -88,7 +88,7 @@ def utilities(arena: Arena, parts: int, candidates: int) -> Floats:
 def chosen(
     found: Floats, moves: float, epsilon: float, arena: Arena, random: np.random.Generator
 ) -> int:
-    """By the search's own rule (search/propose_test/run.py), with its noise; the candidates in any
+    """By the search's own rule (search/propose_test.py), with its noise; the candidates in any
     order."""
     order = random.permutation(len(found))
     noised = found[order] + random.laplace(scale=4 * moves / epsilon, size=(ROUNDS, len(found)))

@@ -32,8 +32,7 @@ from dpladder.jobs.fit_radius import fit_radius
 from dpladder.jobs.select_rung import select_rung
 from dpladder.jobs.task import Task, read_json
 from dpladder.learn import interface
-from dpladder.learn.dp_adam.train import adam
-from dpladder.learn.dp_adam_wosm.train import first_moment
+from dpladder.learn.heads.train import adam, first_moment
 from dpladder.learn.hyfree_dp.cost import split
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.plan import dag
@@ -41,7 +40,7 @@ from dpladder.plan.settle import settled
 from dpladder.privacy.accounting import gdp
 from dpladder.search import fit
 from dpladder.search.asking import Answer
-from dpladder.search.dp_hypo.run import Lean, beliefs, proposal
+from dpladder.search.dp_hypo import Lean, beliefs, proposal
 from dpladder.search.prior import Belief
 from dpladder.search.secret_runs import Chance
 from dpladder.search.space import Space, decompose, draw

@@ -22,8 +22,9 @@ from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn.bounds import SLACK, scale_of
 from dpladder.learn.descent import EMA
+from dpladder.learn.heads.train import train_many
 from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
-from dpladder.learn.linear import clipped_sum, resident, train_many
+from dpladder.learn.linear import clipped_sum, resident
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.privacy.release.meter import Meter

@@ -77,7 +77,7 @@ def test_what_cannot_change_a_trial_leaves_its_digest(copy: Path, file: str, edi
         "privacy/accounting/gdp.py",
         "privacy/release/noise.py",
         "privacy/release/meter.py",
-        "learn/dp_gd/cost.py",
+        "learn/heads/cost.py",
         "learn/linear.py",
         "learn/descent.py",
         "search/space.py",

@@ -32,15 +32,15 @@ from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.publish import Noise
 from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
-from dpladder.search import secret_prices
+from dpladder.search import prices
 from dpladder.search.asking import Answer, Setting, alone
+from dpladder.search.dp_hypo import CELLS
 from dpladder.search.dp_hypo import run as dp_hypo
-from dpladder.search.dp_hypo.run import CELLS
 from dpladder.search.koskela_kulkarni import run as koskela_kulkarni
 from dpladder.search.methods import searcher_of
 from dpladder.search.naive_composition import run as naive_composition
 from dpladder.search.prices import price
-from dpladder.search.propose_test.run import Searcher as DoublingTests
+from dpladder.search.propose_test import Searcher as DoublingTests
 from dpladder.search.space import bounds
 
 pytestmark = pytest.mark.long
@@ -185,7 +185,7 @@ def eager(cells, answers, chance, scale):
 
 @pytest.mark.parametrize("order", [up, across, folded])
 def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
-    lean = secret_prices.lean_of(DpHypo(), EPSILON)
+    lean = prices.lean_of(DpHypo(), EPSILON)
     proposals = {side: dp_hypo.proposal(side * np.linspace(-8, 8, CELLS), lean) for side in (1, -1)}
     monkeypatch.setattr(dp_hypo, "beliefs", eager)
     monkeypatch.setattr(dp_hypo, "proposal", lambda side, _: proposals[side])

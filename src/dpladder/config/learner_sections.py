@@ -429,6 +429,15 @@ def names(section: Any) -> tuple[str, ...]:
     return get_args(section.model_fields["name"].annotation)
 
 
+# rooms of learn/ that hold more than the one learner of their name
+SHARED = dict.fromkeys(("dp_gd", "dp_adam", "dp_adam_wosm"), "heads")
+
+
+def room_of(learner: str) -> str:
+    """The room of learn/ that a learner lies in."""
+    return SHARED.get(learner, learner)
+
+
 def section_of(learner: str) -> Any:
     """The section that a learner reads."""
     return next(section for section in SECTIONS if learner in names(section))

@@ -1,7 +1,7 @@
 """The searches, one section for each, with the options that it reads and no others.
 
 The ladder is a graph of jobs. Every other way is a single job that puts out one model: what else it
-trains stays secret, because its theorem needs that. Its room in search/ bears its name.
+trains stays secret, because its theorem needs that. A module of search/ runs it.
 """
 
 from __future__ import annotations
@@ -125,3 +125,10 @@ SecretRuns = PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni
 PrivateSearch = RandomSearch | NaiveComposition | SecretRuns | ProposeTest
 Hpo = Annotated[Ladder | PrivateSearch, Field(discriminator="name")]
 SEARCHES: tuple[Any, ...] = get_args(PrivateSearch)
+# modules of search/ that run more than the one search of their name
+SHARED = {"papernot_steinke": "secret_runs", "liu_talwar": "secret_runs"}
+
+
+def runner_of(search: str) -> str:
+    """The module of search/ that runs a search."""
+    return SHARED.get(search, search)

@@ -21,7 +21,7 @@ from dpladder.research.contestants import METHODS, entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.research.searches_figure import publish
 from dpladder.search.asking import Setting
-from dpladder.search.koskela_kulkarni.run import Searcher as SubsetRuns
+from dpladder.search.koskela_kulkarni import Searcher as SubsetRuns
 
 FLOORS = ("random_search", "random_search_uniform")
 

@@ -231,6 +231,15 @@ def declaration(
     return Declaration((Counted(booked),), (noise, sample))
 
 
+def declare_head(learner: Descending, hyper: Hyper, constants: Constants) -> Declaration:
+    """The same of a linear head, whose bias is a last column."""
+    return declaration(learner, hyper, constants, head_shape(learner, constants))
+
+
+def head_shape(learner: Any, constants: Constants) -> Shape:
+    return constants.classes, constants.dimension + learner.bias
+
+
 def noise_scale(learner: Descending, hyper: Hyper, constants: Constants) -> float:
     """The noise sd on a sum of clipped gradients."""
     return noise_multiplier(learner, hyper, constants) * constants.moves(

@@ -21,12 +21,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import Descending, Descent
+from dpladder.config.learner_sections import Descending
 from dpladder.config.model import Resources
 from dpladder.learn import public_head
 from dpladder.learn.bounds import SLACK, Scale, clip, scale_of
-from dpladder.learn.descent import Begin, Bounded, Sums, descend, momentum
-from dpladder.learn.interface import Constants, Data, Hyper, public_random
+from dpladder.learn.descent import Begin, Bounded, Sums, descend
+from dpladder.learn.interface import Constants, Data, Hyper, head_shape, public_random
 from dpladder.learn.links import SOFTMAX, Link, link_of
 from dpladder.learn.records import Records, Rows, exactly, load, prepare
 from dpladder.privacy.release.meter import Meter
@@ -35,18 +35,6 @@ CHUNK = {"cpu": 1024, "cuda": 16384}
 TINY = (
     2.0**-80
 )  # probabilities below are zero: denormals, which slow many CPUs down, stay out of every thread
-
-
-def train_many(
-    data: Data,
-    hypers: Sequence[Hyper],
-    learner: Descent,
-    constants: Constants,
-    meters: Sequence[Meter],
-    resources: Resources,
-) -> NDArray[np.float32]:
-    """Independent trials of DP-GD, one meter each: weights of shape (trials, classes, width)."""
-    return descend_heads(data, hypers, learner, constants, meters, resources, momentum(learner))
 
 
 @torch.inference_mode()
@@ -59,7 +47,7 @@ def descend_heads(
     resources: Resources,
     begin: Begin,
 ) -> NDArray[np.float32]:
-    """The same with any update."""
+    """Independent trials with any update, one meter each: weights of shape (trials, classes, width)."""
     records, threads = resident(data, constants, resources, learner.augment, learner.bias)
     first = initial(learner, constants, data.start).to(records.device)
     sums = sums_of(
@@ -219,7 +207,7 @@ def initial(
 ) -> Tensor:
     """Zeros, the public head, or what a linear layer starts from by custom, drawn from the public
     seed."""
-    shape = (constants.classes, constants.dimension + learner.bias)
+    shape = head_shape(learner, constants)
     if learner.init == "public":
         return torch.from_numpy(public_head.started(start, shape))
     if learner.init == "zero":

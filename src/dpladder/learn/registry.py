@@ -1,5 +1,4 @@
-"""The learners by the name that the config uses, which is their room's. A new one is a room and a
-line here.
+"""The learners by the name that the config uses. A new one is a room and a line here.
 
 A room holds `cost.py` (what a training costs and draws, without torch) and `train.py`. How a
 learner is attacked stands in `audit/methods/`.
@@ -12,6 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from dpladder.config.learner_sections import room_of
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
@@ -117,7 +117,7 @@ class Method:
 
     def room(self, name: str) -> Any:
         """One of its modules."""
-        return import_module(f"dpladder.learn.{self.name}.{name}")
+        return import_module(f"dpladder.learn.{room_of(self.name)}.{name}")
 
 
 def method(name: str) -> Method:

@@ -10,10 +10,17 @@ from functools import cache
 from typing import Any, Literal
 
 from dpladder.config import Config, Project
-from dpladder.config.learner_sections import SECTIONS, Covariance, Statistics, names, starts_public
+from dpladder.config.learner_sections import (
+    SECTIONS,
+    Covariance,
+    Statistics,
+    names,
+    room_of,
+    starts_public,
+)
 from dpladder.config.load import BASE
 from dpladder.config.model import Also, Mean
-from dpladder.config.search_sections import SEARCHES, Ladder
+from dpladder.config.search_sections import SEARCHES, Ladder, runner_of
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of
 from dpladder.plan import mechanisms, reads
@@ -339,12 +346,13 @@ class Stage:
 
 
 def _rooms(learner: str) -> tuple[str, ...]:
-    return f"dpladder.learn.{learner}.cost", f"dpladder.learn.{learner}.train"
+    room = f"dpladder.learn.{room_of(learner)}"
+    return f"{room}.cost", f"{room}.train"
 
 
 LEARNERS = tuple(name for section in SECTIONS for name in names(section))
 SEARCHED = tuple(name for section in SEARCHES for name in names(section))
-ROOMS = tuple(module for name in LEARNERS for module in _rooms(name))
+ROOMS = tuple(dict.fromkeys(module for name in LEARNERS for module in _rooms(name)))
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
 # the one or the other puts out an experiment's final models
 FINALS = ("train_final", "private_search")
@@ -565,9 +573,5 @@ def rule_code(rule: str, learner: str | None = None, search: str | None = None) 
     """Digest of the package code behind a rule. The statement is what compose_privacy makes, and
     inert for all others."""
     trained = () if learner is None else _rooms(learner)
-    searched = (
-        ()
-        if search is None
-        else (f"dpladder.search.{search}.run", f"dpladder.search.{search}.price")
-    )
+    searched = () if search is None else (f"dpladder.search.{runner_of(search)}",)
     return digest_of(f"dpladder.jobs.{module_of(rule)}", *stage_of(rule).code, *trained, *searched)

@@ -39,7 +39,7 @@ from dpladder.search.asking import (
 
 
 @dataclass(frozen=True)
-class RandomRuns:
+class Searcher:
     """By the law of the section: logarithmic, geometric (Liu & Talwar's stopping by a coin), or
     Poisson."""
 

@@ -7,7 +7,7 @@ import math
 
 from dpladder.config.learner_sections import FineTune, Tuning
 from dpladder.learn import interface
-from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, declaration
+from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, declaration, head_shape
 
 OWN = ("logits", "losses", "ready", "seen_by_head")
 """What train.py tells of weights that are no layers of a perceptron."""
@@ -27,7 +27,7 @@ def shapes(learner: Tuning, constants: Constants) -> dict[str, Shape]:
     a last column."""
     # the features are the network's last, and the head is all there is
     if constants.network is None:
-        return {"head.weight": (constants.classes, constants.dimension + learner.bias)}
+        return {"head.weight": head_shape(learner, constants)}
     from dpladder.learn.dp_finetune.parts import tuned_of
 
     return {
@@ -39,6 +39,6 @@ def logit_noise(learner: FineTune, hyper: Hyper, constants: Constants) -> float:
     """As if the head were all: its inputs are about as long as pooled features."""
     if (
         learner.optimizer == "adam"
-    ):  # a step moves every weight by eta, whatever the noise is (learn/dp_adam/cost.py)
+    ):  # a step moves every weight by eta, whatever the noise is (learn/heads/cost.py)
         return hyper.eta * interface.walked(learner, hyper.steps) * constants.length
     return interface.logit_noise(learner, hyper, constants, learner.momentum)

@@ -20,7 +20,6 @@ from dpladder.config.model import Resources
 from dpladder.learn import linear
 from dpladder.learn.bounds import Scale, scale_of
 from dpladder.learn.descent import Begin, Bounded, Sums, descend, momentum
-from dpladder.learn.dp_adam.train import adam
 from dpladder.learn.dp_finetune.clipping import (
     Ownership,
     clipped_sum,
@@ -31,6 +30,7 @@ from dpladder.learn.dp_finetune.clipping import (
 )
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, Tuned, start, tuned_of
+from dpladder.learn.heads.train import adam
 from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights
 from dpladder.learn.records import LONGEST, Rows, load, prepare
 from dpladder.network.facts import Network

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from dpladder.config.learner_sections import StepSizeFree
-from dpladder.learn.interface import Constants, Declaration, Hyper, declaration
+from dpladder.learn.interface import declare_head
 
-
-def declare(learner: StepSizeFree, hyper: Hyper, constants: Constants) -> Declaration:
-    return declaration(
-        learner, hyper, constants, (constants.classes, constants.dimension + learner.bias)
-    )
+declare = declare_head

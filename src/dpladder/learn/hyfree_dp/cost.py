@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
-from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, least_noise
+from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, head_shape, least_noise
 from dpladder.privacy.accounting import gdp, memo
 from dpladder.privacy.accounting.booking import price
 from dpladder.privacy.accounting.draws import Draw, gaussian
@@ -91,9 +91,7 @@ def events(
 
 
 def declare(learner: HyperparameterFree, hyper: Hyper, constants: Constants) -> Declaration:
-    return declaration(
-        learner, hyper, constants, (constants.classes, constants.dimension + learner.bias)
-    )
+    return declaration(learner, hyper, constants, head_shape(learner, constants))
 
 
 def declaration(

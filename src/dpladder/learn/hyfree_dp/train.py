@@ -30,7 +30,7 @@ from dpladder.learn.descent import (
     released,
     sampled_rows,
 )
-from dpladder.learn.dp_adam.train import adam
+from dpladder.learn.heads.train import adam
 from dpladder.learn.hyfree_dp.cost import Multipliers, loss_moves, split
 from dpladder.learn.interface import Constants, Data, Hyper, alone
 from dpladder.learn.linear import resident, sums_of

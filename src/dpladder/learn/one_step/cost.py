@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dpladder.config.learner_sections import Adam, OneStep
-from dpladder.learn.dp_adam import cost as dp_adam
-from dpladder.learn.interface import Constants, Declaration, Hyper
+from dpladder.learn.interface import Constants, Declaration, Hyper, declare_head
 
 
 def declare(learner: OneStep, hyper: Hyper, constants: Constants) -> Declaration:
-    return dp_adam.declare(as_adam(learner), once(learner, hyper), constants)
+    return declare_head(as_adam(learner), once(learner, hyper), constants)
 
 
 def as_adam(learner: OneStep) -> Adam:

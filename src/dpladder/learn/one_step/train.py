@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import OneStep
 from dpladder.config.model import Resources
-from dpladder.learn.dp_adam import train as dp_adam
+from dpladder.learn.heads import train as heads
 from dpladder.learn.interface import Constants, Data, Hyper, alone
 from dpladder.learn.one_step.cost import as_adam, once
 from dpladder.privacy.release.meter import Meter
@@ -25,7 +25,7 @@ def train_many(
     resources: Resources,
 ) -> NDArray[np.float32]:
     single = [once(learner, hyper) for hyper in hypers]
-    return dp_adam.train_many(data, single, as_adam(learner), constants, meters, resources)
+    return heads.train_many(data, single, as_adam(learner), constants, meters, resources)
 
 
 train = alone(train_many)

@@ -1,1 +1,0 @@
-"""Adam on a linear head."""

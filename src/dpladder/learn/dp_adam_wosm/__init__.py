@@ -1,1 +1,0 @@
-"""Adam whose second moment is its public noise level."""

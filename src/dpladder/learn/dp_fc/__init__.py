@@ -1,1 +1,0 @@
-"""Descent preconditioned by the noised feature covariance."""

@@ -1,1 +1,0 @@
-"""Gradient descent with momentum on a linear head: the default."""

@@ -1,1 +1,0 @@
-"""The same with one hidden layer."""

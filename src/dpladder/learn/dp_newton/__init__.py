@@ -1,1 +1,0 @@
-"""Newton steps from noised gradients and Hessians."""

@@ -1,1 +1,0 @@
-"""Descent whose step sizes follow from the noised gradients."""

@@ -1,1 +1,0 @@
-"""A noised mean of each class."""

@@ -1,1 +1,0 @@
-"""One noised number a step, along public directions."""

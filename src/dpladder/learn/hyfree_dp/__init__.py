@@ -1,1 +1,0 @@
-"""Step sizes from noised losses."""

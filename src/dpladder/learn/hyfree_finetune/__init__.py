@@ -1,1 +1,0 @@
-"""Fine-tuning of the public network itself, with step sizes from noised losses."""

@@ -1,1 +1,0 @@
-"""Private selection whose runs look where earlier ones did well (Wang et al. 2023)."""

@@ -1,1 +1,0 @@
-"""Private selection on a secret subset (Koskela & Kulkarni 2023)."""

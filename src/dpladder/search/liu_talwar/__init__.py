@@ -1,1 +1,0 @@
-"""Runs until a coin says stop (Liu & Talwar 2019)."""

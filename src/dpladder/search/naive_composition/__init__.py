@@ -1,1 +1,0 @@
-"""The best of trainings of equal budgets."""

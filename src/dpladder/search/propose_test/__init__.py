@@ -1,1 +1,0 @@
-"""Candidates tested on models of disjoint parts (Ding & Wu 2022)."""

@@ -1,1 +1,0 @@
-"""One training at a random r."""
