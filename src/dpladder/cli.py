@@ -257,7 +257,7 @@ def _plan(given: argparse.Namespace) -> int:
         with entered(given.config + given.configfile) as configs:
             project = opened(configs, recall=recalled)
             states = known_states(project)
-            project = assign(project, states)
+            project, states = assign(project, states)
             with edits.named(project):
                 plan = make_plan(project, states)
                 document = plan_document(plan, states, project)

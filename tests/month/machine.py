@@ -57,13 +57,13 @@ LOST = (
     ".snakemake",
 )
 CHANGED = re.compile(
-    r"unless its folder .snakemake was lost; then: snakemake --forcerun ((?:[a-z]+_[a-z]+ ?)+)"
+    r"unless its folder \.snakemake was lost; then: snakemake --forcerun "
+    rf"((?:(?:{'|'.join(stages.STAGES)})\b ?)+)"
 )
 # these advise to pay, and dpladder plan says how much
 PAYING = ("respend", "targets", "raised", "own name")
 NO_ROOM = re.compile(
-    r"has a lifetime limit|above its lifetime limit|experiment \w+ changed|is what experiment|are "
-    r"gone"
+    r"has a lifetime limit|above its lifetime limit|experiment \w+ changed|are gone"
 )
 SAME = 1e-5  # what two ways to compose may differ by
 MOST_STEPS = 650  # of a run that change what is on disk; a kill may come at any of them
@@ -163,10 +163,16 @@ class Month(RuleBasedStateMachine):
     @precondition(lambda self: len(self.wish.experiments) > 1)
     @rule(data=st.data())
     def experiment_renamed(self, data: Any) -> None:
-        self.rename(
-            data.draw(st.sampled_from([*self.wish.experiments][1:]), "renamed"), self.new_name()
+        old, new = (
+            data.draw(st.sampled_from([*self.wish.experiments][1:]), "renamed"),
+            self.new_name(),
         )
+        asked = {key for _, _, key in questions(self.wish.experiments[old], self.data.version)}
+        paid = any(self.asked_by[self.answered[key][-1]] == old for key in asked)
+        self.rename(old, new)
         self.go(data)
+        if paid and new in self.wish.experiments:
+            assert old in plain.former(self.home, LINEAGE)[new], "what it tuned by hand is lost"
 
     @precondition(lambda self: len(self.wish.experiments) > 2)
     @rule(data=st.data())
@@ -315,15 +321,11 @@ class Month(RuleBasedStateMachine):
         return ended
 
     def something_new(self) -> bool:
-        """Whether a question has no answer that is read for nothing: of the experiment itself, or
-        of one that asks it too."""
-        asked_by: dict[Key, set[str]] = {}
-        for name, one in self.wish.experiments.items():
-            for _, _, key in questions(one, self.data.version):
-                asked_by.setdefault(key, set()).add(name)
+        """Whether a question has no answer, under whichever name."""
         return bool(self.wish.respend) or any(
-            not names & {self.asked_by[token] for token in self.answered.get(key, ())}
-            for key, names in asked_by.items()
+            key not in self.answered
+            for one in self.wish.experiments.values()
+            for _, _, key in questions(one, self.data.version)
         )
 
     def ways(self, refused: str) -> Iterator[tuple[str, Way]]:
@@ -376,31 +378,6 @@ class Month(RuleBasedStateMachine):
                 self.new_name(): wish.experiments[found[1]],
             }
             yield "own name", with_wish(replace(wish, experiments=own, respend=False))
-        if found := re.search(
-            r"is what experiment (\w+) released.* Call the experiment (\w+) again, or put (\w+) "
-            r"back",
-            refused,
-        ):
-            now, before = refused.split("/")[0], found[2]
-
-            def again() -> Ended:
-                self.rename(now, before)
-                return self.run()
-
-            if now != "main":
-                yield "called again", again
-            yield (
-                "put back",
-                with_wish(
-                    replace(wish, experiments={**wish.experiments, before: wish.experiments[now]})
-                ),
-            )
-        if found := re.search(r"Give (\w+) its total of ([\d.]+) again", refused):
-            known = wish.experiments[found[1]].targets
-            yield (
-                "total again",
-                with_wish(wish.with_one(found[1], targets=(*known, float(found[2])))),
-            )
         if found := re.search(r"--forcerun ([\w ]+?)`", refused):
             names = found[1].split()
             yield "forced", lambda: self.run(*names)
@@ -452,7 +429,7 @@ class Month(RuleBasedStateMachine):
         research = self.wish.mode == "research"
         if not (research or self.wish.respend):
             return False
-        if self.asked_by[last] != experiment or (research and self.wish.respend):
+        if research and self.wish.respend:
             return True
         if self.versions[last] != mechanisms.VERSIONS:
             return True
@@ -466,6 +443,11 @@ class Month(RuleBasedStateMachine):
 
     def charges(self) -> dict[str, Charge]:
         return plain.charges(self.home, LINEAGE)
+
+    def names(self) -> set[str]:
+        """The experiments' names, and those that they had before."""
+        known = plain.former(self.home, LINEAGE)
+        return set().union(*({name, *known.get(name, ())} for name in self.wish.experiments))
 
     def check(self) -> None:
         charged = self.charges()
@@ -505,7 +487,7 @@ class Month(RuleBasedStateMachine):
         ]
         paid = [one for one in charged.values() if one.status != "RESERVED"]
         agrees(stated["lifetime_spent"], [*charged.values()], "of its life")
-        inside = [one for one in charged.values() if one.job[0] in self.wish.experiments]
+        inside = [one for one in charged.values() if one.job[0] in self.names()]
         agrees(stated["epsilon"], inside, "of this DAG")
         if self.wish.mode == "release":
             assert plain.epsilon([*charged.values()], DELTA) <= self.wish.lifetime + SAME

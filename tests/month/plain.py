@@ -57,6 +57,23 @@ def charges(home: Path, lineage: str) -> dict[str, Charge]:
     return found
 
 
+def former(home: Path, lineage: str) -> dict[str, set[str]]:
+    """The names that experiments had before, with the names before those."""
+    direct: dict[str, set[str]] = {}
+    for path in sorted((home / "ledger" / lineage).glob("*.json")):
+        body = json.loads(path.read_text())["body"]
+        for name, names in body.get("former", {}).items():
+            direct.setdefault(name, set()).update(names)
+    while True:
+        found = {
+            name: names.union(*(direct.get(one, set()) for one in names))
+            for name, names in direct.items()
+        }
+        if found == direct:
+            return found
+        direct = found
+
+
 def epsilon(some: list[Charge], delta: float) -> float:
     """What these cost one record that is added or removed: it lies in one part of each version of
     the data."""

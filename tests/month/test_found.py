@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from month import plain
@@ -45,7 +47,7 @@ class Story:
         assert code == 0, told
         return len(plain.charges(self.home, LINEAGE))
 
-    def stated(self) -> dict[str, object]:
+    def stated(self) -> dict[str, Any]:
         statement = json.loads((self.folder / "results" / "privacy.json").read_text())
         return statement["datasets"][LINEAGE]  # type: ignore[no-any-return]
 
@@ -69,25 +71,99 @@ def test_research_is_refused_nothing_for_what_was_spent(story):
     story.finish(replace(edited, experiments=renamed))
 
 
-def test_a_name_that_is_gone_is_known_under_its_old_versions(story):
-    both = replace(story.wish, experiments={"main": SHORT, "e1": replace(SHORT, clip=0.5)})
-    paid = story.finish(both)
+OTHER = replace(SHORT, clip=0.5)
+
+
+def named(story: Story, **experiments: Experiment) -> Wish:
+    return replace(story.wish, experiments={"main": SHORT, **experiments})
+
+
+def test_a_name_is_free_there_and_back(story):
+    paid = story.finish(named(story, e1=OTHER))
+    before = story.stated()
     mechanisms.VERSIONS["dp_gd"] = 2
-    renamed = replace(both, experiments={"main": SHORT, "e2": replace(SHORT, clip=0.5)})
-    assert "Call the experiment e1 again, or put e1 back" in story.run(renamed).refused
-    assert story.finish(both) == paid
+    assert story.finish(named(story, e2=OTHER)) == paid
+    after = story.stated()
+    assert [after[key] for key in FIGURES] == [before[key] for key in FIGURES]
+    assert (model(after, "e2")["epsilon"], model(after, "e2")["with_earlier"]) == (
+        model(before, "e1")["epsilon"],
+        model(before, "e1")["with_earlier"],
+    )
+    assert {line["experiment"] for line in after["spends"]} == {"main", "e2"}
+    weights = "final/1/weights.safetensors"
+    one, two = (story.folder / f"results/{name}/{weights}" for name in ("e1", "e2"))
+    assert one.read_bytes() == two.read_bytes()
+    assert story.finish(named(story, e1=OTHER)) == paid
+    assert story.finish(named(story, e2=OTHER, e1=OTHER)) == paid
+    shutil.rmtree(story.folder / "results/e1")
+    assert story.finish(named(story, e3=OTHER)) == paid
+    assert story.finish(named(story, e3=replace(OTHER, targets=(1.0, 2.0)))) == paid + 2
+
+
+FIGURES = ("epsilon", "lifetime_spent", "planned", "chosen")
+
+
+def model(stated: Mapping[str, Any], name: str, total: str = "1") -> Mapping[str, Any]:
+    return stated["artifacts"][f"results/{name}/final/{total}/weights.safetensors"]
+
+
+def test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total(story):
+    """Also where the questions themselves had another number of rungs then."""
+    wide = replace(OTHER, rungs=((0.1, 1), (0.2, 1)), targets=(0.5,))
+    story.finish(named(story, e1=wide))
+    tuned = named(story, e1=OTHER)
+    story.finish(replace(tuned, respend=True))
+    before = story.stated()
+    paid = story.finish(named(story, e2=tuned.experiments["e1"]))
+    after = story.stated()
+    assert model(after, "e2")["epsilon"] == model(before, "e1")["epsilon"]
+    # A rung of the two is left of it by name alone.
+    borne = [one for one in after["spends"] if one["experiment"] == "e1" and one["superseded"]]
+    assert ("run_trial", "1") in {(one["rule"], one["wildcards"].get("rung")) for one in borne}
+    # Nor does a new name and then an edit.
+    edited = story.run(named(story, e2=replace(OTHER, clip=0.25)))
+    assert "experiment e2 changed" in edited.refused
+    assert story.finish(named(story, e3=tuned.experiments["e1"])) == paid
+    assert "experiment e3 changed" in story.run(named(story, e3=replace(wide, clip=0.25))).refused
+
+
+def test_a_total_that_takes_anothers_place_under_a_new_name_is_refused(story):
+    story.finish(named(story, e1=OTHER))
+    story.finish(named(story, e2=OTHER))
+    moved = story.run(named(story, e3=replace(OTHER, targets=(2.0,))))
+    assert "experiment e3 has a finished model of total 1" in moved.refused
+
+
+def test_paying_again_for_what_was_renamed_is_free_while_it_is_unchanged(story):
+    paid = story.finish(named(story, e1=OTHER))
+    again = replace(named(story, e2=OTHER), respend=("e2",))
+    assert story.finish(again) == paid
+    story.data.append()
+    assert "cannot spend on this query" in story.run(named(story)).refused
+    story.data.back(0)
+    assert story.finish(named(story, e2=OTHER)) == paid
 
 
 def test_what_another_experiment_no_longer_asks_for_is_read_from_there(story):
     """main once had the total that e1 asks for: nobody pays for that twice."""
     twice = story.wish.with_one("main", targets=(1.0, 0.8))
     paid = story.finish(twice)
-    like = {"main": SHORT, "e1": replace(SHORT, targets=(0.8,))}
-    assert "Give main its total of 0.8 again" in story.run(replace(twice, experiments=like)).refused
-    again = {**like, "main": replace(SHORT, targets=(1.0, 0.8))}
-    assert story.finish(replace(twice, experiments=again)) == paid
-    other = {"main": replace(SHORT, targets=(1.0,)), "e1": replace(SHORT, targets=(0.8,), clip=0.5)}
-    assert story.finish(replace(twice, experiments=other)) > paid
+    assert story.finish(named(story, e1=replace(SHORT, targets=(0.8,)))) == paid
+    assert (
+        "former" not in model(story.stated(), "e1", "0.8")
+        or not model(story.stated(), "e1", "0.8")["former"]
+    )
+    other = named(story, e1=replace(SHORT, targets=(0.8,), clip=0.5))
+    assert "would pay again" in story.run(other).refused or story.finish(other) > paid
+
+
+def test_both_versions_of_an_experiment_may_have_names_of_their_own(story):
+    """It was tuned by hand, and the first version is wanted back beside the second."""
+    story.finish(named(story, e1=OTHER))
+    tuned = replace(OTHER, clip=0.25, targets=(2.0,))
+    paid = story.finish(replace(named(story, e1=tuned), respend=True))
+    assert story.finish(named(story, e1=tuned, e2=OTHER)) == paid
+    assert story.finish(named(story, e3=tuned, e4=OTHER)) == paid
 
 
 def test_what_a_lifetime_has_no_room_for_is_not_advised(story):

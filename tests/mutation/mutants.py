@@ -11,6 +11,8 @@ from dataclasses import dataclass
 RECORD = "golden/test_golden.py::test_a_mechanism_does_what_its_version_did"
 ATTACK = "audits/test_every.py::test_every_rule_and_every_search_passes"
 
+TUNED = "month/test_found.py::test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total"
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -1404,9 +1406,8 @@ left = left & ~mask""",
         "a job runs whatever code is there",
         "jobs/private.py",
         "reserved",
-        """_check_code(task, held)
-return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared})""",
-        "return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared})",
+        "_check_code(task, held)",
+        "pass",
         ("jobs/test_reserved.py",),
     ),
     Mutant(
@@ -1792,14 +1793,54 @@ _sweep(ledger, finished)""",
     Mutant(
         "another's answer is paid for again",
         "plan/kept.py",
-        "refuse_renamed",
-        "(job, item.static) in known or renews(project, job)",
-        "item or (job, item.static) in known or renews(project, job)",
+        "names_today",
+        "found[job] = same",
+        "found[job] = []",
         (
             "month/test_found.py"
             "::test_what_another_experiment_no_longer_asks_for_is_read_from_there",
-            "month/test_found.py::test_a_name_that_is_gone_is_known_under_its_old_versions",
+            "plan/test_plan.py::test_a_renamed_experiment_keeps_what_it_paid_for",
         ),
+    ),
+    Mutant(
+        "a name takes over what was answered of other records",
+        "plan/kept.py",
+        "_takes_over",
+        "before == now and not _asks_for(project, held.job, held)",
+        "not _asks_for(project, held.job, held)",
+        ("plan/test_plan.py::test_a_name_that_reads_another_source_takes_nothing_over",),
+    ),
+    Mutant(
+        "a new name takes what was tuned by hand off a total",
+        "privacy/accounting/events.py",
+        "counts_for",
+        "{experiment, *former}",
+        "{experiment}",
+        (TUNED,),
+    ),
+    Mutant(
+        "a new name takes what a model cost off a total",
+        "privacy/accounting/events.py",
+        "counts_for",
+        "job in own or renamed",
+        "job in own",
+        (TUNED,),
+    ),
+    Mutant(
+        "an edit after a new name is no tuning by hand",
+        "privacy/ledger/book.py",
+        "_fold",
+        "state.former.setdefault(name, []).extend(names)",
+        "pass",
+        (TUNED,),
+    ),
+    Mutant(
+        "a question is another one under a new name",
+        "jobs/private.py",
+        "Asked.question",
+        "repr(named)",
+        "repr(self.held.job)",
+        ("month/test_found.py::test_a_name_is_free_there_and_back",),
     ),
     Mutant(
         "the larger total that is advised is not enough",
@@ -1813,8 +1854,7 @@ _sweep(ledger, finished)""",
         "an upgrade is charged",
         "plan/kept.py",
         "assign",
-        "{held.job: Kept(held.versions, held.static) for held in current if not renews(project, "
-        "held.job)}",
+        "{job: Kept(held.versions, held.static) for job, held in used if not renews(project, job)}",
         "{}",
         ("month/test_found.py::test_an_upgrade_is_free",),
     ),

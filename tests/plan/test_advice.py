@@ -61,7 +61,7 @@ def charged() -> Counter[str]:
     """What a run would newly charge."""
     project = opened(["config.yaml"], recall=recalled)
     states = known_states(project)
-    project = assign(project, states)
+    project, states = assign(project, states)
     plan = make_plan(project, states)
     found: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
@@ -213,7 +213,7 @@ def test_what_a_refusal_advises_works(name: str, place: int, finished: Workspace
 def parsed() -> Parsed:
     project = opened(["config.yaml"], recall=recalled)
     states = known_states(project)
-    project = assign(project, states)
+    project, states = assign(project, states)
     plan = make_plan(project, states)
     return Parsed(project, plan, plan_document(plan, states, project))
 

@@ -41,7 +41,7 @@ def stated() -> tuple[str, str]:
     """The statement's page composed anew, and the card of the model."""
     project = opened(["config.yaml"])
     states = known_states(project)
-    project = assign(project, states)
+    project, states = assign(project, states)
     document = declared(plan_document(make_plan(project, states), states, project))
     records = json.loads(Path("results/privacy.json").read_text())["records"]
     task = Task(

@@ -19,15 +19,24 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
-from dpladder.plan.kept import assign, paid_again, refuse_renamed, refuse_replaced
+from dpladder.plan.kept import assign, paid_again, refuse_replaced
 from dpladder.plan.plan import Plan, artifact_cost, make_plan, trial_budget
 from dpladder.plan.settle import settled
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose, entry_of
-from dpladder.privacy.accounting.events import mu
-from dpladder.privacy.ledger.book import Item, Ledger, finish, load, note, open_ledger, reserve
+from dpladder.privacy.accounting.events import Job, mu
+from dpladder.privacy.ledger.book import (
+    Item,
+    Ledger,
+    admit,
+    finish,
+    load,
+    note,
+    open_ledger,
+    reserve,
+)
 from dpladder.privacy.ledger.home import open_home
 
 NOTHING: dict[str, Any] = {}
@@ -574,7 +583,7 @@ def test_a_shared_release_stays_with_the_experiment_that_paid_for_it(
     before = plan(**ROOM, experiments={"old": own})
     states = {"mnist5k": spent_in_full(before, tmp_path, ended)}
     new = overlay(own, {"privacy": {"epsilon": 3.0}})
-    both = assign(project(**ROOM, experiments={"new": new, "old": own}), states)
+    both, states = assign(project(**ROOM, experiments={"new": new, "old": own}), states)
     made = make_plan(both, states)
     assert {(job.experiment, job.rule) for job in made.items.keys() - before.items.keys()} == {
         ("new", "train_final"),
@@ -619,7 +628,7 @@ def test_free_work_stays_with_the_experiment_that_came_first(tmp_path: Any) -> N
             "bare": SMALLER | RIDGE,
         },
     )
-    found = owners(assign(again, {"mnist5k": load(ledger)}))
+    found = owners(assign(again, {"mnist5k": load(ledger)})[0])
     for name in ("new", "old", "bare"):
         assert found[name, "merge_features", ("part", "train")] == "bare"
         assert found[name, "select_rung", ("rung", "1")] == "old"
@@ -642,14 +651,14 @@ def test_owners_stay_while_a_run_goes_on(steps: int, tmp_path: Any) -> None:
         },
     )
     ledger = open_ledger(open_home(tmp_path / "home"), plan(**ROOM).terms["mnist5k"])
-    at_first = owners(assign(given, {"mnist5k": load(ledger)}))
+    at_first = owners(assign(given, {"mnist5k": load(ledger)})[0])
     note(ledger, given.experiments)
     held = reserve(ledger, make_plan(given, NOTHING).items.values())
     for item in [None, *held[::steps]]:
         if item is not None:
             commit(ledger, item.token, item.token, item.spends)
             finish(ledger, item.token, "0" * 64)
-        assert owners(assign(given, {"mnist5k": load(ledger)})) == at_first
+        assert owners(assign(given, {"mnist5k": load(ledger)})[0]) == at_first
 
 
 def test_what_stands_on_other_views_is_shared_by_nobody() -> None:
@@ -693,14 +702,14 @@ def test_how_documents_are_cut_tells_manifests_apart_where_they_are() -> None:
 
 def test_without_a_ledger_the_first_experiment_owns_what_is_shared() -> None:
     both = project(**ROOM, experiments={"new": RIDGE, "old": RIDGE})
-    assert owners(assign(both, NOTHING)) == owners(both)
+    assert owners(assign(both, NOTHING)[0]) == owners(both)
     assert dag.owner(both, "old", "estimate_covariance", {}) == "new"
 
 
 def test_what_was_paid_under_another_config_owns_nothing(tmp_path: Any) -> None:
     states = {"mnist5k": spent_in_full(plan(**ROOM, experiments={"old": RIDGE}), tmp_path)}
     wider = overlay(RIDGE, {"learner": {"radius": 2.0}})
-    both = assign(project(**ROOM, experiments={"new": wider, "old": wider}), states)
+    both, _ = assign(project(**ROOM, experiments={"new": wider, "old": wider}), states)
     assert dag.owner(both, "old", "estimate_covariance", {}) == "new"
 
 
@@ -709,29 +718,39 @@ def test_of_two_that_paid_the_one_that_finished_owns(tmp_path: Any) -> None:
     for name, ended in (("begun", "COMMITTED"), ("ready", "DONE")):
         items = plan(**ROOM, experiments={name: RIDGE}).items.values()
         spend_on(ledger, [item for item in items if item.job.experiment == name], ended)
-    both = assign(
+    both, _ = assign(
         project(**ROOM, experiments={"begun": RIDGE, "ready": RIDGE}), {"mnist5k": load(ledger)}
     )
     assert dag.owner(both, "begun", "estimate_covariance", {}) == "ready"
 
 
-def test_a_renamed_experiment_is_refused_with_the_name_under_which_it_is_free(
-    tmp_path: Any,
-) -> None:
-    states = {"mnist5k": spent_in_full(plan(**ROOM, experiments={"old": RIDGE}), tmp_path)}
-    renamed = {**ROOM, "experiments": {"new": RIDGE}}
-    with pytest.raises(
-        Refused,
-        match=r"new/estimate_covariance .*experiment old .*free.*respend: "
-        r"true",
-    ):
-        refuse_renamed(make_plan(project(**renamed), states), project(**renamed), states)
-    for allowed in (
-        overlay(renamed, {"respend": True}),
-        {**ROOM, "experiments": {"old": RIDGE, "new": RIDGE}},
-    ):
-        found = assign(project(**allowed), states)
-        refuse_renamed(make_plan(found, states), found, states)
+@pytest.mark.parametrize("ended", ["DONE", "COMMITTED"])
+def test_a_renamed_experiment_keeps_what_it_paid_for(ended: str, tmp_path: Any) -> None:
+    before = plan(**ROOM, experiments={"old": RIDGE})
+    states = {"mnist5k": spent_in_full(before, tmp_path, ended)}
+    found, named = assign(project(**ROOM, experiments={"new": RIDGE}), states)
+    made = make_plan(found, named)
+    _, own = made.artifacts
+    assert [job.experiment for job in own.jobs] == ["new"] * len(own.jobs)
+    assert own.former == ("old",)
+    assert not made.superseded
+    assert artifact_cost(made, own) == artifact_cost(before, before.artifacts[1])
+    new, _ = admit(made.terms["mnist5k"], named["mnist5k"], [*made.items.values()])
+    assert new == []
+
+
+def test_a_name_that_reads_another_source_takes_nothing_over(tmp_path: Any) -> None:
+    """By its keys it asks the same, of other records."""
+    elsewhere = overlay(RIDGE, {"dataset": {"source": "digits"}})
+    paid = plan(**ROOM, experiments={"old": elsewhere})
+    states = {"mnist5k": spent_in_full(paid, tmp_path)}
+    edited = overlay(elsewhere, {"learner": {"radius": 2.0}})
+    found, named = assign(project(**ROOM, experiments={"new": RIDGE, "old": edited}), states)
+    assert not named["mnist5k"].of(Job("new", "estimate_covariance"))
+    both = {"new": elsewhere, "old": edited}
+    found, named = assign(project(**ROOM, experiments=both), states)
+    assert named["mnist5k"].of(Job("new", "estimate_covariance"))
+    assert not found.former
 
 
 def test_a_plan_within_its_totals_but_over_the_lifetime_is_not_feasible() -> None:

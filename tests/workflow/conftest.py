@@ -123,7 +123,7 @@ def charges(jobs: set[Any]) -> Counter[str]:
     computes it."""
     project = opened(["config.yaml"], recall=recalled)
     states = known_states(project)
-    plan = make_plan(assign(project, states), states)
+    plan = make_plan(*assign(project, states))
     charged: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = [item for item in plan.items_of(lineage) if item.job in jobs]

@@ -91,7 +91,7 @@ def _told(project: Project) -> Iterator[str]:
     """What a run would build on that other code, or older mechanisms, released; and whether this
     dpladder is any commit's."""
     states = known_states(project)
-    project = assign(project, states)
+    project, states = assign(project, states)
     yield from (f"kept: {told}" for told in told_of_kept(project, states, asked_of(project)))
     at = commit()
     if at is not None and at.endswith(MODIFIED):

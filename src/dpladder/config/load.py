@@ -81,7 +81,7 @@ class Project:
     what was left to the plan; `settled`, what was chosen, under a digest of what that hung on.
     `elders` are all of them as the ledger met them; `paid` names, by rule and wildcards, those
     whose own job it holds as they ask for it; `kept` names each release of theirs that it holds as
-    they ask for it."""
+    they ask for it; `former`, the names that they had before."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -91,6 +91,7 @@ class Project:
     paid: Mapping[tuple[str, Wildcards], Sequence[str]] = field(default_factory=dict)
     settled: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     kept: Mapping[Any, Kept] = field(default_factory=dict)
+    former: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def main(self) -> Config:

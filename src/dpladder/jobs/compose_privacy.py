@@ -34,7 +34,7 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
         {lineage: ledgers.load(ledger) for lineage, ledger in opened.items()},
         [ledgers.head(ledger) for ledger in opened.values()],
         _origin(),
-        lambda held: made_by(held, task.reads.mechanisms[held.job.experiment][held.job.rule]),
+        lambda job, held: made_by(held, task.reads.mechanisms[job.experiment][job.rule]),
     )
     sealed = seal(asdict(statement), subkey(home, "ledger"))
     write_json(task.output["statement"], sealed)

@@ -52,11 +52,13 @@ VERSION = 16  # digits of a commitment that tell versions apart
 
 @dataclass(frozen=True)
 class Reserved:
-    """A private job as the ledger knows it: what it may spend, by what the spend buys."""
+    """A private job as the ledger knows it: what it may spend, by what the spend buys. `asked_as`:
+    the job that its question was asked as first; another one where its experiment was renamed."""
 
     ledger: Ledger
     job: Job
     spends: Mapping[str, Spend]
+    asked_as: Job
 
     def entry(self, label: str) -> Entry:
         """What may be spent on what a label names: a mu, and what it is booked at."""
@@ -134,7 +136,9 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
             f"reserves first.{advice()}"
         )
     _check_code(task, held)
-    return Reserved(ledger, job, {spend.label: spend for spend in held[-1].declared})
+    used = [one for one in held if one.status != "RESERVED"]
+    spends = {spend.label: spend for spend in held[-1].declared}
+    return Reserved(ledger, job, spends, used[0].job if used else job)
 
 
 def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
@@ -264,12 +268,12 @@ class Asked:
     outputs: Iterable[str]
 
     def question(self) -> Question:
-        task = self.task
+        task, named = self.task, self.held.asked_as
         query = query_digest(
-            job=repr(self.held.job),
+            job=repr(named),
             code=task.code,
             cfg=task.public_cfg,
-            spends=repr(list(self.spends)),
+            spends=repr([replace(spend, job=named) for spend in self.spends]),
             **self.inputs,
         )
         outputs = {task.output[name].name: task.output[name] for name in self.outputs}

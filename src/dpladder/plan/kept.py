@@ -12,33 +12,35 @@ from dpladder.config import Project
 from dpladder.config.load import Kept, Wildcards
 from dpladder.errors import Refused
 from dpladder.plan import dag, mechanisms, stages
-from dpladder.plan.plan import USED, Plan
+from dpladder.plan.plan import USED
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.book import Held, State
-from dpladder.privacy.ledger.book import name as name_of
 
 
-def assign(project: Project, states: Mapping[str, State]) -> Project:
+def assign(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:
     """The project with what decides who owns what its experiments share: who has paid for it, and
     who came first. Neither changes while a run goes on: each job is paid for by its owner, and
-    newcomers are noted in the order that they had.
+    newcomers are noted in the order that they had. And the ledgers, by today's names.
 
     What is kept is kept whatever versions its mechanisms have today; the last release of a job
     counts."""
-    used = [
-        held for state in states.values() for held in state.items.values() if held.status in USED
-    ]
-    current = [held for held in used if _is_current(project, held)]
-    kept = {
-        held.job: Kept(held.versions, held.static)
-        for held in current
-        if not renews(project, held.job)
+    states = {
+        lineage: state.named(names_today(project, lineage, state))
+        for lineage, state in states.items()
     }
+    used = [
+        (job, held)
+        for state in states.values()
+        for job, held in state.by_name()
+        if held.status in USED and _asks_for(project, job, held)
+    ]
+    kept = {job: Kept(held.versions, held.static) for job, held in used if not renews(project, job)}
+    project = replace(project, kept=kept, former=_former(project, states, used))
     if len(project.experiments) == 1:
-        return replace(project, kept=kept)
+        return project, states
     paid: dict[tuple[str, Wildcards], list[str]] = {}
-    for held in sorted(current, key=lambda held: USED.index(held.status)):
-        paid.setdefault((held.job.rule, held.job.wildcards), []).append(held.job.experiment)
+    for job, _ in sorted(used, key=lambda one: USED.index(one[1].status)):
+        paid.setdefault((job.rule, job.wildcards), []).append(job.experiment)
     noted = [
         name
         for state in states.values()
@@ -46,17 +48,84 @@ def assign(project: Project, states: Mapping[str, State]) -> Project:
         if name in project.experiments
     ]
     elders = tuple(dict.fromkeys([*noted, *project.experiments]))
-    return replace(project, kept=kept, paid=paid, elders=elders)
+    return replace(project, paid=paid, elders=elders), states
 
 
-def _is_current(project: Project, held: Held) -> bool:
-    """Whether a job of the ledger is one that its experiment still asks for, just so."""
-    rule, wildcards = held.job.rule, dict(held.job.wildcards)
-    config = project.experiments.get(held.job.experiment)
+def names_today(project: Project, lineage: str, state: State) -> dict[Job, list[str]]:
+    """The jobs whose questions were answered under other names, with the answers' tokens, oldest
+    first: an experiment that was renamed, or asks what another one no longer does."""
+    answers: dict[tuple[str, Wildcards], list[Held]] = {}
+    for held in state.items.values():
+        if held.status in USED:
+            answers.setdefault((held.job.rule, held.job.wildcards), []).append(held)
+    asked = [
+        dag.job(name, rule, wildcards)
+        for name, config in project.experiments.items()
+        if config.dataset.lineage == lineage
+        for rule in stages.STAGES
+        if stages.STAGES[rule].releases
+        for wildcards in stages.jobs(config, rule)
+    ]
+    found: dict[Job, list[str]] = {}
+    for job in asked:
+        others = answers.get((job.rule, job.wildcards), ())
+        if any(held.status in USED and _asks_for(project, job, held) for held in state.of(job)):
+            continue
+        same = [held.token for held in others if _takes_over(project, job, held)]
+        if same:
+            found[job] = same
+    return found
+
+
+def _takes_over(project: Project, job: Job, held: Held) -> bool:
+    """Whether a job asks what another experiment's was answered, which asks it no longer. One that
+    is gone is taken to have read the same sources: a query names the records themselves."""
+    if held.job.experiment == job.experiment or not _asks_for(project, job, held):
+        return False
+    if held.job.experiment not in project.experiments:
+        return True
+    before, now = (
+        dag.sources_behind(project.experiments[one.experiment], one.rule, dict(one.wildcards))
+        for one in (held.job, job)
+    )
+    return before == now and not _asks_for(project, held.job, held)
+
+
+def _asks_for(project: Project, job: Job, held: Held) -> bool:
+    """Whether an experiment asks, as this job, just what was answered."""
+    rule, wildcards = job.rule, dict(job.wildcards)
+    config = project.experiments.get(job.experiment)
     if config is None or rule not in stages.STAGES or not stages.has(config, rule, wildcards):
         return False
     of = dag.modelled(project, config)
     return dag.static(config, rule, wildcards, of, held.versions) == held.static
+
+
+def _former(
+    project: Project, states: Mapping[str, State], used: Iterable[tuple[Job, Held]]
+) -> dict[str, tuple[str, ...]]:
+    """The names that experiments had before: those that are gone, and whose answers they take over,
+    now or in any run before."""
+    direct: dict[str, set[str]] = {}
+    for state in states.values():
+        for name, names in state.former.items():
+            direct.setdefault(name, set()).update(names)
+    for job, held in used:
+        if held.job.experiment not in project.experiments:
+            direct.setdefault(job.experiment, set()).add(held.job.experiment)
+    return {
+        name: found for name in project.experiments if (found := tuple(sorted(_all(name, direct))))
+    }
+
+
+def _all(name: str, direct: Mapping[str, Collection[str]]) -> set[str]:
+    """A name's former ones, with theirs."""
+    found, left = set[str](), [name]
+    while left:
+        new = {*direct.get(left.pop(), ())} - found - {name}
+        found |= new
+        left += new
+    return found
 
 
 def renews(project: Project, job: Job) -> bool:
@@ -86,10 +155,11 @@ def refuse_replaced(project: Project, states: Mapping[str, State]) -> None:
         if not stages.has_models(config):
             continue
         state, rule = states[config.dataset.lineage], stages.final_rule(config)
+        names = (name, *project.former.get(name, ()))
         done = {
-            dict(held.job.wildcards)["target"]
-            for held in state.items.values()
-            if held.status == "DONE" and (held.job.experiment, held.job.rule) == (name, rule)
+            dict(job.wildcards)["target"]
+            for job, held in state.by_name()
+            if held.status == "DONE" and job.experiment in names and job.rule == rule
         }
         asked = {stages.target_name(target) for target in stages.targets(config)}
         if not done or done & asked or renews(project, dag.job(name, rule, {"target": min(asked)})):
@@ -104,72 +174,16 @@ def refuse_replaced(project: Project, states: Mapping[str, State]) -> None:
         )
 
 
-def refuse_renamed(plan: Plan, project: Project, states: Mapping[str, State]) -> None:
-    """A job that an experiment did which no longer asks for it, or under a name that is gone, would
-    be paid for again, also where its mechanisms have other versions by now."""
-    if project.main.mode == "research":
-        return
-    done: dict[tuple[str, Wildcards], list[Held]] = {}
-    for held in (held for state in states.values() for held in state.items.values()):
-        if held.status == "DONE" and held.job not in plan.items:
-            done.setdefault((held.job.rule, held.job.wildcards), []).append(held)
-    known = {(held.job, held.static) for state in states.values() for held in state.items.values()}
-    for job, item in plan.items.items():
-        if (job, item.static) in known or renews(project, job):
-            continue
-        for held in done.get((job.rule, job.wildcards), ()):
-            if _would_answer(project, job.experiment, held) and _of_the_same_records(
-                project, job, held.job
-            ):
-                raise Refused(
-                    f"{name_of(job)} is what experiment {held.job.experiment} released, which "
-                    f"{_called_back(project, held)}, and its "
-                    "release is read from there, free; or pay for another one with respend: true."
-                )
-
-
-def _would_answer(project: Project, experiment: str, held: Held) -> bool:
-    """Whether an experiment's own job of this kind would be the very same question."""
-    config, job = project.experiments[experiment], held.job
-    of = dag.modelled(project, config)
-    return dag.static(config, job.rule, dict(job.wildcards), of, held.versions) == held.static
-
-
-def _of_the_same_records(project: Project, job: Job, other: Job) -> bool:
-    """An experiment that is gone is taken to have read the same sources."""
-    names = [one.experiment for one in (job, other) if one.experiment in project.experiments]
-    behind = [
-        dag.sources_behind(project.experiments[name], job.rule, dict(job.wildcards))
-        for name in names
-    ]
-    return behind[0] == behind[-1]
-
-
-def _called_back(project: Project, held: Held) -> str:
-    """Why a release is not read where it lies, and how it is."""
-    name, target = held.job.experiment, dict(held.job.wildcards).get("target")
-    if name not in project.experiments:
-        return f"the config no longer has. Call the experiment {name} again, or put {name} back beside it"
-    if target is not None and _would_answer(project, name, held):
-        return f"no longer asks for it. Give {name} its total of {target} again"
-    return f"no longer asks for it. Undo the change of {name}"
-
-
 def told_of_kept(
     project: Project, states: Mapping[str, State], jobs: Collection[Job]
 ) -> tuple[str, ...]:
     """Of these jobs' releases, each thing once, with how many releases it is about."""
     found: Counter[str] = Counter()
-    for held in (held for state in states.values() for held in state.items.values()):
-        kept = project.kept.get(held.job)
-        if (
-            kept is None
-            or held.job not in jobs
-            or held.status != "DONE"
-            or held.static != kept.static
-        ):
+    for job, held in (one for state in states.values() for one in state.by_name()):
+        kept = project.kept.get(job)
+        if kept is None or job not in jobs or held.status != "DONE" or held.static != kept.static:
             continue
-        job, config = held.job, project.experiments[held.job.experiment]
+        config = project.experiments[job.experiment]
         for told in _told(held, stages.versions_of(config, job.rule)):
             found[f"{job.experiment}: {told}"] += 1
     return tuple(f"{told} ({count} released)" for told, count in found.items())

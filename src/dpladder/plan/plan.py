@@ -8,8 +8,9 @@ docs/design.md, line 10). What the ledger already holds is taken as it was paid,
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
@@ -63,7 +64,7 @@ class TrialBudget:
 class Artifact:
     """One published final model, or the measuring of another lineage's: its file, the total it
     promises, and every job its guarantee composes. `earlier`: what other answers to its questions
-    cost that were released before it was planned."""
+    cost that were released before it was planned. `former`: the names that its experiment had."""
 
     path: str
     experiment: str
@@ -72,6 +73,7 @@ class Artifact:
     lineage: str
     jobs: tuple[Job, ...]
     earlier: tuple[Spend, ...] = ()
+    former: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,11 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     made = {job: _identity(project, job, config) for job, config in asked.items()}
     statics = {job: one.static for job, one in made.items()}
     finished, superseded = _history(states, statics, project)
+    asked_for = {token for state in states.values() for token in _asked_for(state, statics)}
     edited = (
         []
         if project.main.mode == "research"
-        else [h for h in superseded if statics.get(h.job) != h.static]
+        else [held for held in superseded if held.token not in asked_for]
     )
     items: dict[Job, Item] = {}
     artifacts = []
@@ -120,9 +123,9 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         ladder |= _known(finished, ladder)
         for target in stages.targets(config):
             stands_on = (*ladder, *_final_jobs(project, name, config, target))
-            earlier = _earlier(
-                edited, config.dataset.lineage, name, stands_on, _planned(stands_on, finished)
-            )
+            former = tuple(project.former.get(name, ()))
+            counts, planned = counts_for(name, stands_on, former), _planned(stands_on, finished)
+            earlier = _earlier(edited, config.dataset.lineage, counts, planned)
             most, path = stages.promised(config, target), stages.artifact(name, config, target)
             with _explained(name, config, most, earlier, states.get(config.dataset.lineage)):
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
@@ -138,6 +141,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
                     config.dataset.lineage,
                     stands_on,
                     earlier,
+                    former,
                 )
             )
     read = [
@@ -216,11 +220,10 @@ def _planned(jobs: Iterable[Job], finished: Mapping[Job, Held]) -> float:
 
 
 def _earlier(
-    edited: Iterable[Held], lineage: str, experiment: str, jobs: Iterable[Job], planned: float
+    edited: Iterable[Held], lineage: str, counts: Callable[[Job], bool], planned: float
 ) -> tuple[Spend, ...]:
     """What other versions of an artifact's jobs spent before it was planned. Whoever tunes by hand
     pays for each look; what was released later cannot have been a reason for it."""
-    counts = counts_for(experiment, jobs)
     return tuple(
         spend
         for held in edited
@@ -327,23 +330,40 @@ def _history(
     states: Mapping[str, State], statics: Mapping[Job, str], project: Project
 ) -> tuple[dict[Job, Held], list[Held]]:
     """From the ledgers: what the current jobs already cost, and what other versions of them cost
-    beside it."""
+    beside it, also under the names that experiments had before."""
     current: dict[Job, Held] = {}
     others: list[Held] = []
+    names = {*project.experiments, *itertools.chain(*project.former.values())}
     for state in states.values():
-        used = [
-            replace(held, spends=state.settled(held.spends))
-            for held in state.items.values()
-            if held.status in USED and held.job.experiment in project.experiments
-        ]
-        own = {held.job: held for held in used if statics.get(held.job) == held.static}
-        others += [held for held in used if own.get(held.job) is not held]
+        used = {
+            held.token: replace(held, spends=state.settled(held.spends))
+            for job, held in state.by_name()
+            if held.status in USED and job.experiment in names
+        }
+        own = {
+            job: used[held.token]
+            for job, held in state.by_name()
+            if held.token in used and statics.get(job) == held.static
+        }
         current |= own
+        taken = {held.token for held in own.values()}
+        others += [held for token, held in used.items() if token not in taken]
     return current, others
 
 
+def _asked_for(state: State, statics: Mapping[Job, str]) -> Iterator[str]:
+    """The charges for just what the config asks for, by their tokens; some were paid for anew."""
+    yield from (held.token for job, held in state.by_name() if statics.get(job) == held.static)
+
+
 def _known(finished: Mapping[Job, Held], jobs: Iterable[Job]) -> Spends:
-    return {job: finished[job].declared for job in jobs if job in finished}
+    """Finished jobs at what they cost; an experiment that was renamed has them under its name of
+    today."""
+    return {
+        job: tuple(replace(spend, job=job) for spend in finished[job].declared)
+        for job in jobs
+        if job in finished
+    }
 
 
 def _flat(spends: Spends) -> list[Spend]:

@@ -102,6 +102,28 @@ def as_planned(
     return found
 
 
+def taken_over(
+    project: Project, remembered: Remembered, states: Mapping[str, State]
+) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """What was chosen for other names than those of a project's experiments, where the ledgers hold
+    a final release of just that: of an experiment that was renamed."""
+    asked = {name: one for name, one in project.experiments.items() if stages.has_models(one)}
+    inputs_of = {name: _hung_on(one) for name, one in asked.items()}
+    left = {name: at for name, at in inputs_of.items() if (name, at) not in remembered}
+    others = [key for key in remembered if key[1] in left.values()]
+    today = settled(project).experiments if others else {}
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for name, at in left.items():
+        for other, inputs in others:
+            if inputs == at and name in today:
+                config = _as_chosen(today[name], remembered[other, inputs])
+                final = stages.final_rule(config)
+                held = (held for state in states.values() for held in state.items.values())
+                if any(one.job.rule == final and _paid(one, other, config) for one in held):
+                    found[name, at] = remembered[other, inputs]
+    return found
+
+
 def _planned(asked: Config, today: Config, keys: Mapping[str, Any]) -> dict[str, Any]:
     """Today's choice, with what a plan of before says of each thing that the config leaves open."""
     chosen, given = chosen_in(today), chosen_in(asked)

@@ -20,10 +20,10 @@ from typing import Any, NoReturn, TypeVar
 from dpladder.config import Project, from_command_line
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
-from dpladder.plan.kept import assign, paid_again, refuse_renamed, refuse_replaced
+from dpladder.plan.kept import assign, names_today, paid_again, refuse_replaced
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
-from dpladder.plan.settle import as_planned, opened
+from dpladder.plan.settle import as_planned, opened, taken_over
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
@@ -143,7 +143,8 @@ def recalled(project: Project) -> dict[tuple[str, str], Mapping[str, Any]]:
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for state in states.values():
         found |= ledgers.remembered_choices(state)
-    return as_planned(project, edits.last_plan().get("keys", {}), states) | found
+    found = as_planned(project, edits.last_plan().get("keys", {}), states) | found
+    return taken_over(project, found, states) | found
 
 
 def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
@@ -163,7 +164,7 @@ def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     if workflow.is_main_process:
         anchors.check(open_home(create=False), stood, states)
         _refuse_strangers({anchor.lineage for anchor in stood}, states.keys())
-    project = assign(project, states)
+    project, states = assign(project, states)
     with edits.named(project):
         plan = make_plan(project, states)
         document = plan_document(plan, states, project)
@@ -226,7 +227,6 @@ def _refuse(
 
 def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> None:
     """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
-    refuse_renamed(plan, project, states)
     refuse_replaced(project, states)
     for lineage, state in states.items():
         known = {(held.job, held.static) for held in state.items.values()}
@@ -247,7 +247,9 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
             for name, c in parsed.project.experiments.items()
             if c.dataset.lineage == lineage
         }
-        ledgers.note(ledger, own)
+        names = names_today(parsed.project, lineage, ledger.state)
+        former = {name: old for name, old in parsed.project.former.items() if name in own}
+        ledgers.note(ledger, own, names, former)
         ledgers.settle(
             ledger, {name: one for name, one in parsed.project.settled.items() if name in own}
         )
@@ -300,12 +302,14 @@ def _accuracies(project: Project) -> Iterator[str]:
 
 
 def _left_behind(state: State, parsed: Parsed) -> list[str]:
-    """Unused reservations of jobs that the plan no longer has."""
+    """Unused reservations of jobs that the plan no longer has, by names of before too."""
+    project = parsed.project
+    names = {*project.experiments, *(old for one in project.former.values() for old in one)}
     return [
         held.token
         for held in state.items.values()
         if held.status == "RESERVED"
-        and held.job.experiment in parsed.project.experiments
+        and held.job.experiment in names
         and held.job not in parsed.plan.items
     ]
 

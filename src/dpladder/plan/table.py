@@ -126,6 +126,7 @@ def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
         lineage=artifact.lineage,
         target_epsilon=artifact.target,
         jobs=tuple(NamedJob(j.rule, j.experiment, dict(j.wildcards)) for j in artifact.jobs),
+        former=artifact.former,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from dpladder.errors import BadInput, Refused
@@ -218,22 +218,26 @@ class Job:
             )
 
 
-def counts_for(experiment: str, jobs: Iterable[Job]) -> Callable[[Job], bool]:
+def counts_for(
+    experiment: str, jobs: Iterable[Job], former: Collection[str] = ()
+) -> Callable[[Job], bool]:
     """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version
-    of a job spent: the experiment's own jobs, and those of a rung, a mean, a covariance or
-    statistics that it shares with their owner. What one total trained, or counted, is no earlier
-    version of another's."""
+    of a job spent: the experiment's own jobs, also under the names that it had before (`former`),
+    and those of a rung, a mean, a covariance or statistics that it shares with their owner. What
+    one total trained, or counted, is no earlier version of another's."""
 
     def kind(job: Job) -> tuple[str, str, str | None]:
         return job.experiment, job.rule, dict(job.wildcards).get("rung")
 
     own = set(jobs)
     shared = {kind(job) for job in own}
+    names = {experiment, *former}
 
     def counts(job: Job) -> bool:
         if any(name == "target" for name, _ in job.wildcards):
-            return job in own
-        return job.experiment == experiment or kind(job) in shared
+            renamed = job.experiment in former and replace(job, experiment=experiment) in own
+            return job in own or renamed
+        return job.experiment in names or kind(job) in shared
 
     return counts
 

@@ -13,7 +13,7 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,7 @@ Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
 # the experiment that mechanisms outside the workflow are booked under (embed/); no config's may
 # have a space
 OWN = "own code"
+NOTHING: Mapping[Any, Any] = {}
 LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -164,6 +165,9 @@ class State:
     tokens: dict[Job, list[str]] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
     experiments: list[str] = field(default_factory=list)  # oldest first
+    former: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # names of experiments before today's
     # by the operator: the lineage is about other people than those before it
     confirmed: bool = False
     choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
@@ -186,6 +190,19 @@ class State:
             else spend  # as it is, not made anew: a thousand of them are read at every COMMIT
             for spend in spends
         )
+
+    def named(self, names: Mapping[Job, Sequence[str]]) -> State:
+        """The same, where these jobs have these answers too, by their tokens."""
+        tokens = {job: [*known] for job, known in self.tokens.items()}
+        for job, more in names.items():
+            tokens.setdefault(job, []).extend(more)
+        return replace(self, tokens=tokens)
+
+    def by_name(self) -> Iterator[tuple[Job, Held]]:
+        """Every item under each job that it answers: its own, and those of experiments that were
+        renamed since."""
+        for job, tokens in self.tokens.items():
+            yield from ((job, self.items[token]) for token in tokens)
 
     def of(self, job: Job) -> list[Held]:
         """What was charged for a job, oldest first."""
@@ -242,14 +259,32 @@ def confirm(ledger: Ledger) -> None:
     _append(ledger, confirmed)
 
 
-def note(ledger: Ledger, experiments: Iterable[str]) -> None:
+def note(
+    ledger: Ledger,
+    experiments: Iterable[str],
+    names: Mapping[Job, Sequence[str]] = NOTHING,
+    former: Mapping[str, Sequence[str]] = NOTHING,
+) -> None:
     """Note a config's experiments, in its order: of several that share free work the one that came
-    first does it, wherever others are put later."""
+    first does it, wherever others are put later. `names`: jobs that what others were charged for
+    answers too, by its tokens; `former`: the names that experiments had before."""
     given = list(experiments)
 
     def noted(state: State) -> Step:
-        new = [experiment for experiment in given if experiment not in state.experiments]
-        return ("PLANNED", {"experiments": new}) if new else None
+        body = {
+            "experiments": [name for name in given if name not in state.experiments],
+            "names": [
+                {"job": to_json(job), "tokens": new}
+                for job, tokens in names.items()
+                if (new := [one for one in tokens if one not in state.tokens.get(job, ())])
+            ],
+            "former": {
+                name: new
+                for name, known in former.items()
+                if (new := [one for one in known if one not in state.former.get(name, ())])
+            },
+        }
+        return ("PLANNED", body) if any(body.values()) else None
 
     _append(ledger, noted)
 
@@ -586,6 +621,10 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
             state.confirmed = True
         case "PLANNED":
             state.experiments += body["experiments"]
+            for one in body.get("names", ()):
+                state.tokens.setdefault(from_json(one["job"]), []).extend(one["tokens"])
+            for name, names in body.get("former", {}).items():
+                state.former.setdefault(name, []).extend(names)
         case "SETTLED":
             for one in body["choices"]:
                 state.choices[one["experiment"], one["inputs"]] = one["chosen"]

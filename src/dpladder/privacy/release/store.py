@@ -16,6 +16,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from pathlib import Path
 
 from dpladder.errors import TWICE, BadInput, Refused
@@ -151,7 +152,7 @@ def _answer(
     if ready is not None:
         ready()
     held = [
-        ledgers.commit(ledger, one.token, question.query, question.spends, question.draws)
+        ledgers.commit(ledger, one.token, question.query, _own(one, question), question.draws)
         for one, question in zip(found, questions, strict=True)
     ]
     due = [
@@ -208,6 +209,12 @@ def _held(ledger: Ledger, question: Question) -> Held:
             "Start the workflow again: it reserves before it runs."
         )
     return (resumed or unused or mine)[-1]  # commit refuses what is used
+
+
+def _own(held: Held, question: Question) -> list[Spend]:
+    """A question's spends as those of the job that pays, which had another name if its experiment
+    was renamed."""
+    return [replaced(spend, job=held.job) for spend in question.spends]
 
 
 def _produce(

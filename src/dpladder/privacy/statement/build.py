@@ -51,7 +51,7 @@ def build(
     states: Mapping[str, State],
     anchors: Iterable[Anchor],
     origin: Origin,
-    made_by: Callable[[Held], str] = lambda held: "",
+    made_by: Callable[[Job, Held], str] = lambda job, held: "",
 ) -> Statement:
     """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell
     one story. `made_by`: how a release was made, where that is to be told."""
@@ -134,7 +134,8 @@ def guarantee_of(dataset: Stated) -> Cost | None:
 
 
 def _experiments(plan: PlanDocument) -> set[str]:
-    return {artifact.experiment for artifact in plan.artifacts}
+    """The DAG's experiments, also by the names that they had before."""
+    return {name for artifact in plan.artifacts for name in (artifact.experiment, *artifact.former)}
 
 
 def seal(statement: Mapping[str, Any], key: bytes) -> Document:
@@ -160,27 +161,34 @@ def _stated(
     state: State,
     recorded: Mapping[Job, tuple[Spend, ...]],
     statics: Mapping[Job, str | None] = NO_STATICS,
-    made_by: Callable[[Held], str] = lambda held: "",
+    made_by: Callable[[Job, Held], str] = lambda job, held: "",
 ) -> Stated:
     terms, lineage = state.terms, anchor.lineage
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
     charged = [held for held in state.items.values() if held.status != "REFUNDED"]
-    inside = [held for held in charged if held.job.experiment in experiments]
+    named = [(job, held) for job, held in state.by_name() if job.experiment in experiments]
     current = {
-        held.job: held
-        for held in inside
-        if held.status == "DONE" and held.job in recorded and _records(held, statics.get(held.job))
+        job: held
+        for job, held in named
+        if held.status == "DONE" and job in recorded and _records(held, statics.get(job))
     }
     _agree(recorded, current, lineage)
-    outside = [held for held in charged if held.job.experiment not in experiments]
-    told = {held.token: made_by(held) for held in current.values()}
+    # Of several names the one that states it counts, then today's.
+    names = {held.token: job for job, held in named}
+    names |= {held.token: job for job, held in current.items()}
+    told = {held.token: made_by(job, held) for job, held in current.items()}
     lines = [
-        replace(_line(spend, held, current, terms.delta), made=told.get(held.token, ""))
-        for held in inside
+        replace(
+            _line(spend, names[held.token], held, current, terms.delta),
+            made=told.get(held.token, ""),
+        )
+        for held in charged
+        if held.token in names
         for spend in held.spends
     ]
+    outside = [held for held in charged if held.token not in names]
     beside = [
-        _line(spend, held, {held.job: held}, terms.delta)
+        _line(spend, held.job, held, {held.job: held}, terms.delta)
         for held in outside
         for spend in held.spends
     ]
@@ -244,17 +252,19 @@ def _agree(
             )
 
 
-def _line(spend: Spend, held: Held, current: Mapping[Job, Held], delta: float) -> StatedSpend:
+def _line(
+    spend: Spend, job: Job, held: Held, current: Mapping[Job, Held], delta: float
+) -> StatedSpend:
     return StatedSpend(
-        rule=held.job.rule,
-        experiment=held.job.experiment,
-        wildcards=dict(held.job.wildcards),
+        rule=job.rule,
+        experiment=job.experiment,
+        wildcards=dict(job.wildcards),
         label=spend.label,
         partition=",".join(spend.partition.parts) or "all",
         mu=mu_of_spend(spend),
         epsilon=compose([spend], delta).epsilon,
         count=spend.count,
-        superseded=current.get(held.job) is not held,
+        superseded=current.get(job) is not held,
         reserved=held.reserved,
         released=held.released,
         spend=to_json(replace(spend, query=None)),
@@ -335,6 +345,7 @@ def _model_of(
         with_earlier=_with_earlier(borne, [*lines, *beside], delta),
         search_share=_share(search, spends),
         jobs=promise.jobs,
+        former=promise.former,
     )
 
 
@@ -379,7 +390,7 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
     own = [line for line in lines if line.job in jobs and not line.superseded]
     statics = {line.job: line.static for line in own}
     planned = max((line.reserved for line in own), default=0)
-    counts = counts_for(promise.experiment, jobs)
+    counts = counts_for(promise.experiment, jobs, promise.former)
 
     def tuned(line: StatedSpend) -> bool:
         edited = line.static is None or statics.get(line.job) != line.static

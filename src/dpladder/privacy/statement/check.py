@@ -84,7 +84,7 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
     known = {results.parent / path for path in statement["records"]} | {results / "privacy.json"}
     for file in sorted(set(results.rglob("*privacy.json")) - known):
         record = json.loads(file.read_text("utf-8"))
-        if "free" not in record and not _is_retired(record, statement):
+        if "free" not in record and not _is_counted(record, statement):
             problems.append(
                 f"{file.relative_to(results.parent)}: a cost that the statement does not count. If "
                 "a run under another "
@@ -93,15 +93,17 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
     return problems
 
 
-def _is_retired(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool:
-    """Whether a record is of a release that the config no longer asks for, and that the statement
-    counts all the same."""
+def _is_counted(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool:
+    """Whether a record is of a release that the statement counts, though the config no longer asks
+    for it, or its experiment has another name by now."""
     try:
         lines = [
             line["spend"]
             for dataset in statement["datasets"].values()
             for line in (*dataset["spends"], *dataset["outside_this_dag"]["spends"])
-            if line["superseded"] or line not in dataset["spends"]
+            if line["superseded"]
+            or line not in dataset["spends"]
+            or line["experiment"] != record["wildcards"].get("experiment", line["experiment"])
         ]
         return bool(record["spends"]) and all(spend in lines for spend in record["spends"])
     except _UNREADABLE:
@@ -155,11 +157,10 @@ def _check_dataset(
     )
     # A record of what a bug had priced too low still holds that price: the statement's is the
     # ledger's.
-    low = {line.job for line in lines if line.unsound}
+    low = {from_json(line.spend).job for line in lines if line.unsound}
     own = [spend for spend in recorded if spend.lineage == lineage and spend.job not in low]
-    counted = [
-        from_json(line.spend) for line in lines if not line.superseded and line.job not in low
-    ]
+    stated = [from_json(line.spend) for line in lines if not line.superseded]
+    counted = [spend for spend in stated if spend.job not in low]
     problems = []
     if sorted(map(repr, own)) != sorted(map(repr, counted)):
         problems.append(f"{where}: its spends are not those of the records")
@@ -214,7 +215,14 @@ def _totals(spends: Sequence[Spend], delta: float) -> Iterator[float]:
 
 def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> list[str]:
     promises = [
-        Promise(path, model.experiment, lineage, model.target_epsilon, model.jobs)
+        Promise(
+            path,
+            model.experiment,
+            lineage,
+            model.target_epsilon,
+            model.jobs,
+            former=model.former,
+        )
         for path, model in dataset.artifacts.items()
     ]
     try:

@@ -36,13 +36,15 @@ class NamedJob:
 @dataclass(frozen=True)
 class Promise:
     """A final model, or counts of another lineage's, the total it was promised at, and all jobs
-    that its figure composes."""
+    that its figure composes. `former`: the names that its experiment had before: what was tuned
+    under them counts too."""
 
     path: str
     experiment: str
     lineage: str
     target_epsilon: float
     jobs: tuple[NamedJob, ...]
+    former: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def measures_another(jobs: Sequence[NamedJob]) -> bool:
@@ -129,7 +131,8 @@ class PlanDocument:
 
 @dataclass(frozen=True)
 class StatedSpend(NamedJob):
-    """`mu`, `epsilon`: of this spend alone. `superseded`: of another version of its job than the
+    """`experiment`: by its name of today; `spend` has the one that it was paid under. `mu`,
+    `epsilon`: of this spend alone. `superseded`: of another version of its job than the
     one that is stated. `reserved`, `released`: entries of the ledger. `static`: what the ledger
     knows its question by; null in statements of before mechanisms had versions. `unsound`: why it
     costs more than was booked for it, where a bug that is mended made it so. `continued`: the entry
@@ -156,13 +159,14 @@ class StatedSpend(NamedJob):
 class StatedModel(Cost):
     """`with_earlier`: together with what was released before it was planned, null where there was
     nothing. `search_share`: of mu squared; null of a private search, whose training and search are
-    one. Its own `epsilon` and `mu` are its price."""
+    one. Its own `epsilon` and `mu` are its price. `former`: the names that its experiment had."""
 
     experiment: str
     target_epsilon: float
     with_earlier: Cost | None
     search_share: float | None
     jobs: tuple[NamedJob, ...]
+    former: tuple[str, ...] = ()
 
     @property
     def stated(self) -> Cost:
