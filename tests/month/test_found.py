@@ -166,6 +166,21 @@ def test_both_versions_of_an_experiment_may_have_names_of_their_own(story):
     assert story.finish(named(story, e3=tuned, e4=OTHER)) == paid
 
 
+def test_what_was_shared_once_counts_for_who_goes_on_with_it(story):
+    """e1 shared main's model, and is counted anew: its total bears both counts."""
+    story.finish(named(story, e1=SHORT, e2=SHORT))
+    mechanisms.VERSIONS["evaluate"] = 2
+    moved = Wish({"main": OTHER, "e1": SHORT, "e2": SHORT}, respend=True)
+    story.finish(moved)
+    counts = [
+        line["superseded"]
+        for line in story.stated()["spends"]
+        if (line["experiment"], line["rule"]) == ("e1", "evaluate")
+    ]
+    assert counts == [True, False]
+    assert 0.999 < model(story.stated(), "e1")["epsilon"] <= 1.0
+
+
 def test_what_a_lifetime_has_no_room_for_is_not_advised(story):
     tight = replace(story.wish, lifetime=1.2)
     paid = story.finish(tight)

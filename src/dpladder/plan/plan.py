@@ -335,9 +335,10 @@ def _history(
     others: list[Held] = []
     names = {*project.experiments, *itertools.chain(*project.former.values())}
     for state in states.values():
+        # Of several names the one that the plan has.
         used = {
-            held.token: replace(held, spends=state.settled(held.spends))
-            for job, held in state.by_name()
+            held.token: replace(held, job=job, spends=state.settled(held.spends))
+            for job, held in sorted(state.by_name(), key=lambda one: one[0] in statics)
             if held.status in USED and job.experiment in names
         }
         own = {

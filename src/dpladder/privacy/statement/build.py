@@ -173,8 +173,10 @@ def _stated(
         if held.status == "DONE" and job in recorded and _records(held, statics.get(job))
     }
     _agree(recorded, current, lineage)
-    # Of several names the one that states it counts, then today's.
-    names = {held.token: job for job, held in named}
+    promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
+    asked = {one.job for promise in promises for one in promise.jobs}
+    # Of several names the one that states it counts, then the one that the plan has.
+    names = {held.token: job for job, held in sorted(named, key=lambda one: one[0] in asked)}
     names |= {held.token: job for job, held in current.items()}
     told = {held.token: made_by(job, held) for job, held in current.items()}
     lines = [
@@ -192,7 +194,6 @@ def _stated(
         for held in outside
         for spend in held.spends
     ]
-    promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
     return Stated(
         **vars(figures_of(lines, terms.delta)),
         relation=terms.relation,
