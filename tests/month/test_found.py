@@ -272,3 +272,16 @@ def test_paying_again_for_what_is_unchanged_is_free(story):
     paid = story.finish()
     story.data.touch()
     assert story.finish(replace(story.wish, respend=True)) == paid
+
+
+def test_new_data_is_no_older_versions_answer(story):
+    """Research pays again unasked, and what is kept is asked for by its own version."""
+    first = replace(story.wish, mode="research")
+    paid = story.finish(first)
+    mechanisms.VERSIONS["dp_gd"] = 2
+    assert story.finish(first) == paid
+    story.data.append()
+    told = story.run(first).refused
+    assert "version 1 of dp_gd" in told
+    assert "respend: [dp_gd]" in told
+    assert story.finish(replace(first, respend=("dp_gd",))) == paid + 3

@@ -21,7 +21,7 @@ from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn.interface import Constants, Data
 from dpladder.network.facts import Network
-from dpladder.plan import dag, stages
+from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.outer import advice
 from dpladder.plan.reads import (
     EvaluateOf,
@@ -144,16 +144,39 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
 def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
     """A job runs the code that the head node reserved it for, also when files were edited since, or
     a node has others."""
-    reads = task.reads
-    learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateTest) else None
-    search = reads.hpo.name if isinstance(reads, SearchPrivately) else None
-    code = stages.rule_code(task.rule, learner, search)
+    code = stages.rule_code(task.rule, *_methods(task))
     if any(one.status == "RESERVED" and one.code != code for one in held):
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another "
             "version of it. "
             "Nothing was read or spent: start the workflow again."
         )
+
+
+def _methods(task: Task[ReleaseReads]) -> tuple[str | None, str | None]:
+    """The learner and the search that a job runs, if it runs one."""
+    reads = task.reads
+    learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateTest) else None
+    return learner, reads.hpo.name if isinstance(reads, SearchPrivately) else None
+
+
+def _check_versions(asked: Asked, question: Question) -> None:
+    """What is kept under an older version is restored, and never made by a newer one under that
+    name: in research new data would be, for it pays again unasked."""
+    state, task = asked.held.ledger.state, asked.task
+    if state.done(question.query) is not None:
+        return
+    names = mechanisms.behind(task.rule, *_methods(task))
+    for held in state.of(question.job):
+        older = [n for n in names if held.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
+        if held.status == "RESERVED" and held.static == question.static and older:
+            raise Refused(
+                f"{ledgers.name(question.job)} was released by version "
+                f"{held.versions.get(older[0], 1)} of {older[0]}, of which this dpladder has "
+                f"version {mechanisms.VERSIONS[older[0]]}, and its data changed since. Nothing was "
+                "read or spent. Undo the change, and what was released is restored, free; or ask "
+                f"anew with respend: true, or respend: [{older[0]}]."
+            )
 
 
 def part_of(task: Task[places.WithFeatures], part: str) -> Part:
@@ -216,8 +239,10 @@ def read_raw(part: Part) -> Data:
     return Data(opened.features, opened.labels, opened.units, groups=opened.groups)
 
 
-def _vouch(release: Release) -> None:
+def _vouch(release: Release, questions: Sequence[Question]) -> None:
     task = release.asked[0].task
+    for asked, question in zip(release.asked, questions, strict=True):
+        _check_versions(asked, question)
     for part in task.reads.places.features:
         read_raw(part_of(task, part))
     if release.ready is not None:
@@ -317,7 +342,7 @@ def release_once(release: Release) -> None:
     seed = task.reads.research.seed if task.reads.mode == "research" else None
     questions = [one.question() for one in release.asked]
     outcomes = store.release_together(
-        ledger, questions, release.produce, seed, ready=partial(_vouch, release)
+        ledger, questions, release.produce, seed, ready=partial(_vouch, release, questions)
     )
     anchors.keep(RESULTS, [ledgers.head(ledger)])
     for one, outcome in zip(release.asked, outcomes, strict=True):
