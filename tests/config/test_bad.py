@@ -1340,6 +1340,11 @@ def test_an_experiment_that_repeats_a_mistake_of_the_base_is_told_too(tmp_path):
     [
         "mode: reserch\nresearch: {repeats: 3}",  # might be research, where repeats are fine
         "fit: {degree: three}\nsweep: {rungs: [{epsilon: 0.1, trials: 3}]}",
+        # a search that climbs no ladder was meant
+        "hpo: {name: random_serch}\nsweep: {rungs: [{epsilon: 0.1, trials: 3}]}\n"
+        "fit: {using: best, against: mu}",
+        # no cut was meant
+        "features: {modl: none, until: blocks.5}\nlearner: {name: dp_finetune}",
         # classes were meant
         "dataset: {lineage: x, source: 'folder:/', nominal_size: 100, clases: 2}",
     ],

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, TypeAdapter, model_validator
 
+from dpladder.config.rules import Messages, Table
 from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
 
 Searched = Literal["rate", "ridge"] | None
@@ -456,3 +457,35 @@ def starts_known(learner: Any) -> bool:
     telling."""
     drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
     return isinstance(learner, Descending | Tuning) and learner.init == "zero" and not drawn
+
+
+def _trains(c: Any) -> Messages:
+    learner = c.learner
+    if isinstance(learner, Tuning) and c.features.until is None and learner.trains != "head":
+        yield (
+            "what is trained lies above features.until: name the last layer that stays frozen "
+            "there, or set trains: head"
+        )
+
+
+def _augment(c: Any) -> Messages:
+    if getattr(c.learner, "augment", 1) > 1 and c.features.takes != "images":
+        yield (
+            "views are crops of images on their way into a network, and with features.model: "
+            f"{c.features.model} there are none; set it to 1, or give images and a network"
+        )
+
+
+def _init(c: Any) -> Messages:
+    if not starts_public(c.learner):
+        return
+    if c.dataset.public_sample is None:
+        yield "it needs dataset.public_sample, whose labelled records train the head"
+    if getattr(c.learner, "link", "softmax") != "softmax":
+        yield "that head is trained by softmax: set learner.link: softmax, or leave it out"
+    if c.learner.name == "dp_mlp" or c.task == "language_model":
+        whose = "dp_mlp" if c.learner.name == "dp_mlp" else "a language model"
+        yield f"{whose} has no head of its own to start from; leave it out"
+
+
+RULES: Table = {"learner.trains": _trains, "learner.augment": _augment, "learner.init": _init}

@@ -17,7 +17,6 @@ from yaml.constructor import ConstructorError
 
 from dpladder.config.check import (
     INPUT,
-    Problem,
     problems_of_experiment,
     problems_of_project,
     problems_of_task,
@@ -25,6 +24,7 @@ from dpladder.config.check import (
 )
 from dpladder.config.learner_sections import DEFAULT
 from dpladder.config.model import TAGS, Config
+from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN
 from dpladder.config.testers import OWN, problems_of_testers
 from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, gives, shown

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from dpladder.config.learner_sections import shares_releases
+from dpladder.config.rules import Messages, Table
 from dpladder.config.section import Count, Section
 
 Law = Literal["logarithmic", "geometric", "poisson"]
@@ -132,3 +134,38 @@ SHARED = {"papernot_steinke": "secret_runs", "liu_talwar": "secret_runs"}
 def runner_of(search: str) -> str:
     """The module of search/ that runs a search."""
     return SHARED.get(search, search)
+
+
+def _private_search(c: Any) -> Messages:
+    """A private search is one job that spends the whole total, so nothing else may bear on the
+    training part."""
+    if isinstance(c.hpo, Ladder) or c.evaluate.of is not None:
+        return
+    learner, sweep, apart = c.learner, c.sweep, ("hash", "add_remove")
+    if learner.searches is None:
+        yield f"learner {learner.name} has nothing to search; leave hpo out"
+    if sweep.ladder:
+        yield "it climbs no ladder; write sweep: {rungs: []} beside it"
+    if getattr(learner, "sampling_rate", 1.0) < 1:
+        yield "its theorem is for full batches; leave learner.sampling_rate out"
+    if (sweep.search.draw, sweep.search.prior) != ("stratified", "lognormal"):
+        yield "it draws r by itself; leave sweep.search.draw and sweep.search.prior out"
+    if (sweep.select.by, sweep.select.part) != ("noisy_count", "train"):
+        yield "it counts on the training part; leave sweep.select.by and sweep.select.part out"
+    if c.features.mean is not None or shares_releases(learner):
+        yield (
+            "it spends the whole total; leave features.mean, learner.covariance and "
+            "learner.statistics out"
+        )
+    if c.final.budget != "remaining":
+        yield "it spends the whole total; leave final.budget out"
+    if c.hpo.name == "koskela_kulkarni" and c.privacy.relation != "add_remove":
+        yield "its bound holds under privacy.relation: add_remove alone"
+    if c.dataset.public_test is None and (c.dataset.split.rule, c.privacy.relation) != apart:
+        yield (
+            "the test part must cost nothing beside it: name dataset.public_test, or use "
+            "split.rule: hash and privacy.relation: add_remove"
+        )
+
+
+RULES: Table = {"hpo.name": _private_search}

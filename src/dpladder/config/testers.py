@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpladder.config.check import Problem
 from dpladder.config.model import Config, Dataset
+from dpladder.config.rules import Problem
 from dpladder.config.sources import labels_of, names_of
 from dpladder.config.wording import KeyPath, gives, shown
 

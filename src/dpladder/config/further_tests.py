@@ -1,0 +1,155 @@
+"""Rules for further tests (evaluate.also). Each sees the config and one of these tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import takewhile
+
+from dpladder.config.model import Also, Config, Group
+from dpladder.config.rules import Messages, Table, when
+from dpladder.config.source_rules import group_rules, overlapping, wrong_with_source
+from dpladder.config.sources import kind_of, labels_of, names_of, overlap
+from dpladder.config.wording import did_you_mean, shown
+
+
+def _name(c: Config, also: Also) -> Messages:
+    tests = c.evaluate.also
+    before = {one.name for one in takewhile(lambda one: one is not also, tests)}
+    severe = {f"{one.name}-{how}" for one in tests if one.corruption for how in one.severities}
+    if also.name in {"test"} | before | severe:
+        yield "another test is called so: choose another name"
+
+
+# --- of a source of its own ---
+
+
+def _source(c: Config, also: Also) -> Messages:
+    source, kind = also.source or "", kind_of(also.source or "")
+    if overlap(source, c.dataset.source):
+        yield f"{overlapping(source, c.dataset.source)}; to hold some of it out, use dataset.split"
+    yield from wrong_with_source(source)
+    if kind is not None and c.features.takes not in kind.holds:
+        yield f"features.model: {c.features.model} takes {c.features.takes}"
+
+
+def _classes(c: Config, also: Also) -> Messages:
+    """Labels are matched by name; where one side has none, the config says what counts as what."""
+    source, kind = also.source or "", kind_of(also.source or "")
+    own = names_of(c.dataset.source, c.dataset.classes) or ()
+    named = [name for _, name in also.classes]
+    known = own.__contains__ if own else str.isdecimal
+    wrong = next((name for name in named if not known(name)), None)
+    if kind is None:
+        return
+    if wrong is not None and own:
+        near = did_you_mean(wrong, own)
+        yield f"given {shown(wrong)}; {near}allowed: {', '.join(own)}, or null for none"
+    elif wrong is not None:
+        yield (
+            f"given {shown(wrong)}; dataset.classes has no names, so a class is meant by its "
+            "number, in quotes"
+        )
+    elif not own and not named:
+        yield (
+            "required where dataset.classes has no names: labels are matched by name, for the same "
+            "numbers may mean other classes. List the names of both, or give the class that each "
+            "label counts as, by its number in quotes"
+        )
+    elif not kind.own and not named and labels_of(source) is None:
+        yield (
+            f"required: the labels of {shown(source)} are numbers, and what they are called is not "
+            "known here. List their names, in the words of dataset.classes"
+        )
+
+
+# --- of another test's records: some groups of them, or their images corrupted, or both ---
+
+
+def _named(c: Config) -> Mapping[str, Group | None]:
+    """The tests that another one may be of, and how their records are grouped."""
+    others = {one.name: one.group for one in c.evaluate.also if one.source is not None}
+    return {"test": c.dataset.group} | others
+
+
+def _of(c: Config, also: Also) -> Messages:
+    if also.of not in _named(c):
+        yield f"{did_you_mean(also.of or '', _named(c))}allowed: {', '.join(_named(c))}"
+
+
+def _groups(c: Config, also: Also) -> Messages:
+    whose = _named(c).get(also.of or "")
+    known = whose.names if whose else ()
+    unknown = next((name for name in also.groups if name not in known), None)
+    if unknown is not None:
+        key = "dataset.group" if also.of == "test" else f"group of {also.of}"
+        allowed = ", ".join(known) or f"none, for {key} names no groups: declare them there"
+        yield f"given {shown(unknown)}; {did_you_mean(unknown, known)}allowed: {allowed}"
+
+
+def _corruption(c: Config, also: Also) -> Messages:
+    if not also.corruption and not also.groups:
+        yield "required with of: blur, or noise; or groups, to count some of its records"
+    elif also.corruption and c.features.takes != "images":
+        yield (
+            f"features.model: {c.features.model} takes {c.features.takes}, and images alone can "
+            "be corrupted: leave it out"
+        )
+
+
+def _epsilon(c: Config, also: Also) -> Messages:
+    private = also.of == "test" and c.dataset.public_test is None
+    if private and also.epsilon is None:
+        yield (
+            "required: the test part is private, and each count on it is paid for: say what one "
+            "may cost"
+        )
+    elif not private and also.epsilon is not None:
+        yield "counts on what is declared public are exact and free: leave it out"
+
+
+def _for_the_other_kind(keys: tuple[str, ...], says: str) -> Table:
+    return {key: when(lambda c, also, key=key: getattr(also, key), says) for key in keys}
+
+
+NEITHER: Table = {
+    "": lambda c, also: iter(
+        ["it is of a source of its own, or of another test's images: give source or of"]
+    )
+}
+OF_A_SOURCE: Table = {
+    "source": _source,
+    "declared_public": when(
+        lambda c, also: not also.declared_public,
+        "private records of other people are a lineage of their own, with a limit and a "
+        "statement: give them an experiment with evaluate.of (docs/data.md); or set it to true if "
+        "nobody in that source needs protection; or make them a group of dataset.source that is "
+        "not trained on (dataset.group)",
+    ),
+    "classes": _classes,
+    **group_rules("group", lambda c, also: (also.source, also.group)),
+    **_for_the_other_kind(
+        ("corruption", "groups", "epsilon"),
+        "it goes with of, on a test that is named there: leave it out",
+    ),
+}
+OF_A_TEST: Table = {
+    "of": _of,
+    "groups": _groups,
+    "corruption": _corruption,
+    "severities": when(
+        lambda c, also: len(set(also.severities)) != len(also.severities),
+        "name each severity once",
+    ),
+    "epsilon": _epsilon,
+    **_for_the_other_kind(
+        ("classes", "declared_public", "group"),
+        "it is for a source; its records are those of another test: leave it out",
+    ),
+}
+
+
+def rules_of(also: Also) -> Table:
+    """The rules for a further test of one kind or the other."""
+    if (also.source is None) == (also.of is None):
+        return {"name": _name, **NEITHER}
+    return {"name": _name, **(OF_A_TEST if also.source is None else OF_A_SOURCE)}

@@ -1,0 +1,86 @@
+"""Rules between keys: what a rule is, and how a table of them is applied to a config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from dpladder.config.section import Section
+from dpladder.config.wording import KeyPath, shown
+
+Problem = tuple[KeyPath, str]
+Messages = Iterator[str]
+Rule = Callable[..., Messages]
+"""What is wrong with one key beside the others: what is allowed, and what to do next. What was
+given is put before it, unless the message begins with that by itself."""
+Table = Mapping[str, Rule]
+"""Rules by their keys, with dots; an empty key is the place where the table begins."""
+
+
+def when(broken: Callable[..., object], says: str) -> Rule:
+    """The rule that says one thing of every config for which `broken` is true."""
+
+    def rule(*seen: object) -> Messages:
+        if broken(*seen):
+            yield says
+
+    return rule
+
+
+def problems(
+    table: Table,
+    config: Section,
+    doubtful: Collection[KeyPath] = (),
+    at: KeyPath = (),
+    beside: tuple[Any, ...] = (),
+) -> Iterator[Problem]:
+    """What is wrong by the rules.
+
+    Args:
+        doubtful: Keys whose values are stand-ins. A message that follows from what was read there
+            is the echo of a mistake that was told already.
+        at: Where the table begins.
+        beside: What these rules look at besides the config.
+    """
+    for name, rule in table.items():
+        key = (*at, *name.split(".")) if name else at
+        read = {key}
+        for says in rule(Traced(config, (), read), *beside):
+            if not any(_overlap(one, other) for one in read for other in doubtful):
+                yield key, _given(config, key, says)
+
+
+class Traced:
+    """A section as rules see it, which remembers the keys that they read."""
+
+    def __init__(self, section: Section, at: KeyPath, read: set[KeyPath]) -> None:
+        self._section, self._at, self._read = section, at, read
+        if "name" in type(section).model_fields:  # the kind, which tells what keys there are
+            read.add((*at, "name"))
+
+    def __getattr__(self, name: str) -> Any:
+        value, field = getattr(self._section, name), type(self._section).model_fields.get(name)
+        at = self._at if field is None else (*self._at, name)  # a property may read any key
+        if field is None or field.default is None or not isinstance(value, Section):
+            self._read.add(at)
+        return Traced(value, at, self._read) if isinstance(value, Section) else value
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """The section's own class, for isinstance."""
+        return type(self._section)
+
+
+def _overlap(one: KeyPath, other: KeyPath) -> bool:
+    return all(a == b for a, b in zip(one, other, strict=False))
+
+
+def _given(config: Section, key: KeyPath, says: str) -> str:
+    value: Any = config
+    for part in key:
+        value = value[part] if isinstance(part, int) else getattr(value, part)
+    listed = list(value) if isinstance(value, tuple) else [value]
+    written = listed and not any(one is None or isinstance(one, Section) for one in listed)
+    if not written or says.startswith(("given", "required")):
+        return says
+    return f"given {shown(listed if isinstance(value, tuple) else value)}; {says}"

@@ -1,0 +1,75 @@
+"""Rules for whatever key names a source: its form, its path and its groups."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+
+from dpladder.config.model import Group
+from dpladder.config.rules import Messages, Table
+from dpladder.config.sources import FORMS, SourceKind, kind_of
+from dpladder.config.wording import did_you_mean, shown
+
+
+def wrong_with_source(source: str | None) -> Messages:
+    kind = None if source is None else kind_of(source)
+    if source is not None and kind is None:
+        yield f"{did_you_mean(source, FORMS)}allowed: {', '.join(FORMS)}"
+    elif source is not None and kind is not None and kind.own:
+        yield from wrong_with_path(source.partition(":")[2], kind.folder)
+
+
+def wrong_with_path(path: str, folder: bool = False) -> Messages:
+    """Why a path cannot be used, if so. Nothing inside it is read here."""
+    try:
+        found_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except FileNotFoundError:
+        yield "nothing is there; paths are relative to the working directory"
+        return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        yield f"it cannot be reached ({reason}); check the path and its permissions"
+        return
+    if found_folder != folder:
+        yield f"a {'folder' if folder else 'file'} is wanted there"
+    elif not os.access(path, os.R_OK):
+        yield "it cannot be read; check its permissions"
+
+
+def overlapping(source: str, private: str) -> str:
+    """A source that holds the private one's records, and what it is of that one."""
+    if source == private:
+        return f"given {shown(source)}, the private source itself"
+    return (
+        f"given {shown(source)}, which holds records of {shown(private)}, the private source: name "
+        "one split there and another here"
+    )
+
+
+def group_rules(key: str, of: Callable[..., tuple[str | None, Group | None]]) -> Table:
+    """Groups stand where their source has room for them. `of` tells the source and its groups."""
+
+    def found(*seen: object) -> tuple[str, Group | None, SourceKind | None]:
+        source, group = of(*seen)
+        return source or "", group, kind_of(source or "")
+
+    def published(*seen: object) -> Messages:
+        source, group, kind = found(*seen)
+        if group and kind and not kind.own:
+            yield (
+                f"{shown(source)} is published without groups; they are for your own files: leave "
+                "it out"
+            )
+
+    def column(*seen: object) -> Messages:
+        source, group, kind = found(*seen)
+        if group and kind and kind.folder and group.level is None:
+            yield f"{shown(source)} is a folder, which has a level: 1 or 2"
+
+    def level(*seen: object) -> Messages:
+        source, group, kind = found(*seen)
+        if group and kind and kind.own and not kind.folder and group.column is None:
+            yield f"{shown(source)} is no folder: give the column that holds the group"
+
+    return {key: published, f"{key}.column": column, f"{key}.level": level}
