@@ -14,9 +14,7 @@ PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
 PICTURES = pictures_of(PROJECT)
-MODELLED = {
-    name: config for name, config in PROJECT.experiments.items() if stages.has_models(config)
-}
+MODELLED = PROJECT.modelled
 
 
 wildcard_constraints:
@@ -47,7 +45,7 @@ def config_of(wildcards):
 
 def modelled(experiment):
     """The experiment whose models are measured: another one, or itself."""
-    return PROJECT.experiments[experiment].evaluate.of or experiment
+    return PROJECT.experiments[experiment].tested or experiment
 
 
 # --- one join: who makes what a job reads ---
@@ -137,7 +135,7 @@ def measured_of(wildcards):
     names = stages.measured_by(PROJECT, wildcards.experiment)
     return [
         path("evaluate_of", "metrics", name, target=target)
-        for target in map(stages.target_name, stages.targets(config_of(wildcards)))
+        for target in map(stages.target_name, config_of(wildcards).totals)
         for name in names
     ]
 

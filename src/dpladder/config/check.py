@@ -13,7 +13,14 @@ from dpladder.config import further_tests, learner_sections, search_sections
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.label_sets import most_labels
 from dpladder.config.learner_sections import Tuning, shares_releases, starts_public
-from dpladder.config.model import BUNDLED_IMAGES, BUNDLED_TEXT, HUGGING_FACE, Config
+from dpladder.config.model import (
+    BUNDLED_IMAGES,
+    BUNDLED_TEXT,
+    HUGGING_FACE,
+    Config,
+    Tester,
+    repeat_name,
+)
 from dpladder.config.rules import Messages, Problem, Table, problems, when
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import (
@@ -38,7 +45,7 @@ INPUT = "input"  # of features.until: from the first layer on
 
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> Iterator[Problem]:
     """What is wrong between keys, but for echoes of doubtful ones."""
-    yield from problems(RULES, config, doubtful)
+    yield from problems(TESTER if isinstance(config, Tester) else RULES, config, doubtful)
     for place, also in enumerate(config.evaluate.also if config.task == "classification" else ()):
         table, at = further_tests.rules_of(also), ("evaluate", "also", place)
         yield from problems(table, config, doubtful, at, (also,))
@@ -63,16 +70,10 @@ def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
                     f"given {shown(terms[key])}, but {shown(agreed[key])} in {owner}; it is fixed "
                     f"for the life of lineage {lineage}, so give both the same",
                 )
-        for taken in experiments.keys() & set(repeat_names(name, config)[1:]):
-            yield (
-                ("experiments", taken),
-                f"this is what a repeat of {name} is called; choose another name",
-            )
-
-
-def repeat_names(name: str, config: Config) -> list[str]:
-    """What the repeats of an experiment are called; the first one is the experiment itself."""
-    return [name, *(f"{name}-{repeat}" for repeat in range(2, config.research.repeats + 1))]
+        repeats = {repeat_name(name, number) for number in range(1, config.research.repeats)}
+        for taken in experiments.keys() & repeats:
+            says = f"this is what a repeat of {name} is called; choose another name"
+            yield ("experiments", taken), says
 
 
 def lineage_terms(config: Config) -> dict[str, object]:
@@ -205,8 +206,7 @@ def _source(field: str, c: Config) -> Messages:
             "private data by dataset.split"
         )
     told_by_groups = group_rules("", lambda: (source, c.dataset.group)).values()
-    grouped = field != "public_sample" and c.evaluate.of is None
-    if grouped and any([*rule()] for rule in told_by_groups):
+    if field != "public_sample" and any([*rule()] for rule in told_by_groups):
         yield (
             "with dataset.group its records are told by the same groups, and it has none there: "
             "name it in evaluate.also"
@@ -259,16 +259,13 @@ def _classes(c: Config) -> Messages:
         yield "a single class leaves nothing to tell apart"
 
 
-def _labels(c: Config) -> Messages:
+def _labels(c: Config, of_one: str = "leave it out") -> Messages:
     """A record of several classes needs room for them, and a learner and a measure that know of it."""
-    dataset, kind, names, of = c.dataset, _kind(c), _names(c), c.evaluate.of
+    dataset, kind, names = c.dataset, _kind(c), _names(c)
     if dataset.labels == 1:
         return
     if kind and (kind.folder or not kind.own):
-        measured = f"{of}, whose models are measured, needs a table or arrays here"
-        yield (
-            f"a record of {shown(dataset.source)} has one label: {measured if of else 'leave it out'}"
-        )
+        yield f"a record of {shown(dataset.source)} has one label: {of_one}"
     if c.learner.name != "dp_ls":
         yield (
             f"{c.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or "
@@ -498,3 +495,18 @@ RULES: Table = {
     "paths.private": partial(_path, "private"),
     "paths.cache": partial(_path, "cache"),
 }
+
+OF_OTHERS = (
+    "hpo.name",
+    "dataset.public_test",
+    "dataset.public_validation",
+    "dataset.public_sample",
+)
+TESTER: Table = {
+    **{key: rule for key, rule in RULES.items() if key not in OF_OTHERS},
+    "dataset.labels": lambda c: _labels(
+        c, f"{c.tested}, whose models are measured, needs a table or arrays here"
+    ),
+}
+"""What an experiment is held to that measures another one's models: its searches and public sources
+are the other's (config/testers.py)."""

@@ -20,10 +20,9 @@ from dpladder.config.check import (
     problems_of_experiment,
     problems_of_project,
     problems_of_task,
-    repeat_names,
 )
 from dpladder.config.learner_sections import DEFAULT
-from dpladder.config.model import TAGS, Config
+from dpladder.config.model import TAGS, Config, Tester, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN
 from dpladder.config.testers import OWN, problems_of_testers
@@ -96,6 +95,18 @@ class Project:
     @property
     def main(self) -> Config:
         return self.experiments[BASE]
+
+    @property
+    def modelled(self) -> dict[str, Config]:
+        """The experiments that have final models of their own."""
+        return {name: config for name, config in self.experiments.items() if not config.tested}
+
+    @property
+    def testers(self) -> dict[str, Tester]:
+        """Those that measure another one's."""
+        return {
+            name: config for name, config in self.experiments.items() if isinstance(config, Tester)
+        }
 
 
 @dataclass(frozen=True)
@@ -249,26 +260,17 @@ def _problems_of_grid(grid: Any, cells: Mapping[str, Cell]) -> Iterator[Problem]
 
 
 def _repeated(experiments: Mapping[str, Config]) -> Project:
-    """Every repeat of an experiment as an experiment of its own, with seeds of its own for draws
-    and noise."""
-    expanded = {}
-    for name, config in experiments.items():
-        for repeat, own_name in enumerate(repeat_names(name, config)):
-            research = {"seed": config.research.seed + repeat, "repeats": 1}
-            search = config.sweep.search.model_copy(
-                update={"seed": config.sweep.search.seed + repeat}
-            )
-            of = config.evaluate.of
-            tested = None if of is None else repeat_names(of, config)[repeat]
-            update = {
-                "research": config.research.model_copy(update=research),
-                "sweep": config.sweep.model_copy(update={"search": search}),
-                "evaluate": config.evaluate.model_copy(update={"of": tested}),
-            }
-            expanded[own_name] = config.model_copy(update=update)
-    return Project(
-        expanded, {name: repeat_names(name, config)[1:] for name, config in experiments.items()}
-    )
+    """Every repeat of an experiment as an experiment of its own."""
+    names = {
+        name: [repeat_name(name, number) for number in range(config.research.repeats)]
+        for name, config in experiments.items()
+    }
+    expanded = {
+        own: experiments[name].repeat(number)
+        for name, repeats in names.items()
+        for number, own in enumerate(repeats)
+    }
+    return Project(expanded, {name: repeats[1:] for name, repeats in names.items()})
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
@@ -440,7 +442,8 @@ def _parse(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
         named["sweep"] = {}
     values = {**values, **named}
     try:
-        return Config.model_validate_json(json.dumps(values, default=str)), []
+        kind = Config if _mapping(values.get("evaluate")).get("of") is None else Tester
+        return kind.model_validate_json(json.dumps(values, default=str)), []
     except ValidationError as error:
         return None, _explain(error)
     except (TypeError, ValueError, RecursionError):

@@ -7,7 +7,7 @@ from private values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
@@ -769,6 +769,8 @@ class Deployment(Section):
 class Config(Section):
     """One experiment, fully resolved."""
 
+    models: ClassVar[Literal["own", "others"]] = "own"
+    """Whose final models it is about."""
     mode: Literal["release", "research"] = Field(
         "release",
         description="release: secret noise, ledger and limits; research: public data only, not a "
@@ -801,3 +803,62 @@ class Config(Section):
     resources: Resources = Field(default_factory=Resources, description=Resources.__doc__)
     paths: Paths = Field(default_factory=Paths, description=Paths.__doc__)
     deployment: Deployment | None = Field(None, description=Deployment.__doc__)
+
+    @property
+    def tested(self) -> str | None:
+        """The experiment whose final models are measured, where they are not its own."""
+        return None
+
+    @property
+    def totals(self) -> tuple[float, ...]:
+        """The totals that its final models are trained at."""
+        return self.final.targets or (self.privacy.epsilon,)
+
+    @property
+    def totals_key(self) -> str:
+        """The key that says them."""
+        return "final.targets" if self.final.targets else "privacy.epsilon"
+
+    def promised(self, total: float) -> float:
+        """What the final model of a total may cost the lineage."""
+        return total
+
+    def repeat(self, number: int) -> Self:
+        """A repeat, the first one by 0, with its own seeds for draws and noise."""
+        own = {"seed": self.research.seed + number, "repeats": 1}
+        search = self.sweep.search.model_copy(update={"seed": self.sweep.search.seed + number})
+        update = {
+            "research": self.research.model_copy(update=own),
+            "sweep": self.sweep.model_copy(update={"search": search}),
+        }
+        return self.model_copy(update=update)
+
+
+def repeat_name(experiment: str, number: int) -> str:
+    """What a repeat is called, the first one by 0, which is the experiment itself."""
+    return f"{experiment}-{number + 1}" if number else experiment
+
+
+class Tester(Config):
+    """An experiment that measures another one's final models on people of its own (evaluate.of). It
+    trains nothing."""
+
+    models = "others"
+
+    @property
+    def tested(self) -> str:
+        assert self.evaluate.of is not None, "else it is a Config (config/load.py)"
+        return self.evaluate.of
+
+    @property
+    def totals_key(self) -> str:
+        return "privacy.epsilon"
+
+    def promised(self, total: float) -> float:
+        """What measuring the model of a total may cost the lineage."""
+        return self.privacy.epsilon
+
+    def repeat(self, number: int) -> Self:
+        """It measures the same repeat of the other one."""
+        evaluate = self.evaluate.model_copy(update={"of": repeat_name(self.tested, number)})
+        return super().repeat(number).model_copy(update={"evaluate": evaluate})

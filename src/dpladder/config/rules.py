@@ -17,12 +17,12 @@ Table = Mapping[str, Rule]
 """Rules by their keys, with dots; an empty key is the place where the table begins."""
 
 
-def when(broken: Callable[..., object], says: str) -> Rule:
+def when(broken: Callable[..., object], says: str | Callable[..., str]) -> Rule:
     """The rule that says one thing of every config for which `broken` is true."""
 
     def rule(*seen: object) -> Messages:
         if broken(*seen):
-            yield says
+            yield says if isinstance(says, str) else says(*seen)
 
     return rule
 

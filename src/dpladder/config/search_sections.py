@@ -139,7 +139,7 @@ def runner_of(search: str) -> str:
 def _private_search(c: Any) -> Messages:
     """A private search is one job that spends the whole total, so nothing else may bear on the
     training part."""
-    if isinstance(c.hpo, Ladder) or c.evaluate.of is not None:
+    if isinstance(c.hpo, Ladder):
         return
     learner, sweep, apart = c.learner, c.sweep, ("hash", "add_remove")
     if learner.searches is None:

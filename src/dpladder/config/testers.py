@@ -4,9 +4,10 @@ and has people of its own."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
-from dpladder.config.model import Config, Dataset
-from dpladder.config.rules import Problem
+from dpladder.config.model import Config, Dataset, Tester
+from dpladder.config.rules import Messages, Problem, Table, problems, when
 from dpladder.config.sources import labels_of, names_of
 from dpladder.config.wording import KeyPath, gives, shown
 
@@ -36,17 +37,19 @@ def problems_of_testers(
     experiments: Mapping[str, Config], given: Mapping[str, Mapping[str, object]]
 ) -> Iterator[Problem]:
     """`given`: what each experiment says itself; the base and cells of a grid measure nobody."""
-    trained = [name for name, config in experiments.items() if config.evaluate.of is None]
+    trained = [name for name, config in experiments.items() if config.tested is None]
     for name, config in experiments.items():
-        of, beside = config.evaluate.of, name in given
-        if of is None:
+        of, beside = config.tested, name in given
+        if not isinstance(config, Tester):
             found = _called_alike(name, config, experiments)
         elif beside and of in trained:
-            found = _tester(config, experiments[of], given[name])
+            found = _tester(config, experiments[config.tested], given[name])
         elif of in given and of not in experiments:
             continue  # what is wrong there has been said
         else:
-            found = _of_nobody(of, [other for other in trained if other != name] if beside else [])
+            found = _of_nobody(
+                config.tested, [other for other in trained if other != name] if beside else []
+            )
         at: KeyPath = ("experiments", name) if beside else ()
         yield from (((*at, *key), what) for key, what in found)
 
@@ -64,7 +67,7 @@ def _called_alike(
     name: str, config: Config, experiments: Mapping[str, Config]
 ) -> Iterator[Problem]:
     """A test is told by its name, and an experiment that measures another's models is one."""
-    testers = {other for other, found in experiments.items() if found.evaluate.of == name}
+    testers = {other for other, found in experiments.items() if found.tested == name}
     for place, also in enumerate(config.evaluate.also):
         if testers & {also.name, *(f"{also.name}-{severity}" for severity in also.severities)}:
             yield (
@@ -74,46 +77,43 @@ def _called_alike(
             )
 
 
-def _tester(config: Config, tested: Config, given: Mapping[str, object]) -> Iterator[Problem]:
-    of, dataset, there = config.evaluate.of, config.dataset, tested.dataset
-    measures = f"it measures {of}, and trains nothing"
-    yield from (((key,), f"{measures}: set it in {of}") for key in given if key not in SECTIONS)
+def _tester(config: Tester, tested: Config, given: Mapping[str, object]) -> Iterator[Problem]:
+    of = config.tested
+    yield from (
+        ((key,), f"{_measures(config)}: set it in {of}") for key in given if key not in SECTIONS
+    )
     missing = [key for key in THEIRS if not gives(given, key)]
     yield from (
         (key, f"required, but missing: what {of} says is about other people; add it")
         for key in missing
     )
-    if missing:
-        return
-    public = ("public_sample", "public_validation")
-    same = {
-        "labels": (dataset.labels, there.labels),
-        "columns": (_feature_columns(dataset), _feature_columns(there)),
-        "spans": (dataset.spans, there.spans),
-    }
-    trained = () if dataset.group is None else dataset.group.train
-    wrong = (
-        (("dataset", "lineage"), dataset.lineage == there.lineage, f"given {shown(dataset.lineage)}, the lineage of {of} itself: name that of these records; what {of} holds out is measured there"),
-        (("dataset", "source"), dataset.source == there.source, f"given {shown(dataset.source)}, "
-                                                                f"the source of {of} itself: name "
-                                                                "that of other people's records"),
-        (("dataset", "public_test"), dataset.public_test is not None, f"given {shown(dataset.public_test)}; {measures}, on private records: a public source goes into evaluate.also of {of}"),
-        (("dataset", "group", "train"), bool(trained), f"given {shown(list(trained))}, but "
-                                                       f"{measures}: leave it out"),
-        (("evaluate", "also"), bool(config.evaluate.also), f"{measures}: further tests are those "
-                                                           f"of {of}"),
-        *((("dataset", key), getattr(dataset, key) != getattr(there, key), f"{measures}: set it in {of}") for key in public),
-        *((("dataset", key), own != its, f"given {shown(own)}, but {shown(its)} in {of}, whose "
-                                         "models are measured: give both the "
-                                         "same") for key, (own, its) in same.items()),
-        (("dataset", "classes"), not _classes_agree(dataset, there), f"given {shown(dataset.classes)} with source {shown(dataset.source)}; they are not the classes of {of} by their names and order: list in both the same names"),
-    )  # fmt: skip
-    yield from ((key, what) for key, holds, what in wrong if holds)
+    if not missing:
+        yield from problems(RULES, config, beside=(tested.dataset,))
 
 
-def _feature_columns(dataset: Dataset) -> list[object]:
-    """The columns that are features: those of jsonl are none."""
-    return [] if dataset.source.startswith("jsonl:") else list(dataset.columns)
+def _measures(c: Tester) -> str:
+    return f"it measures {c.tested}, and trains nothing"
+
+
+def _not_its_own(key: str, c: Tester, there: Dataset) -> Messages:
+    if getattr(c.dataset, key) != getattr(there, key):
+        yield f"{_measures(c)}: set it in {c.tested}"
+
+
+def _the_same(key: str, c: Tester, there: Dataset) -> Messages:
+    own, its = (_compared(dataset, key) for dataset in (c.dataset, there))
+    if own != its:
+        yield (
+            f"given {shown(own)}, but {shown(its)} in {c.tested}, whose models are measured: give "
+            "both the same"
+        )
+
+
+def _compared(dataset: Dataset, key: str) -> object:
+    """The columns of jsonl are no features."""
+    if key == "columns":
+        return [] if dataset.source.startswith("jsonl:") else list(dataset.columns)
+    return getattr(dataset, key)
 
 
 def _classes_agree(one: Dataset, other: Dataset) -> bool:
@@ -123,3 +123,51 @@ def _classes_agree(one: Dataset, other: Dataset) -> bool:
         return False
     names = [names_of(dataset.source, dataset.classes) for dataset in (one, other)]
     return names[0] == names[1] and (names[0] is not None or one.classes == other.classes)
+
+
+RULES: Table = {
+    "dataset.lineage": when(
+        lambda c, there: c.dataset.lineage == there.lineage,
+        lambda c, there: (
+            f"given {shown(there.lineage)}, the lineage of {c.tested} itself: name that of these "
+            f"records; what {c.tested} holds out is measured there"
+        ),
+    ),
+    "dataset.source": when(
+        lambda c, there: c.dataset.source == there.source,
+        lambda c, there: (
+            f"given {shown(there.source)}, the source of {c.tested} itself: name that of other "
+            "people's records"
+        ),
+    ),
+    "dataset.public_test": when(
+        lambda c, there: c.dataset.public_test is not None,
+        lambda c, there: (
+            f"{_measures(c)}, on private records: a public source goes into evaluate.also of "
+            f"{c.tested}"
+        ),
+    ),
+    "dataset.group.train": when(
+        lambda c, there: c.dataset.group is not None and c.dataset.group.train,
+        lambda c, there: (
+            f"given {shown(list(c.dataset.group.train))}, but {_measures(c)}: leave it out"
+        ),
+    ),
+    "evaluate.also": when(
+        lambda c, there: c.evaluate.also,
+        lambda c, there: f"{_measures(c)}: further tests are those of {c.tested}",
+    ),
+    "dataset.public_sample": partial(_not_its_own, "public_sample"),
+    "dataset.public_validation": partial(_not_its_own, "public_validation"),
+    "dataset.labels": partial(_the_same, "labels"),
+    "dataset.columns": partial(_the_same, "columns"),
+    "dataset.spans": partial(_the_same, "spans"),
+    "dataset.classes": when(
+        lambda c, there: not _classes_agree(c.dataset, there),
+        lambda c, there: (
+            f"given {shown(c.dataset.classes)} with source {shown(c.dataset.source)}; they are not "
+            f"the classes of {c.tested} by their names and order: list in both the same names"
+        ),
+    ),
+}
+"""Each sees the experiment and the data set of the one that it measures."""

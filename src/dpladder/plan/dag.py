@@ -36,7 +36,6 @@ from dpladder.plan.stages import (
     further,
     further_test,
     has,
-    has_models,
     identity_of,
     is_mechanism,
     is_public,
@@ -47,7 +46,6 @@ from dpladder.plan.stages import (
     records_of,
     source_of,
     stage_of,
-    targets,
     trial_parts,
     versions_of,
 )
@@ -234,7 +232,7 @@ def _total(asked: JobAsked) -> float | None:
 
 
 def _totals(asked: JobAsked) -> list[float]:
-    return sorted({*targets(asked.config), asked.config.privacy.epsilon})
+    return sorted({*asked.config.totals, asked.config.privacy.epsilon})
 
 
 def _ablated(asked: JobAsked) -> float:
@@ -323,9 +321,8 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
             and not shares_releases(config.learner)
             and isinstance(config.hpo, Ladder),
         }
-        for name in project.repeats
-        for config in [project.experiments[name]]
-        if has_models(config)
+        for name, config in project.modelled.items()
+        if name in project.repeats
     ]
 
 
@@ -353,7 +350,7 @@ OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
 
 def modelled(project: Project, config: Config) -> Config | None:
     """The experiment whose models a config measures, where they are not its own."""
-    return None if config.evaluate.of is None else project.experiments[config.evaluate.of]
+    return None if config.tested is None else project.experiments[config.tested]
 
 
 def static(

@@ -26,8 +26,8 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
     return {
         name: dag.identity(config, rule, {"experiment": name, "target": stages.target_name(target)})
         for name, config in project.experiments.items()
-        for rule in ["evaluate" if stages.has_models(config) else "evaluate_of"]
-        for target in stages.targets(config)[:1]
+        for rule in ["evaluate" if config.models == "own" else "evaluate_of"]
+        for target in config.totals[:1]
     }
 
 

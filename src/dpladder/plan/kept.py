@@ -151,9 +151,7 @@ def refuse_replaced(project: Project, states: Mapping[str, State]) -> None:
     happen by an edit."""
     if project.main.mode == "research":
         return
-    for name, config in project.experiments.items():
-        if not stages.has_models(config):
-            continue
+    for name, config in project.modelled.items():
         state, rule = states[config.dataset.lineage], stages.final_rule(config)
         names = (name, *project.former.get(name, ()))
         done = {
@@ -161,7 +159,7 @@ def refuse_replaced(project: Project, states: Mapping[str, State]) -> None:
             for job, held in state.by_name()
             if held.status == "DONE" and job.experiment in names and job.rule == rule
         }
-        asked = {stages.target_name(target) for target in stages.targets(config)}
+        asked = {stages.target_name(target) for target in config.totals}
         if not done or done & asked or renews(project, dag.job(name, rule, {"target": min(asked)})):
             continue
         both = ", ".join(sorted(done | asked, key=float))

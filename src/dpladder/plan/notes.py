@@ -62,7 +62,7 @@ def _open(config: Config) -> Iterator[str]:
 
 
 def _totals(config: Config) -> Iterator[str]:
-    most = max(stages.promised(config, target) for target in stages.targets(config))
+    most = max(config.promised(target) for target in config.totals)
     if most > config.privacy.epsilon:
         yield (
             f"final.targets goes up to {most:g}, above privacy.epsilon: "

@@ -33,13 +33,13 @@ def pictures_of(project: Project) -> tuple[Picture, ...]:
 
 def left_over(project: Project) -> tuple[str, ...]:
     """Pictures that an earlier config may have had: they would tell of what is no longer asked for."""
-    own = [Path("results", name, kind.file) for name in _modelled(project) for kind in OWN]
+    own = [Path("results", name, kind.file) for name in project.modelled for kind in OWN]
     found = {str(path) for path in [*own, *(Path("results", kind.file) for kind in OF_ALL)]}
     return tuple(sorted(found - {picture.path for picture in pictures_of(project)}))
 
 
 def _of_experiments(project: Project) -> Iterator[Picture]:
-    for name in _modelled(project):
+    for name in project.modelled:
         for kind in OWN:
             if (shows := kind.shows(project, name)) is not None:
                 yield Picture(kind.name, f"results/{name}/{kind.file}", shows, kind.category, name)
@@ -49,12 +49,6 @@ def _of_all(project: Project) -> Iterator[Picture]:
     for kind in OF_ALL:
         if (shows := kind.shows(project, "")) is not None:
             yield Picture(kind.name, f"results/{kind.file}", shows, kind.category)
-
-
-def _modelled(project: Project) -> dict[str, Config]:
-    return {
-        name: config for name, config in project.experiments.items() if stages.has_models(config)
-    }
 
 
 # --- whose summaries a picture of an experiment shows ---
@@ -70,7 +64,7 @@ def _climbed(project: Project, name: str) -> Names | None:
 
 def _totals(project: Project, name: str) -> Names | None:
     config = project.experiments[name]
-    return (name,) if len(stages.targets(config)) > 1 or config.final.without_noise else None
+    return (name,) if len(config.totals) > 1 or config.final.without_noise else None
 
 
 def _shifted(project: Project, name: str) -> Names | None:
@@ -96,7 +90,7 @@ def _statement(project: Project, _: str) -> Names | None:
 
 def _frontier(project: Project, _: str) -> Names | None:
     """A point alone says nothing."""
-    found = _modelled(project)
+    found = project.modelled
     return tuple(found) if _models(project, tuple(found)) > 1 else None
 
 
@@ -119,11 +113,11 @@ def _cells(project: Project, _: str) -> Names | None:
 
 
 def _research(project: Project) -> Iterator[tuple[str, Config]]:
-    yield from (item for item in _modelled(project).items() if item[1].mode == "research")
+    yield from (item for item in project.modelled.items() if item[1].mode == "research")
 
 
 def _models(project: Project, names: Names) -> int:
-    return sum(len(stages.targets(project.experiments[name])) for name in names)
+    return sum(len(project.experiments[name].totals) for name in names)
 
 
 OWN = (

@@ -121,12 +121,12 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     for name, config in project.experiments.items():
         ladder = _ladder(project, name, config)
         ladder |= _known(finished, ladder)
-        for target in stages.targets(config):
+        for target in config.totals:
             stands_on = (*ladder, *_final_jobs(project, name, config, target))
             former = tuple(project.former.get(name, ()))
             counts, planned = counts_for(name, stands_on, former), _planned(stands_on, finished)
             earlier = _earlier(edited, config.dataset.lineage, counts, planned)
-            most, path = stages.promised(config, target), stages.artifact(name, config, target)
+            most, path = config.promised(target), stages.artifact(name, config, target)
             with _explained(name, config, most, earlier, states.get(config.dataset.lineage)):
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
             items |= {
@@ -186,9 +186,7 @@ def _explained(
 
 def _raised(config: Config, target: float, paid: Composition, state: State | None) -> str:
     """The total that buys the same again beside what was paid: mu squared adds."""
-    key = (
-        "final.targets" if config.final.targets and stages.has_models(config) else "privacy.epsilon"
-    )
+    key = config.totals_key
     if paid.mu is None:
         return f"raise the total ({key}) and set respend: true"
     delta, lifetime = config.privacy.delta, config.privacy.lifetime
@@ -253,7 +251,7 @@ def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str,
 def _needs_booking(config: Config) -> bool:
     """Whether what an experiment spends is Gaussian only up to a small probability."""
     searched = isinstance(config.hpo, KoskelaKulkarni | ProposeTest)
-    return stages.has_models(config) and (_samples(config) or searched)
+    return config.models == "own" and (_samples(config) or searched)
 
 
 def _samples(config: Config) -> bool:
@@ -320,7 +318,7 @@ def asked_of(project: Project) -> dict[Job, Config]:
     asked: dict[Job, Config] = {}
     for name, config in project.experiments.items():
         alone = [*_ladder(project, name, config)]
-        for target in stages.targets(config):
+        for target in config.totals:
             alone += _final_jobs(project, name, config, target)
         asked |= dict.fromkeys(alone, config)
     return asked
@@ -401,18 +399,14 @@ def _trial_spends(config: Config, job: Job, rung: int) -> tuple[Spend, ...]:
 def _final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
     """The final training, or the private search that puts its model out, and its evaluations on a
     private test part: the further ones first, for their prices are given."""
-    wildcards = {"target": stages.target_name(target)}
-    if not stages.has_models(config):
-        return (dag.owned_job(project, name, "evaluate_of", **wildcards),)
-    asked: list[tuple[str, dict[str, str]]] = [(stages.final_rule(config), {})]
-    if config.dataset.public_test is None:
-        paid = [
-            test
-            for test in stages.further(config).values()
-            if not stages.is_public(config, test.part)
-        ]
-        asked += [*(("evaluate_also", {"test": test.name}) for test in paid), ("evaluate", {})]
-    return tuple(dag.owned_job(project, name, rule, **wildcards, **more) for rule, more in asked)
+    return tuple(
+        dag.owned_job(project, name, rule, **job)
+        for rule in (*stages.FINALS, "evaluate_also", "evaluate", "evaluate_of")
+        for job in stages.jobs(config, rule, target=stages.target_name(target))
+        if not all(
+            stages.is_public(config, part) for part in stages.STAGES[rule].parts(config, job)
+        )
+    )
 
 
 def _final(
@@ -426,7 +420,7 @@ def _final(
     final, *tests = _final_jobs(project, name, config, target)
     spends = _known(finished, (final, *tests))
     if final.rule == "evaluate_of" and final not in spends:
-        mu = _test_mu(config, stages.promised(config, target), before, True)
+        mu = _test_mu(config, config.promised(target), before, True)
         spends[final] = (_spend(config, final, TEST, mu, "test score"),)
     if final.rule == "private_search" and final not in spends:
         spends[final] = _search(config, final, target, before)

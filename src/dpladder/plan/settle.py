@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpladder.config import Config, Project, load
-from dpladder.config.model import Mean, Rung, Sweep
+from dpladder.config.model import Mean, Rung, Sweep, Tester
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
 from dpladder.plan import dag, stages
@@ -45,9 +45,7 @@ def opened(
 
 
 def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
-    asked = {
-        name: config for name, config in project.experiments.items() if stages.has_models(config)
-    }
+    asked = project.modelled
     experiments = {name: _expecting(_centred(config)) for name, config in asked.items()}
     looks = {name: _look(config) for name, config in experiments.items()}
     today = {name: _swept(config, looks[name]) for name, config in experiments.items()}
@@ -62,7 +60,7 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
             if chosen_in(config) != chosen_in(asked[name])
         },
         experiments={
-            name: found.get(name) or _as_there(config, found)
+            name: _as_there(config, found) if isinstance(config, Tester) else found[name]
             for name, config in project.experiments.items()
         },
         choices={
@@ -87,8 +85,8 @@ def as_planned(
     """
     today = settled(project).experiments if planned else {}
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for name, asked in project.experiments.items():
-        if name not in planned or not stages.has_models(asked):
+    for name, asked in project.modelled.items():
+        if name not in planned:
             continue
         try:
             chosen = _planned(asked, today[name], planned[name])
@@ -209,14 +207,11 @@ def _short(value: Any) -> str:
     return str(value.get("epsilon", "as before")) if isinstance(value, dict) else str(value)
 
 
-def _as_there(config: Config, found: Mapping[str, Config]) -> Config:
+def _as_there(config: Tester, found: Mapping[str, Config]) -> Tester:
     """What measures another experiment's models sees records as that one does, and has no search
     nor public sample."""
-    assert config.evaluate.of is not None, "it has no models of its own"
-    tested = found[config.evaluate.of]
-    final = tested.final.model_copy(
-        update={"targets": stages.targets(tested), "without_noise": False}
-    )
+    tested = found[config.tested]
+    final = tested.final.model_copy(update={"targets": tested.totals, "without_noise": False})
     sweep = tested.sweep.model_copy(update={"rungs": ()})
     dataset = config.dataset.model_copy(update={"public_sample": None, "public_validation": None})
     return config.model_copy(
@@ -264,7 +259,7 @@ def _mean_pays(config: Config, enough: float) -> bool:
 
 def _part(config: Config, part: float) -> float:
     """The epsilon of a release that takes this part of the smallest total's mu^2."""
-    mu, delta = gdp.mu(min(stages.targets(config)), config.privacy.delta), config.privacy.delta
+    mu, delta = gdp.mu(min(config.totals), config.privacy.delta), config.privacy.delta
     return float(f"{gdp.epsilon(part**0.5 * mu, delta):.3g}")
 
 
@@ -278,11 +273,7 @@ def strength(config: Config) -> float:
     """n0 mu of the smallest total, which has to pay for the sweep too. Under replace_one noise is
     twice as large."""
     moved = 2 if config.privacy.relation == "replace_one" else 1
-    return (
-        config.dataset.nominal_size
-        / moved
-        * gdp.mu(min(stages.targets(config)), config.privacy.delta)
-    )
+    return config.dataset.nominal_size / moved * gdp.mu(min(config.totals), config.privacy.delta)
 
 
 def _look(config: Config) -> Bought | None:

@@ -101,12 +101,8 @@ def _public_sources(config: Config) -> dict[str, str | None]:
 
 def measured_by(project: Project, experiment: str) -> dict[str, str]:
     """The experiments that measure this one's final models, and on which lineage."""
-    found = {
-        name: config
-        for name, config in project.experiments.items()
-        if config.evaluate.of == experiment
-    }
-    return {name: config.dataset.lineage for name, config in found.items()}
+    testers = project.testers.items()
+    return {name: own.dataset.lineage for name, own in testers if own.tested == experiment}
 
 
 def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
@@ -115,11 +111,6 @@ def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]
     for name, cell in project.grid.items():
         found |= {own: dict(cell) for own in (name, *project.repeats[name])}
     return found
-
-
-def has_models(config: Config) -> bool:
-    """Whether an experiment has models of its own, and does not measure another's."""
-    return config.evaluate.of is None
 
 
 def trial_parts(config: Config) -> tuple[str, ...]:
@@ -145,7 +136,7 @@ def nominal_size(config: Config, part: str) -> int:
 
 def parts(config: Config) -> tuple[str, ...]:
     """The parts whose features the experiment needs."""
-    if not has_models(config):
+    if config.models == "others":
         return ("test",)
     sample = ("sample",) if reads_sample(config) else ()
     also = tuple(test.part for test in further(config).values())
@@ -154,7 +145,7 @@ def parts(config: Config) -> tuple[str, ...]:
 
 def reads_sample(config: Config) -> bool:
     """Whether the public sample centres the features, or has a head to start from."""
-    return has_models(config) and (
+    return config.dataset.public_sample is not None and (
         config.features.centre == "public" or starts_public(config.learner)
     )
 
@@ -184,20 +175,10 @@ def looks_back(config: Config) -> bool:
     )
 
 
-def targets(config: Config) -> tuple[float, ...]:
-    """The totals that an experiment's final models were trained at."""
-    return config.final.targets or (config.privacy.epsilon,)
-
-
-def promised(config: Config, target: float) -> float:
-    """What a final model, or the measuring of another's, may cost its lineage in all."""
-    return target if has_models(config) else config.privacy.epsilon
-
-
 def artifact(experiment: str, config: Config, target: float) -> str:
     """The file that a total's guarantee is about."""
     total = target_name(target)
-    if has_models(config):
+    if config.models == "own":
         return f"results/{experiment}/final/{total}/weights.safetensors"
     return f"results/{experiment}/tests/{total}/metrics.json"
 
@@ -437,7 +418,7 @@ def final_rule(config: Config) -> str:
 
 def _has_rule(config: Config, rule: str) -> bool:
     stage = STAGES[rule]
-    if stage.models not in ("any", "own" if has_models(config) else "others"):
+    if stage.models not in ("any", config.models):
         return False
     return stage.when(config) and (stage.buys is None or stage.buys(config) is not None)
 
@@ -488,7 +469,7 @@ SPREAD: Mapping[str, Callable[[Config, str, Wildcards], Iterable[str]]] = {
     "trial": lambda config, rule, job: map(
         str, range(config.sweep.ladder[int(job["rung"])].trials)
     ),
-    "target": lambda config, rule, job: map(target_name, targets(config)),
+    "target": lambda config, rule, job: map(target_name, config.totals),
     "test": lambda config, rule, job: further(config),
 }
 """The values of each wildcard, given those that stand before it in `per`."""
@@ -507,7 +488,7 @@ def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
     if "rung" in wildcards:
         rung = int(wildcards["rung"])
         return rung < len(rungs) and int(wildcards.get("trial", 0)) < rungs[rung].trials
-    return "target" not in wildcards or float(wildcards["target"]) in targets(config)
+    return "target" not in wildcards or float(wildcards["target"]) in config.totals
 
 
 def ancestry(config: Config, rule: str) -> tuple[str, ...]:
