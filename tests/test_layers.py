@@ -32,7 +32,7 @@ MAY_USE = {
     "report": BASIS | {"search"},
     "research": BASIS | {"learn", "search", "report"},
     "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "research"},
-    "use": BASIS | {"progress", "network", "data", "learn"},
+    "use": BASIS | {"progress", "network", "data", "learn", "report"},
     "audit": BASIS | {"network", "data", "learn", "search", "plan", "jobs"},
     "commands": BASIS | {"network", "data", "plan", "report", "jobs", "use"},
     "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audit", "commands"},

@@ -13,48 +13,59 @@ import pytest
 from dpladder.config.section import restored
 from dpladder.errors import BadInput
 from dpladder.privacy.statement.documents import StatedSpend
-from dpladder.report.tables import (
-    classes_table,
-    groups_table,
-    readable,
-    shift_table,
-    spends_table,
-    summary_table,
-    trials_table,
-    write_table,
-)
+from dpladder.report import tables
+from dpladder.report.summary import Summary
+from dpladder.report.tables import readable, spends_table, write_table
+
+
+def from_json(table):
+    return lambda document: table(restored(Summary, document))
+
+
+classes_table, groups_table = from_json(tables.classes_table), from_json(tables.groups_table)
+shift_table, summary_table = from_json(tables.shift_table), from_json(tables.summary_table)
+trials_table = from_json(tables.trials_table)
+COUNTS = {"correct": 853.1, "total": 1000.0, "sd": 3.5, "noised": True}
 
 TARGET = {
     "target_epsilon": 1.0,
     "epsilon": 0.99991234,
+    "mu_final": 0.2,
+    "epsilon_final": 0.9,
     "r_star": 21.123456789012345,
     "eta": 0.3,
     "steps": 70,
     "sigma": 34.9,
-    "test": {"accuracy": 0.8531, "accuracy_sd": 0.0035},
+    "test": {"accuracy": 0.8531, "accuracy_sd": 0.0035, **COUNTS},
     "search_share": 0.201,
 }
+TRIAL = {"score_sd": 137.5, "counted": 4000}
 SUMMARY = {
     "experiment": "main",
-    "targets": [TARGET, TARGET | {"target_epsilon": 2.0, "epsilon": 2.0, "test": None}],
+    "mode": "release",
+    "lineage": "mnist5k",
+    "relation": "add_remove",
+    "delta": 1e-5,
+    "nominal_size": 4000,
+    "learner": "dp_gd",
+    "searches": "rate",
+    "sampling_rate": 1.0,
+    "unit": "kappa",
+    "r_range": [0.1, 10.0],
+    "targets": [TARGET, TARGET | {"target_epsilon": 2.0, "epsilon": 2.0}],
     "rungs": [
         {
             "epsilon": 0.1,
+            "mu": 0.03,
             "best": {"trial": 1, "r": 3.1},
             "trials": [
-                {"trial": 0, "r": 0.7, "eta": 0.1, "steps": 7, "score": -12.25, "score_sd": 137.5},
-                {
-                    "trial": 1,
-                    "r": 3.1,
-                    "eta": 0.31,
-                    "steps": 10,
-                    "score": 2310.4,
-                    "score_sd": 137.5,
-                },
+                TRIAL | {"trial": 0, "r": 0.7, "eta": 0.1, "steps": 7, "score": -12.25},
+                TRIAL | {"trial": 1, "r": 3.1, "eta": 0.31, "steps": 10, "score": 2310.4},
             ],
         }
     ],
 }
+FURTHER = {"of": None, "corruption": None, "severity": None}
 LINE = {
     "rule": "run_trial",
     "experiment": "main",
@@ -71,6 +82,7 @@ LINE = {
 }
 
 
+LOSSES = {"loss": 2.1, "loss_sd": 0.1, "most": 10.0}
 CLASSES = [
     {
         "name": "ill",
@@ -113,7 +125,7 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
         "worst": worst,
         "elsewhere": {"value": 0.5, "sd": 0.1},
     }
-    also = [{"name": "far", "test": tested | {"worst": None}}]
+    also = [FURTHER | {"name": "far", "test": tested | {"worst": None}}]
     summary = SUMMARY | {"targets": [TARGET | {"test": tested, "also": also}]}
     table = readable(groups_table(summary))
     assert table["test"].tolist() == ["test", "test", "far", "far"]
@@ -127,8 +139,8 @@ def test_groups_of_every_test_are_told_with_the_worst_of_them():
     assert shown["accuracy on other groups"].tolist() == ["50.0%"]
     assert groups_table(SUMMARY).empty
     counted = TARGET["test"] | {"total": 100.0}
-    others = [{"name": "others", "test": counted | {"worst": worst}}]
-    plain = [{"name": "others", "test": counted}]
+    others = [FURTHER | {"name": "others", "test": counted | {"worst": worst}}]
+    plain = [FURTHER | {"name": "others", "test": counted}]
     shift = readable(
         shift_table(SUMMARY | {"targets": [TARGET | {"test": counted, "also": others}]})
     )
@@ -146,11 +158,11 @@ def test_a_language_model_on_other_texts_is_told_by_its_perplexity():
         return {
             "accuracy": 0.3,
             "accuracy_sd": 0.01,
-            "total": 26.0,
-            "perplexity": {"value": value, "low": value - 1, "high": value + 1},
+            "perplexity": {"value": value, "low": value - 1, "high": value + 1, **LOSSES},
+            **COUNTS,
         }
 
-    also = [{"name": "others", "test": tested(21.5)}]
+    also = [FURTHER | {"name": "others", "test": tested(21.5)}]
     shown = readable(
         shift_table(SUMMARY | {"targets": [TARGET | {"test": tested(8.5), "also": also}]})
     )

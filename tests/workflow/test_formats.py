@@ -15,6 +15,7 @@ from support import ROOT, Workspace, enter
 from dpladder.cli import main
 from dpladder.plan import stages
 from dpladder.privacy.accounting.composition import compose
+from dpladder.report.summary import read_summary
 
 NAMES = sorted(
     path.name.removesuffix(".tar.xz") for path in (ROOT / "tests" / "formats").glob("*.tar.xz")
@@ -96,3 +97,11 @@ def test_what_an_old_project_lost_is_restored_for_nothing(old):
     ]
     assert [after[path] for path in released] == [before[path] for path in released]
     assert old.held() == held
+
+
+def test_what_an_old_project_found_is_read_as_today(old):
+    [path] = Path("results").glob("*/summary.json")
+    found = read_summary(path)
+    assert found.experiment == "main"
+    assert all(0 < target.test.accuracy <= 1 for target in found.targets)
+    assert bool(found.rungs) == (old.folder.parent.name == "ladder")

@@ -3,7 +3,6 @@ alone."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,28 +67,29 @@ def _rows(folder: Path) -> Iterator[pd.DataFrame]:
 
 
 def _of_summary(folder: Path, path: Path, stated: Mapping[str, Any]) -> pd.DataFrame:
+    from dpladder.report.summary import read_summary
     from dpladder.report.tables import summary_table
 
-    summary: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    dataset = stated["datasets"].get(summary["lineage"])
-    if dataset is None or summary["mode"] != stated["mode"]:
+    summary = read_summary(path)
+    dataset = stated["datasets"].get(summary.lineage)
+    if dataset is None or summary.mode != stated["mode"]:
         raise BadInput(
             f"{path} is not of the run that {folder / 'privacy.json'} states. Run the workflow "
             "again."
         )
     table = summary_table(summary).drop(columns=[*KEPT], errors="ignore")
     table.insert(0, "results", str(folder))
-    table.insert(2, "lineage", summary["lineage"])
-    table.insert(3, "learner", summary["learner"])
-    mus = [(target.get("stated") or target)["mu"] for target in summary["targets"]]
+    table.insert(2, "lineage", summary.lineage)
+    table.insert(3, "learner", summary.learner)
+    mus = [(target.stated or target).mu for target in summary.targets]
     # none of a training without noise
     table.insert(6, "mu", mus + [None] * (len(table) - len(mus)))
     return table.assign(
         unit=f"{dataset['unit']}, at most {dataset['cap']}"
         if dataset["cap"] > 1
         else dataset["unit"],
-        mode=summary["mode"],
-        **{name: summary[name] for name in ALIKE},
+        mode=summary.mode,
+        **{name: getattr(summary, name) for name in ALIKE},
     )
 
 

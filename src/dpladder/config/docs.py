@@ -146,10 +146,15 @@ def reference() -> str:
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         key, inner = prefix + name, list(_inner(field.annotation))
-        yield f"| `{key}` | {_cell(_allowed(field))} | {_default(field)} | {_cell(field.description or '')} |"
+        yield (
+            f"| `{key}` | {_cell(_allowed(field))} | {_default(field)} | "
+            f"{_cell(field.description or '')} |"
+        )
         for section, listed in inner:
             if len(inner) > 1:
-                yield f"| *{key}: {', '.join(names(section))}* | | | {_cell(section.__doc__ or '')} |"
+                yield (
+                    f"| *{key}: {', '.join(names(section))}* | | | {_cell(section.__doc__ or '')} |"
+                )
             yield from _rows(section, f"{key}[]." if listed else f"{key}.")
 
 

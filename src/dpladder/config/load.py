@@ -377,9 +377,15 @@ def _index(
             key: KeyPath = (*at, key_node.value if isinstance(key_node, yaml.ScalarNode) else "?")
             where = f"{path}:{key_node.start_mark.line + 1}"
             if key_node.tag not in (TEXT_TAG, MERGE_TAG):
-                yield f"config file {where}: {dotted(key)}: YAML reads this key as {key_node.tag.rpartition(':')[2]}; put the key in quotes"
+                yield (
+                    f"config file {where}: {dotted(key)}: YAML reads this key as "
+                    f"{key_node.tag.rpartition(':')[2]}; put the key in quotes"
+                )
             elif key in lines:
-                yield f"config file {where}: {dotted(key)} stands twice, first at {lines[key]}; keep one of them"
+                yield (
+                    f"config file {where}: {dotted(key)} stands twice, first at {lines[key]}; keep "
+                    "one of them"
+                )
             lines.setdefault(key, where)
             yield from _index(value_node, key, path, lines)
     elif isinstance(node, yaml.SequenceNode):

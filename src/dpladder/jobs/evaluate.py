@@ -34,7 +34,7 @@ from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
-from dpladder.report.summary import ClassTested, GroupTested, Perplexity, Tested, WorstTested
+from dpladder.report.summary import ClassTested, GroupTested, Perplexity, Shown, Tested, WorstTested
 
 Counts = NDArray[np.float64]
 SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
@@ -306,5 +306,5 @@ def _of_classes(names: tuple[str, ...], rows: Counts, sd: float) -> tuple[ClassT
     )
 
 
-def _measured(found: measures.Measured | None) -> dict[str, float] | None:
-    return None if found is None else asdict(found)
+def _measured(found: measures.Measured | None) -> Shown | None:
+    return None if found is None else Shown(found.value, found.sd)

@@ -25,6 +25,7 @@ from dpladder.report.summary import (
     AlsoTested,
     Best,
     FinalFound,
+    FitFound,
     OpenFound,
     RungFound,
     Summary,
@@ -60,7 +61,7 @@ def summarise(task: Task[Summarise]) -> None:
         open=restored(OpenFound, read_json(task.input["open"])) if task.input["open"] else None,
     )
     write_json(task.output["summary"], asdict(summary))
-    write_table(summary_table(asdict(summary)), task.output["table"])
+    write_table(summary_table(summary), task.output["table"])
     write_record(task, free="computed from releases alone")
 
 
@@ -69,7 +70,7 @@ def _range(
 ) -> tuple[float, float]:
     """The smallest and largest r that was searched. In kappa it moves with mu: over all trainings,
     then."""
-    found = [(trial.r, trial.kappa) for rung in rungs for trial in rung.trials]
+    found = [(one.r, one.kappa) for rung in rungs for one in rung.trials if one.kappa]
     found += [(one.r_star, one.kappa_star) for one in targets if one.r_star and one.kappa_star]
     if search.unit == "r" or not found:
         return bounds(search)
@@ -172,7 +173,7 @@ def _target(
         mu=stated.mu,
         mu_final=facts["mu"],
         epsilon_final=gdp.epsilon(facts["mu"], reads.privacy.delta),
-        fit=fit,
+        fit=None if fit is None else restored(FitFound, fit),
         r_star=facts.get("r"),
         kappa_star=facts.get("kappa"),
         sigma=facts["sigma"],

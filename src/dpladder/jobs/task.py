@@ -148,7 +148,10 @@ def _redirect(path: Path) -> None:
 def _reason(error: BaseException, details: Path) -> str:
     """What may be told of an error that nobody foresaw."""
     if trouble := full_disk(error):
-        return f"a disk cannot be written: {trouble}. {TWICE}: free space, or mount it for writing, and run again."
+        return (
+            f"a disk cannot be written: {trouble}. {TWICE}: free space, or mount it for writing, "
+            "and run again."
+        )
     return f"{type(error).__name__}; details are in {details}"
 
 

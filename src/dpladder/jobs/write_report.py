@@ -28,7 +28,7 @@ from dpladder.report import (
     tables,
     utility_figure,
 )
-from dpladder.report.reading import Document
+from dpladder.report.summary import Summary, read_summary
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Released:
     """What pictures are told from."""
 
     statement: SealedStatement
-    summaries: Mapping[str, Document]
+    summaries: Mapping[str, Summary]
     cells: Mapping[str, Mapping[str, str]]
 
-    def of(self, picture: Picture) -> list[Document]:
+    def of(self, picture: Picture) -> list[Summary]:
         return [self.summaries[name] for name in picture.shows]
 
 
@@ -67,8 +67,8 @@ TABLES: Mapping[str, Callable[[Released, Picture], pd.DataFrame]] = {
 
 def write_report(task: Task[WriteReport]) -> None:
     statement = restored(SealedStatement, read_json(task.input["statement"]))
-    summaries = [read_json(path) for path in task.input["summaries"]]
-    by_name = {summary["experiment"]: summary for summary in summaries}
+    summaries = [read_summary(path) for path in task.input["summaries"]]
+    by_name = {summary.experiment: summary for summary in summaries}
     told = Released(statement, by_name, task.reads.cells)
     failed = [reason for picture in task.reads.pictures if (reason := _failure(told, picture))]
     for path in task.reads.left_behind:

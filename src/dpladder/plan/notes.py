@@ -58,7 +58,10 @@ def classes_of(config: Config) -> int | None:
 
 def _open(config: Config) -> Iterator[str]:
     if config.final.without_noise:
-        yield "final.without_noise trains once more WITHOUT NOISE, at epsilon = infinity: that model is no release and protects nobody."
+        yield (
+            "final.without_noise trains once more WITHOUT NOISE, at epsilon = infinity: that "
+            "model is no release and protects nobody."
+        )
 
 
 def _totals(config: Config) -> Iterator[str]:

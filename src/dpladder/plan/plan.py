@@ -198,7 +198,10 @@ def _raised(config: Config, target: float, paid: Composition, state: State | Non
     if lifetime is not None and math.hypot(
         compose(spent, delta).entry.mu, gdp.mu(target, delta)
     ) > gdp.mu(lifetime.epsilon, delta):
-        return f"{told} (but the lineage's lifetime limit of {lifetime.epsilon:g} leaves no room for all of that)"
+        return (
+            f"{told} (but the lineage's lifetime limit of {lifetime.epsilon:g} leaves no room for "
+            "all of that)"
+        )
     return told
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from dpladder.report.reading import Document, plain
+from dpladder.report.reading import plain
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
+from dpladder.report.summary import Summary
 
 Accuracies = Mapping[tuple[float, float], Sequence[float]]
 
 
-def plot_batches(summaries: Sequence[Document], path: Path) -> None:
+def plot_batches(summaries: Sequence[Summary], path: Path) -> None:
     """Test accuracy against the sampling rate, a line for each total, with one deviation over the
     repeats."""
     found = accuracies(summaries)
@@ -55,7 +56,7 @@ def plot_batches(summaries: Sequence[Document], path: Path) -> None:
         axes.legend()
 
 
-def batches_table(summaries: Sequence[Document]) -> pd.DataFrame:
+def batches_table(summaries: Sequence[Summary]) -> pd.DataFrame:
     """A row for each sampling rate, a column for each total: the mean over repeats, and one
     deviation."""
     found = accuracies(summaries)
@@ -66,15 +67,12 @@ def batches_table(summaries: Sequence[Document]) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()))
 
 
-def accuracies(summaries: Sequence[Document]) -> Accuracies:
+def accuracies(summaries: Sequence[Summary]) -> Accuracies:
     """Those of all repeats, by sampling rate and total."""
     found = defaultdict(list)
     for summary in summaries:
-        for target in summary["targets"]:
-            if target["test"] is not None:
-                found[summary["sampling_rate"], target["target_epsilon"]].append(
-                    target["test"]["accuracy"]
-                )
+        for target in summary.targets:
+            found[summary.sampling_rate, target.target_epsilon].append(target.test.accuracy)
     return found
 
 

@@ -3,53 +3,46 @@ public data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dpladder.report.reading import Document, plain
+from dpladder.report.reading import plain
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits
+from dpladder.report.summary import Summary
 
 
-def plot_distance(summaries: Sequence[Document], path: Path) -> None:
+def plot_distance(summaries: Sequence[Summary], path: Path) -> None:
     """Distance against the total epsilon, and against the total step size r, a mark for each final
     model."""
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
+    found = {summary.experiment: [*_moved(summary)] for summary in summaries}
+    every = [point for points in found.values() for point in points]
     with canvas(path) as figure:
         over, along = figure.subplots(1, 2, sharey=True)
-        for place, summary in enumerate(summaries):
-            found = [target for target in summary["targets"] if target.get("distance")]
+        for place, (experiment, points) in enumerate(found.items()):
             colour, marker = looks[place % len(looks)]
             look: dict[str, Any] = {"color": colour, "mec": "white", "ms": 7, "zorder": 3}
-            for axes, key in ((over, "epsilon"), (along, "r_star")):
-                points = [(target[key], target["distance"]) for target in found if target.get(key)]
-                axes.plot(
-                    [x for x, _ in points], [y for _, y in points], color=colour, lw=1, alpha=0.4
-                )
-                dots(
-                    axes, points, marker, label=summary["experiment"], gid=f"{key}-{place}", **look
-                )
-        every = [
-            target
-            for summary in summaries
-            for target in summary["targets"]
-            if target.get("distance")
-        ]
-        _finish(over, [target["epsilon"] for target in every], "total ε, search included")
-        _finish(
-            along,
-            [target["r_star"] for target in every if target["r_star"]],
-            "total step size r = η·T",
-        )
-        distances = [target["distance"] for target in every]
-        if distances:
-            over.set_ylim(log_limits(distances))
+            ways = {"epsilon": (over, [(epsilon, moved) for epsilon, _, moved in points])}
+            ways["r_star"] = (along, [(r, moved) for _, r, moved in points if r])
+            for key, (axes, line) in ways.items():
+                axes.plot(*zip(*line, strict=True), color=colour, lw=1, alpha=0.4)
+                dots(axes, line, marker, label=experiment, gid=f"{key}-{place}", **look)
+        _finish(over, [epsilon for epsilon, _, _ in every], "total ε, search included")
+        _finish(along, [r for _, r, _ in every if r], "total step size r = η·T")
+        if every:
+            over.set_ylim(log_limits([moved for _, _, moved in every]))
             log_axis(over, "y")
-        over.set_ylabel(
-            f"distance of weights from their start (δ = {plain(summaries[0]['delta'])})"
-        )
+        over.set_ylabel(f"distance of weights from their start (δ = {plain(summaries[0].delta)})")
         over.legend()
+
+
+def _moved(summary: Summary) -> Iterator[tuple[float, float | None, float]]:
+    """The total, r and distance of each final model whose distance is known."""
+    for target in summary.targets:
+        if target.distance:
+            yield target.epsilon, target.r_star, target.distance
 
 
 def _finish(axes: Any, values: Sequence[float], label: str) -> None:

@@ -13,7 +13,7 @@ from statistics import fmean
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from dpladder.report.reading import Document, plain, r_label, share
+from dpladder.report.reading import plain
 from dpladder.report.style import (
     CYCLE,
     MARKERS,
@@ -25,6 +25,7 @@ from dpladder.report.style import (
     percent_axis,
     score_bar,
 )
+from dpladder.report.summary import Summary
 
 NEAR = 0.02  # a score so close to the best is as good
 
@@ -38,7 +39,7 @@ class Tried:
     score: float
 
 
-def plot_gap(summaries: Sequence[Document], path: Path) -> None:
+def plot_gap(summaries: Sequence[Summary], path: Path) -> None:
     """Left: r against a trial's epsilon, coloured by score, and between dashes all that is within
     NEAR of the best. Right: how much worse than its rung's best each is, against how far its r is
     from that one's."""
@@ -59,7 +60,7 @@ def plot_gap(summaries: Sequence[Document], path: Path) -> None:
         for side in zip(*edges, strict=True):
             left.plot([*by_epsilon], side, "--", color=VERMILLION, lw=1.0)
         _logarithmic(
-            left, "ε of one trial", r_label(summaries[0]), [*by_epsilon], [one.r for one in places]
+            left, "ε of one trial", summaries[0].r_label, [*by_epsilon], [one.r for one in places]
         )
         score_bar(figure, [left], found, "mean score")
         ratios = []
@@ -76,12 +77,12 @@ def plot_gap(summaries: Sequence[Document], path: Path) -> None:
         right.legend()
 
 
-def tried(summaries: Sequence[Document]) -> list[Tried]:
+def tried(summaries: Sequence[Summary]) -> list[Tried]:
     """Repeats that tried the same r at the same epsilon are one place. In the order of epsilon."""
     found = defaultdict(list)
-    for rung in (rung for summary in summaries for rung in summary["rungs"]):
-        for trial in rung["trials"]:
-            found[rung["epsilon"], trial["r"]].append(share(trial))
+    for rung in (rung for summary in summaries for rung in summary.rungs):
+        for trial in rung.trials:
+            found[rung.epsilon, trial.r].append(trial.share)
     return [Tried(epsilon, r, fmean(scores)) for (epsilon, r), scores in sorted(found.items())]
 
 

@@ -12,15 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from dpladder.privacy.arrays import Floats
-from dpladder.report.reading import Document, plain, share
+from dpladder.report.reading import plain
 from dpladder.report.style import VERMILLION, log_axis, panels, score_bar
+from dpladder.report.summary import Summary
 
 MOST_CELLS = 12  # along one axis; more distinct values share cells
 # behind text on any colour
 CARD = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.8}
 
 
-def plot_heatmap(summaries: Sequence[Document], path: Path) -> None:
+def plot_heatmap(summaries: Sequence[Summary], path: Path) -> None:
     """The mean score of all repeats by T and eta, one panel for each epsilon; dashed, all with the
     best cell's r."""
     tried = _tried(summaries)
@@ -43,12 +44,12 @@ def plot_heatmap(summaries: Sequence[Document], path: Path) -> None:
         figure.supylabel("learning rate η", fontsize="medium")
 
 
-def _tried(summaries: Sequence[Document]) -> dict[float, Floats]:
+def _tried(summaries: Sequence[Summary]) -> dict[float, Floats]:
     """For each epsilon, cheapest first, rows of (steps, eta, score)."""
     rows = defaultdict(list)
-    for rung in (rung for summary in summaries for rung in summary["rungs"]):
-        for trial in rung["trials"]:
-            rows[rung["epsilon"]].append((trial["steps"], trial["eta"], share(trial)))
+    for rung in (rung for summary in summaries for rung in summary.rungs):
+        for trial in rung.trials:
+            rows[rung.epsilon].append((trial.steps, trial.eta, trial.share))
     return {epsilon: np.array(rows[epsilon], np.float64) for epsilon in sorted(rows)}
 
 

@@ -12,7 +12,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 from numpy.polynomial import Polynomial
 
-from dpladder.report.reading import Document, counted, noised, plain, r_label, share
+from dpladder.report.reading import plain
 from dpladder.report.style import (
     GREY,
     INK,
@@ -24,32 +24,35 @@ from dpladder.report.style import (
     log_limits,
     score_bar,
 )
+from dpladder.report.summary import FinalFound, FitFound, RungFound, Summary
 
 AXIS = {
     "epsilon": "ε of one trial or final training (δ = {})",
     "mu": "μ of one trial or final training",
 }
-# rungs or targets, each at its place on the axis of the fit
-Placed = Sequence[tuple[float, Document]]
+# each at its place on the axis of the fit
+Rungs = Sequence[tuple[float, RungFound]]
+Targets = Sequence[tuple[float, FinalFound, FitFound]]
 
 
-def plot_ladder(summary: Document, path: Path) -> None:
+def plot_ladder(summary: Summary, path: Path) -> None:
     """r against the axis that the fit runs along: all trials, each rung's best, the fit, and r* of
     each target."""
-    against = _axis(summary["targets"][0]["fit"])
-    rungs = [(rung[against], rung) for rung in summary["rungs"]]
-    targets = [(target["fit"][against], target) for target in summary["targets"]]
-    places = [x for x, _ in (*rungs, *targets)]
+    fits = [(target, target.fit) for target in summary.targets if target.fit is not None]
+    against = "epsilon" if fits[0][1].against == "epsilon" else "mu"  # one kappa grows with mu
+    rungs = [(getattr(rung, against), rung) for rung in summary.rungs]
+    targets = [(getattr(fit, against), target, fit) for target, fit in fits]
+    places = [*(x for x, _ in rungs), *(x for x, _, _ in targets)]
     with canvas(path) as figure:
         axes = figure.subplots()
-        axes.set_xlabel(AXIS[against].format(plain(summary["delta"])))
-        axes.set_ylabel(r_label(summary))
-        axes.set_title(_title(summary))
+        axes.set_xlabel(AXIS[against].format(plain(summary.delta)))
+        axes.set_ylabel(summary.r_label)
+        axes.set_title(_title(summary.experiment, [fit for _, fit in fits]))
         axes.set_xlim(log_limits(places, margin=0.15))
-        axes.set_ylim(log_limits(summary["r_range"]))
+        axes.set_ylim(log_limits(summary.r_range))
         log_axis(axes, "x", places)
         log_axis(axes, "y")
-        _draw_range(axes, summary["r_range"])
+        _draw_range(axes, summary.r_range)
         points = _draw_trials(axes, rungs)
         _draw_fits(axes, min(x for x, _ in rungs), targets)
         _draw_targets(axes, targets)
@@ -58,31 +61,19 @@ def plot_ladder(summary: Document, path: Path) -> None:
             figure,
             [axes],
             points,
-            f"score: {counted(summary, 'correct predictions')}{', noised' if noised(summary) else ''}",
+            f"score: {summary.counted('correct predictions')}{', noised' if summary.noised else ''}",
         )
         figure.legend(handles=_keys(), loc="outside lower center", ncols=5, fontsize=8.5)
 
 
-def _axis(fit: Document) -> str:
-    """What the horizontal axis is. One kappa for every budget is an r that grows with mu."""
-    return "mu" if fit["against"] == "kappa" else str(fit["against"])
+def _curve(fit: FitFound) -> tuple[float, ...]:
+    return (0.0, fit.r_star / fit.mu) if fit.against == "kappa" else fit.coefficients
 
 
-def _curve(fit: Document) -> tuple[float, ...]:
-    return (
-        (0.0, fit["r_star"] / fit["mu"])
-        if fit["against"] == "kappa"
-        else tuple(fit["coefficients"])
-    )
-
-
-def _title(summary: Document) -> str:
+def _title(experiment: str, fits: Sequence[FitFound]) -> str:
     """What the fit did, once for each way that some target needed."""
-    fits = [target["fit"] for target in summary["targets"]]
-    said = [
-        f"{fit['method']} ({fit['fallback']})" if fit["fallback"] else fit["method"] for fit in fits
-    ]
-    return fill(f"{summary['experiment']}: {', or '.join(dict.fromkeys(said))}", 88)
+    said = [f"{fit.method} ({fit.fallback})" if fit.fallback else fit.method for fit in fits]
+    return fill(f"{experiment}: {', or '.join(dict.fromkeys(said))}", 88)
 
 
 def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
@@ -92,45 +83,41 @@ def _draw_range(axes: Axes, limits: Sequence[float]) -> None:
         axes.text(0, r, text, va=side, color=GREY, fontsize=8, transform=axes.get_yaxis_transform())
 
 
-def _draw_trials(axes: Axes, rungs: Placed) -> PathCollection:
+def _draw_trials(axes: Axes, rungs: Rungs) -> PathCollection:
     """All trials, coloured by their scores, and a ring around each rung's best."""
-    trials = [(x, trial["r"], share(trial)) for x, rung in rungs for trial in rung["trials"]]
-    best = [(x, rung["best"]["r"]) for x, rung in rungs]
+    trials = [(x, trial.r, trial.share) for x, rung in rungs for trial in rung.trials]
+    best = [(x, rung.best.r) for x, rung in rungs]
     dots(axes, best, "o", mfc="none", mec=INK, mew=1.4, ms=11, gid="best", zorder=4)
     places, radii, scores = zip(*trials, strict=True)
     return axes.scatter(places, radii, c=scores, s=45, cmap="cividis", gid="trials", zorder=3)
 
 
-def _draw_fits(axes: Axes, first: float, targets: Placed) -> None:
+def _draw_fits(axes: Axes, first: float, targets: Targets) -> None:
     """Targets of one sweep mostly share one curve: each curve is drawn once, as far as its furthest
     target."""
-    ends = {_curve(target["fit"]): x for x, target in sorted(targets, key=lambda pair: pair[0])}
+    ends = {_curve(fit): x for x, _, fit in sorted(targets, key=lambda one: one[0])}
     for coefficients, end in ends.items():
         x = np.geomspace(min(first, end), max(first, end), 200)
         r = Polynomial(coefficients)(x)
         axes.plot(x, np.where(r > 0, r, np.nan), color=VERMILLION, lw=1.4, zorder=2)
 
 
-def _draw_targets(axes: Axes, targets: Placed) -> None:
-    for x, target in targets:
-        axes.plot(
-            [x, x], target["fit"]["uncertainty"], color=VERMILLION, lw=2.5, alpha=0.5, zorder=4
-        )
-        label = f"r* = {plain(target['r_star'])}{', the limit' if target['fit']['clamped'] else ''}"
-        place = (x, target["r_star"])
+def _draw_targets(axes: Axes, targets: Targets) -> None:
+    for x, _, fit in targets:
+        axes.plot([x, x], fit.uncertainty, color=VERMILLION, lw=2.5, alpha=0.5, zorder=4)
+        label = f"r* = {plain(fit.r_star)}{', the limit' if fit.clamped else ''}"
+        place = (x, fit.r_star)
         axes.annotate(
             label, place, (6, -5), textcoords="offset points", va="top", fontsize=8, zorder=6
         )
-    found = [(x, target["r_star"]) for x, target in targets]
+    found = [(x, fit.r_star) for x, _, fit in targets]
     dots(axes, found, "D", color=VERMILLION, mec="white", ms=8, gid="r_star", zorder=5)
 
 
-def _name_totals(axes: Axes, targets: Placed) -> None:
+def _name_totals(axes: Axes, targets: Targets) -> None:
     """The totals stand above the final trainings, which cost less: the search has taken its part."""
     top = axes.secondary_xaxis("top")
-    top.set_xticks(
-        [x for x, _ in targets], [f"{target['target_epsilon']:g}" for _, target in targets]
-    )
+    top.set_xticks([x for x, _, _ in targets], [target.total for _, target, _ in targets])
     top.set_xticks([], minor=True)
     top.set_xlabel("total ε of the final model", loc="right")
     top.spines["top"].set_visible(False)

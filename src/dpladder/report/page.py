@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import first_line, if_chosen
-from dpladder.report.reading import Document
+from dpladder.report.summary import Summary
 from dpladder.report.tables import (
     classes_table,
     grid_table,
@@ -56,7 +56,7 @@ class Chapter:
 
 def write_page(
     statement: SealedStatement,
-    summaries: Sequence[Document],
+    summaries: Sequence[Summary],
     pictures: Sequence[Path],
     path: Path,
     cells: Mapping[str, Mapping[str, str]] | None = None,
@@ -85,7 +85,7 @@ def write_page(
 
 def _sections(
     statement: SealedStatement,
-    summaries: Sequence[Document],
+    summaries: Sequence[Summary],
     pictures: Sequence[Path],
     cells: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Chapter]:
@@ -100,17 +100,17 @@ def _sections(
     tables = [_table(finals, "finals")]
     tables += [_table(table, name) for name, table in counted.items() if not table.empty]
     if cells:
-        by_name = {summary["experiment"]: summary for summary in summaries}
+        by_name = {summary.experiment: summary for summary in summaries}
         tables = [_table(grid_table(by_name, cells), "grid"), *tables]
     yield Chapter("Final models", tables, _figures(shared, "pareto"))
     for summary in summaries:
-        own = [picture for picture in pictures if owners[picture] == summary["experiment"]]
+        own = [picture for picture in pictures if owners[picture] == summary.experiment]
         shifted = any(picture.stem == "shift" for picture in own)
         tables = [_table(shift_table(summary), "shift")] if shifted else []
-        tables += [_table(trials_table(summary), "trials")] if summary["rungs"] else []
+        tables += [_table(trials_table(summary), "trials")] if summary.rungs else []
         figures = _figures(own, "shift", "utility", "ladder", "scores", "heatmap", "gap")
         if tables or figures:
-            yield Chapter(f"Experiment {summary['experiment']}", tables, figures)
+            yield Chapter(f"Experiment {summary.experiment}", tables, figures)
     if research := _figures(shared, "batches", "distance"):
         yield Chapter("Research", figures=research)
     yield Chapter(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from dpladder.report.reading import Document, counted, noised, plain, r_label, share
+from dpladder.report.reading import plain
 from dpladder.report.style import (
     BLUE,
     GREY,
@@ -17,41 +17,42 @@ from dpladder.report.style import (
     panels,
     percent_axis,
 )
+from dpladder.report.summary import RungFound, Summary
 
 
-def plot_scores(summary: Document, path: Path) -> None:
+def plot_scores(summary: Summary, path: Path) -> None:
     """Score against r, one panel for each rung, with one standard deviation of the selection noise."""
-    rungs = summary["rungs"]
+    rungs = summary.rungs
     with panels(path, len(rungs), most_columns=4) as (figure, grid):
-        grid[0].set_xlim(log_limits(summary["r_range"]))
+        grid[0].set_xlim(log_limits(summary.r_range))
         log_axis(grid[0], "x")
         percent_axis(grid[0].yaxis)
         for number, (axes, rung) in enumerate(zip(grid, rungs, strict=True)):
             _draw_rung(axes, rung, number)
-        figure.supxlabel(r_label(summary), fontsize="medium")
+        figure.supxlabel(summary.r_label, fontsize="medium")
         figure.supylabel(
-            f"score: {counted(summary, 'correct predictions')}{', noised (± 1 sd)' if noised(summary) else ''}",
+            f"score: {summary.counted('correct predictions')}{', noised (± 1 sd)' if summary.noised else ''}",
             fontsize="medium",
         )
         figure.suptitle(
-            f"{summary['experiment']}, each rung's best in orange",
+            f"{summary.experiment}, each rung's best in orange",
             fontsize="medium",
             x=0.02,
             ha="left",
         )
 
 
-def _draw_rung(axes: Axes, rung: Document, number: int) -> None:
-    best = rung["best"]
-    axes.set_title(f"rung {number}, trained at ε = {plain(rung['epsilon'])}")
-    axes.axvline(best["r"], color=VERMILLION, lw=1, alpha=0.4)
-    scored = [(trial, share(trial)) for trial in rung["trials"]]
+def _draw_rung(axes: Axes, rung: RungFound, number: int) -> None:
+    best = rung.best
+    axes.set_title(f"rung {number}, trained at ε = {plain(rung.epsilon)}")
+    axes.axvline(best.r, color=VERMILLION, lw=1, alpha=0.4)
+    scored = [(trial, trial.share) for trial in rung.trials]
     for trial, score in scored:
-        axes.errorbar(trial["r"], score, yerr=trial["score_sd"] / trial["counted"], ecolor=GREY)
-        if trial["trial"] == best["trial"]:
-            axes.plot(trial["r"], score, "o", color=VERMILLION, ms=8, zorder=4)
+        axes.errorbar(trial.r, score, yerr=trial.score_sd / trial.counted, ecolor=GREY)
+        if trial.trial == best.trial:
+            axes.plot(trial.r, score, "o", color=VERMILLION, ms=8, zorder=4)
             axes.annotate(
-                f"r = {plain(best['r'])}", (best["r"], score), (7, 5), textcoords="offset points"
+                f"r = {plain(best.r)}", (best.r, score), (7, 5), textcoords="offset points"
             )
-    points = [(trial["r"], score) for trial, score in scored]
+    points = [(trial.r, score) for trial, score in scored]
     dots(axes, points, "o", color=BLUE, ms=5, gid=f"rung-{number}", zorder=3)

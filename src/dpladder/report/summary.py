@@ -3,9 +3,14 @@ JSON schema follows from them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
 
+from dpladder.config.section import restored
 from dpladder.privacy.statement.documents import Cost
 
 
@@ -25,11 +30,16 @@ class TrialFound(Choice):
     declaration."""
 
     trial: int
-    kappa: float
+    kappa: float | None = None
     r: float
     score: float
     score_sd: float
     counted: int
+
+    @property
+    def share(self) -> float:
+        """The score as a share of the records counted by declaration; noise may leave [0, 1]."""
+        return self.score / self.counted
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,35 @@ class RungFound:
     mu: float
     trials: tuple[TrialFound, ...]
     best: Best
+
+
+@dataclass(frozen=True)
+class Place:
+    rung: int
+    trial: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitFound:
+    """How r was carried to a total: by which `method`, `against` what, and by a `fallback` where
+    the fit said nothing. `uncertainty`: an 80 % interval of r* from all scores. `clamped`: whether
+    r* met the limit of the search. `epsilon` and `mu`: of the final training. `best`: the trial
+    that looked best."""
+
+    r_star: float
+    kappa_star: float | None = None
+    method: str
+    fallback: str | None
+    clamped: bool
+    coefficients: tuple[float, ...]
+    uncertainty: tuple[float, float]
+    spread: float | None = None
+    degree: int
+    against: Literal["kappa", "epsilon", "mu"]
+    using: Literal["best", "pooled"]
+    epsilon: float
+    mu: float
+    best: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +112,14 @@ class WorstTested:
     """
 
     name: str
+    value: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure, and the deviation that noise gives it."""
+
     value: float
     sd: float
 
@@ -111,13 +158,13 @@ class Tested:
     sd: float
     noised: bool
     classes: tuple[ClassTested, ...] | None = None
-    balanced: dict[str, float] | None = None
-    auc: dict[str, float] | None = None
+    balanced: Shown | None = None
+    auc: Shown | None = None
     scores: list[list[float]] | None = None
     perplexity: Perplexity | None = None
     groups: tuple[GroupTested, ...] | None = None
     worst: WorstTested | None = None
-    elsewhere: dict[str, float] | None = None
+    elsewhere: Shown | None = None
 
 
 @dataclass(frozen=True)
@@ -146,19 +193,29 @@ class FinalFound(Choice):
 
     target_epsilon: float
     epsilon: float
-    mu: float | None
+    mu: float | None = None
     mu_final: float
     epsilon_final: float
-    fit: dict[str, Any] | None
-    r_star: float | None
-    kappa_star: float | None
-    sigma: float | None
+    fit: FitFound | None = None
+    r_star: float | None = None
+    kappa_star: float | None = None
+    sigma: float | None = None
     test: Tested
-    suspect: str | None
-    search_share: float | None
+    suspect: str | None = None
+    search_share: float | None = None
     distance: float | None = None
     also: tuple[AlsoTested, ...] = ()
     stated: Cost | None = None
+
+    @property
+    def tests(self) -> dict[str, Tested]:
+        """Every test of it by its name, the test part first."""
+        return {"test": self.test} | {one.name: one.test for one in self.also}
+
+    @property
+    def total(self) -> str:
+        """Its total in words."""
+        return "∞" if self.target_epsilon == math.inf else f"{self.target_epsilon:g}"
 
 
 @dataclass(frozen=True)
@@ -192,3 +249,53 @@ class Summary:
     targets: tuple[FinalFound, ...]
     r_range: tuple[float, float]
     open: OpenFound | None = None
+
+    @property
+    def without_noise(self) -> FinalFound | None:
+        """A research run's training without noise, told as a final model."""
+        if self.open is None:
+            return None
+        tested = self.open.also  # other lineages measure none that has no noise
+        also = tuple(
+            replace(one, test=tested[one.name])
+            for one in self.targets[0].also
+            if one.name in tested
+        )
+        return FinalFound(
+            target_epsilon=math.inf,
+            epsilon=math.inf,
+            mu_final=math.inf,
+            epsilon_final=math.inf,
+            r_star=self.open.r,
+            test=self.open.test,
+            also=also,
+        )
+
+    @property
+    def models(self) -> Iterator[FinalFound]:
+        """All that it trained, the one without noise last."""
+        yield from self.targets
+        if self.without_noise is not None:
+            yield self.without_noise
+
+    @property
+    def noised(self) -> bool:
+        """Whether noise was paid for to see the trials' scores; scores on public data need none."""
+        return any(trial.score_sd > 0 for rung in self.rungs for trial in rung.trials)
+
+    @property
+    def r_label(self) -> str:
+        """What the ladder's r stands for."""
+        return "1/λ, r of the ladder" if self.searches == "ridge" else "total step size r = η·T"
+
+    def counted(self, otherwise: str) -> str:
+        """What a share of the records' counts is, in words: of a language model, whose records
+        count by their losses."""
+        speaks = any(target.test.perplexity for target in self.targets)
+        return "1 − loss / log of all words" if speaks else otherwise
+
+
+def read_summary(path: Path | str) -> Summary:
+    """A summary.json, of this format or an earlier one."""
+    found: Summary = restored(Summary, json.loads(Path(path).read_text("utf-8")))
+    return found

@@ -14,7 +14,8 @@ from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting.shown import in_cell, up
 from dpladder.privacy.statement.documents import Statement
-from dpladder.report.reading import Document, open_target, percent, plain
+from dpladder.report.reading import percent, plain
+from dpladder.report.summary import Shown, Summary, Tested, WorstTested
 
 Show = Callable[[Any], str]
 # How readers see a column: its heading, and one value. Costs are rounded up.
@@ -61,189 +62,175 @@ SHOWN: dict[str, tuple[str, Show]] = {
 }
 
 
-def summary_table(summary: Document) -> pd.DataFrame:
+def summary_table(summary: Summary) -> pd.DataFrame:
     """One row for each final model."""
     return pd.DataFrame(
         [
             {
-                "experiment": summary["experiment"],
-                "total_epsilon": target["target_epsilon"],
-                "epsilon": (target.get("stated") or target)["epsilon"],
-                "own_epsilon": target["epsilon"],
-                "kappa_star": target.get("kappa_star"),
-                "r_star": target["r_star"],
-                "eta": target.get("eta"),
-                "ridge": target.get("ridge"),
-                "alpha": target.get("alpha"),
-                "steps": target["steps"],
-                "sigma": target["sigma"],
+                "experiment": summary.experiment,
+                "total_epsilon": target.target_epsilon,
+                "epsilon": (target.stated or target).epsilon,
+                "own_epsilon": target.epsilon,
+                "kappa_star": target.kappa_star,
+                "r_star": target.r_star,
+                "eta": target.eta,
+                "ridge": target.ridge,
+                "alpha": target.alpha,
+                "steps": target.steps,
+                "sigma": target.sigma,
                 **_told(test),
-                **_measured("balanced", test),
-                **_measured("auc", test),
-                **_worst(test),
-                **_measured("elsewhere", test),
-                "search_share": target["search_share"],
-                "suspect": target.get("suspect"),
+                **_shown("balanced", test.balanced),
+                **_shown("auc", test.auc),
+                **_worst(test.worst),
+                **_shown("elsewhere", test.elsewhere),
+                "search_share": target.search_share,
+                "suspect": target.suspect,
             }
-            for target in (*summary["targets"], *open_target(summary))
-            for test in [target["test"] or {}]
+            for target in summary.models
+            for test in [target.test]
         ]
     )
 
 
-def _told(test: Document) -> dict[str, float | None]:
+def _told(test: Tested) -> dict[str, float | None]:
     """A language model is known by its perplexity, and all others by their accuracy."""
-    found = test.get("perplexity")
+    found = test.perplexity
     if found is None:
-        return {"test_accuracy": test.get("accuracy"), "accuracy_sd": test.get("accuracy_sd")}
+        return {"test_accuracy": test.accuracy, "accuracy_sd": test.accuracy_sd}
     return {
-        "perplexity": found["value"],
-        "perplexity_low": found["low"],
-        "perplexity_high": found["high"],
+        "perplexity": found.value,
+        "perplexity_low": found.low,
+        "perplexity_high": found.high,
     }
 
 
-def _measured(name: str, test: Document) -> dict[str, float | None]:
-    found = test.get(name) or {}
-    return {name: found.get("value"), f"{name}_sd": found.get("sd")}
+def _shown(name: str, found: Shown | None) -> dict[str, float | None]:
+    value, sd = (None, None) if found is None else (found.value, found.sd)
+    return {name: value, f"{name}_sd": sd}
 
 
-def _worst(test: Document) -> dict[str, str | float | None]:
-    found = test.get("worst") or {}
-    return {
-        "worst": found.get("name"),
-        "worst_accuracy": found.get("value"),
-        "worst_sd": found.get("sd"),
-    }
+def _worst(found: WorstTested | None) -> dict[str, str | float | None]:
+    if found is None:
+        return {"worst": None, "worst_accuracy": None, "worst_sd": None}
+    return {"worst": found.name, "worst_accuracy": found.value, "worst_sd": found.sd}
 
 
-def classes_table(summary: Document) -> pd.DataFrame:
+def classes_table(summary: Summary) -> pd.DataFrame:
     """One row for each class of each final model that was counted by class; empty where none was."""
     return pd.DataFrame(
         [
             {
-                "experiment": summary["experiment"],
-                "total_epsilon": target["target_epsilon"],
-                "class": one["name"],
-                "accuracy": one["accuracy"],
-                "accuracy_sd": one["accuracy_sd"],
-                "correct": one["correct"],
-                "wrong": one["wrong"],
-                "score_sd": one["sd"] or None,
+                "experiment": summary.experiment,
+                "total_epsilon": target.target_epsilon,
+                "class": one.name,
+                "accuracy": one.accuracy,
+                "accuracy_sd": one.accuracy_sd,
+                "correct": one.correct,
+                "wrong": one.wrong,
+                "score_sd": one.sd or None,
             }
-            for target in summary["targets"]
-            for one in (target["test"] or {}).get("classes") or ()
+            for target in summary.targets
+            for one in target.test.classes or ()
         ]
     )
 
 
-def groups_table(summary: Document) -> pd.DataFrame:
+def groups_table(summary: Summary) -> pd.DataFrame:
     """One row for each group of each test of each final model that was counted by groups; empty
     where none was."""
     return pd.DataFrame(
         [
             {
-                "experiment": summary["experiment"],
-                "total_epsilon": target["target_epsilon"],
+                "experiment": summary.experiment,
+                "total_epsilon": target.target_epsilon,
                 "test": name,
-                "group": one["name"],
-                "trained": "yes" if one["trained"] else "no",
-                "lowest": "lowest"
-                if one["name"] == (test.get("worst") or {}).get("name")
-                else None,
-                "accuracy": one["accuracy"],
-                "accuracy_sd": one["accuracy_sd"] or None,
-                "correct": one["correct"],
-                "wrong": one["wrong"],
-                "score_sd": one["sd"] or None,
+                "group": one.name,
+                "trained": "yes" if one.trained else "no",
+                "lowest": "lowest" if test.worst and one.name == test.worst.name else None,
+                "accuracy": one.accuracy,
+                "accuracy_sd": one.accuracy_sd or None,
+                "correct": one.correct,
+                "wrong": one.wrong,
+                "score_sd": one.sd or None,
             }
-            for target in (*summary["targets"], *open_target(summary))
-            for name, test in [
-                ("test", target["test"] or {}),
-                *((one["name"], one["test"]) for one in target.get("also") or ()),
-            ]
-            for one in test.get("groups") or ()
+            for target in summary.models
+            for name, test in target.tests.items()
+            for one in test.groups or ()
         ]
     )
 
 
-def shift_table(summary: Document) -> pd.DataFrame:
+def shift_table(summary: Summary) -> pd.DataFrame:
     """One row for each test of each final model, the test part first, and what is lost on the way
     there."""
     return pd.DataFrame(
         [
             {
-                "experiment": summary["experiment"],
-                "total_epsilon": target["target_epsilon"],
+                "experiment": summary.experiment,
+                "total_epsilon": target.target_epsilon,
                 "test": name,
-                **_told(test | {"accuracy_sd": test["accuracy_sd"] or None}),
-                "lost": _lost(target["test"], test) if name != "test" else None,
-                **_worst(test),
-                "counted": test["total"],
+                **(_told(test) | ({} if test.noised else {"accuracy_sd": None})),
+                "lost": _lost(target.test, test) if name != "test" else None,
+                **_worst(test.worst),
+                "counted": test.total,
             }
-            for target in (*summary["targets"], *open_target(summary))
-            for name, test in [
-                ("test", target["test"]),
-                *((one["name"], one["test"]) for one in target.get("also") or ()),
-            ]
+            for target in summary.models
+            for name, test in target.tests.items()
         ]
     )
 
 
-def _lost(there: Document, here: Document) -> float | None:
+def _lost(there: Tested, here: Tested) -> float | None:
     """Of accuracy, which a language model has none of."""
-    return None if here.get("perplexity") else there["accuracy"] - here["accuracy"]
+    return None if here.perplexity else there.accuracy - here.accuracy
 
 
 def grid_table(
-    summaries: Mapping[str, Document], cells: Mapping[str, Mapping[str, str]]
+    summaries: Mapping[str, Summary], cells: Mapping[str, Mapping[str, str]]
 ) -> pd.DataFrame:
     """One row for each combination, a column for each total: accuracy, the mean over repeats where
     there are several, and one deviation: over repeats, or of the test count's noise."""
-    rows: dict[tuple[str, ...], dict[str, list[Document]]] = {}
+    rows: dict[tuple[str, ...], dict[str, list[Tested]]] = {}
     for name, own in cells.items():
         row = rows.setdefault(tuple(own.values()), {})
-        for target in (*summaries[name]["targets"], *open_target(summaries[name])):
-            total = target["target_epsilon"]
-            row.setdefault("ε = ∞" if total == math.inf else f"ε = {total:g}", []).append(
-                target["test"]
-            )
+        for target in summaries[name].models:
+            row.setdefault(f"ε = {target.total}", []).append(target.test)
     axes = list(next(iter(cells.values())))
     return pd.DataFrame(
         [
             dict(zip(axes, place, strict=True))
-            | {total: _shown(tests) for total, tests in row.items()}
+            | {total: _mean(tests) for total, tests in row.items()}
             for place, row in rows.items()
         ]
     )
 
 
-def _shown(tests: Sequence[Document]) -> str:
-    found = [test["accuracy"] for test in tests]
-    sd = stdev(found) if len(found) > 1 else tests[0]["accuracy_sd"]
+def _mean(tests: Sequence[Tested]) -> str:
+    found = [test.accuracy for test in tests]
+    sd = stdev(found) if len(found) > 1 else tests[0].accuracy_sd
     return f"{fmean(found):.1%}" + (f" ± {sd:.1%}" if sd else "")
 
 
-def trials_table(summary: Document) -> pd.DataFrame:
+def trials_table(summary: Summary) -> pd.DataFrame:
     """One row for each trial of the sweep."""
     return pd.DataFrame(
         [
             {
                 "rung": number,
-                "epsilon": rung["epsilon"],
-                "trial": trial["trial"],
-                "kappa": trial.get("kappa"),
-                "r": trial["r"],
-                "eta": trial.get("eta"),
-                "ridge": trial.get("ridge"),
-                "alpha": trial.get("alpha"),
-                "steps": trial["steps"],
-                "score": trial["score"],
-                "score_sd": trial["score_sd"],
-                "best": "best" if trial["trial"] == rung["best"]["trial"] else "",
+                "epsilon": rung.epsilon,
+                "trial": trial.trial,
+                "kappa": trial.kappa,
+                "r": trial.r,
+                "eta": trial.eta,
+                "ridge": trial.ridge,
+                "alpha": trial.alpha,
+                "steps": trial.steps,
+                "score": trial.score,
+                "score_sd": trial.score_sd,
+                "best": "best" if trial.trial == rung.best.trial else "",
             }
-            for number, rung in enumerate(summary["rungs"])
-            for trial in rung["trials"]
+            for number, rung in enumerate(summary.rungs)
+            for trial in rung.trials
         ]
     )
 

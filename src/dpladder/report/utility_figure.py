@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from dpladder.report.reading import Document, counted, percent, plain
+from dpladder.report.reading import percent, plain
 from dpladder.report.style import (
     BLUE,
     CYCLE,
@@ -23,35 +23,36 @@ from dpladder.report.style import (
     log_limits,
     percent_axis,
 )
+from dpladder.report.summary import Summary
 
 LEAST_HEIGHT = 0.1  # of the accuracy axis: small differences should look small
 # epsilon as composed, test accuracy, and the deviation its noise gives it
 Point = tuple[float, float, float]
 
 
-def plot_utility(summary: Document, path: Path) -> None:
+def plot_utility(summary: Summary, path: Path) -> None:
     """Test accuracy against the total epsilon of one experiment's final models."""
     points = _points(summary)
     with canvas(path) as figure:
         axes = figure.subplots()
-        _draw_models(axes, points, summary["experiment"], BLUE, "o")
+        _draw_models(axes, points, summary.experiment, BLUE, "o")
         for x, y, _ in points:
             axes.annotate(percent(y), (x, y), (8, -5), textcoords="offset points", va="top")
-        if summary.get("open"):
-            no_privacy(axes, summary["open"]["test"]["accuracy"], summary["experiment"])
+        if summary.open:
+            no_privacy(axes, summary.open.test.accuracy, summary.experiment)
             axes.legend()
         _finish(axes, points, summary)
-        axes.set_title(summary["experiment"])
+        axes.set_title(summary.experiment)
 
 
-def plot_pareto(summaries: Sequence[Document], path: Path) -> None:
+def plot_pareto(summaries: Sequence[Summary], path: Path) -> None:
     """All experiments' final models, one panel for each lineage, with the frontier of those that
     none beats."""
-    lineages = list(dict.fromkeys(summary["lineage"] for summary in summaries))
+    lineages = list(dict.fromkeys(summary.lineage for summary in summaries))
     with canvas(path, height=0.6 + 3.8 * len(lineages)) as figure:
         panels = figure.subplots(len(lineages), squeeze=False).flat
         for axes, lineage in zip(panels, lineages, strict=True):
-            _draw_lineage(axes, [summary for summary in summaries if summary["lineage"] == lineage])
+            _draw_lineage(axes, [summary for summary in summaries if summary.lineage == lineage])
             axes.set_title(lineage)
 
 
@@ -70,28 +71,24 @@ def no_privacy(axes: Axes, accuracy: float, name: str, colour: str = INK) -> Non
     axes.axhline(accuracy, label="ε = ∞: no privacy", gid=f"open-{name}", **look)
 
 
-def _points(summary: Document) -> list[Point]:
-    tested = [target for target in summary["targets"] if target["test"] is not None]
-    return sorted((t["epsilon"], t["test"]["accuracy"], t["test"]["accuracy_sd"]) for t in tested)
+def _points(summary: Summary) -> list[Point]:
+    found = summary.targets
+    return sorted((one.epsilon, one.test.accuracy, one.test.accuracy_sd) for one in found)
 
 
-def _draw_lineage(axes: Axes, summaries: Sequence[Document]) -> None:
-    found = [(summary["experiment"], _points(summary)) for summary in summaries]
-    found = sorted(
-        (pair for pair in found if pair[1]), key=lambda pair: -max(y for _, y, _ in pair[1])
-    )
+def _draw_lineage(axes: Axes, summaries: Sequence[Summary]) -> None:
+    found = [(summary.experiment, _points(summary)) for summary in summaries]
+    found.sort(key=lambda pair: -max(y for _, y, _ in pair[1]))
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     for place, (name, points) in enumerate(found):
         _draw_models(axes, points, name, *looks[place % len(looks)])
-    open_ones = [
-        summary["open"]["test"]["accuracy"] for summary in summaries if summary.get("open")
-    ]
+    open_ones = [summary.open.test.accuracy for summary in summaries if summary.open]
     if open_ones:
-        no_privacy(axes, max(open_ones), summaries[0]["lineage"])
+        no_privacy(axes, max(open_ones), summaries[0].lineage)
     everything = [point for _, points in found for point in points]
     _finish(axes, everything, summaries[0])
     best = frontier((x, y) for x, y, _ in everything)
-    ends = [*best, (axes.get_xlim()[1], best[-1][1])] if best else []
+    ends = [*best, (axes.get_xlim()[1], best[-1][1])]
     stairs: dict[str, Any] = {
         "where": "post",
         "color": GREY,
@@ -111,16 +108,11 @@ def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, ma
     dots(axes, zip(x, y, strict=True), marker, label=name, gid=f"models-{name}", **look)
 
 
-def _finish(axes: Axes, points: Sequence[Point], summary: Document) -> None:
+def _finish(axes: Axes, points: Sequence[Point], summary: Summary) -> None:
     noised = any(sd > 0 for _, _, sd in points)
-    axes.set_xlabel(f"total ε, search included (δ = {plain(summary['delta'])})")
-    axes.set_ylabel(
-        counted(summary, "test accuracy") + (" (± 1 sd of its noise)" if noised else "")
-    )
+    axes.set_xlabel(f"total ε, search included (δ = {plain(summary.delta)})")
+    axes.set_ylabel(summary.counted("test accuracy") + (" (± 1 sd of its noise)" if noised else ""))
     percent_axis(axes.yaxis)
-    if not points:
-        axes.text(0.5, 0.5, "no final model was tested", ha="center", transform=axes.transAxes)
-        return
     epsilons = [x for x, _, _ in points]
     axes.set_xlim(log_limits(epsilons))
     log_axis(axes, "x", epsilons)

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.config.model import HUGGING_FACE
+from dpladder.config.section import restored
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.shown import in_cell, up
+from dpladder.report.summary import Tested
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 
@@ -204,46 +206,42 @@ def _measured(model: Model) -> Iterator[str]:
         yield TO_WRITE
         return
     how = (
-        f"noised, standard deviation {found['accuracy_sd']:.2%}"
-        if found["noised"]
+        f"noised, standard deviation {found.accuracy_sd:.2%}"
+        if found.noised
         else "on data declared public"
     )
-    if found.get("perplexity") is not None:
-        one = found["perplexity"]
+    if (one := found.perplexity) is not None:
         yield (
-            f"Perplexity on held-out data: {one['value']:.2f}, between {one['low']:.2f} and "
-            f"{one['high']:.2f} by its noise."
+            f"Perplexity on held-out data: {one.value:.2f}, between {one.low:.2f} and "
+            f"{one.high:.2f} by its noise."
         )
         return
-    yield f"Accuracy on held-out data: {found['accuracy']:.1%} ({how})."
+    yield f"Accuracy on held-out data: {found.accuracy:.1%} ({how})."
     most = model.facts["config"].get("dataset.labels", 1)
     if most > 1:
         yield (
             f"A record may be of {most} classes at most, and a prediction is right that names one "
             "of them."
         )
-    for name, words in (("balanced", "Balanced accuracy"), ("auc", "AUC")):
-        if found.get(name) is not None:
-            value, sd = found[name]["value"], found[name]["sd"]
-            yield f"{words}: {value:.3f}" + (
-                f", standard deviation of its noise {sd:.3f}." if sd else "."
-            )
-    if found.get("classes") is not None:
+    for words, shown in (("Balanced accuracy", found.balanced), ("AUC", found.auc)):
+        if shown is not None:
+            noise = f", standard deviation of its noise {shown.sd:.3f}" if shown.sd else ""
+            yield f"{words}: {shown.value:.3f}{noise}."
+    if found.classes is not None:
         yield from ("", "| class | accuracy | standard deviation of its noise |", "|---|---|---|")
         yield from (
-            f"| {in_cell(one['name'])} | {_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
-            for one in found["classes"]
+            f"| {in_cell(one.name)} | {_told(one.accuracy)} | {_told(one.accuracy_sd)} |"
+            for one in found.classes
         )
-    if found.get("groups") is not None:
+    if found.groups is not None:
         yield from _by_group(found)
 
 
-def _by_group(found: Mapping[str, Any]) -> Iterator[str]:
+def _by_group(found: Tested) -> Iterator[str]:
     """Of the groups that were trained on, and of others, where they were counted apart."""
-    if found.get("worst") is not None:
+    if found.worst is not None:
         yield (
-            f"Worst group, as noise shows it: {in_cell(found['worst']['name'])}, "
-            f"{found['worst']['value']:.1%}."
+            f"Worst group, as noise shows it: {in_cell(found.worst.name)}, {found.worst.value:.1%}."
         )
     yield from (
         "",
@@ -251,9 +249,9 @@ def _by_group(found: Mapping[str, Any]) -> Iterator[str]:
         "|---|---|---|---|",
     )
     yield from (
-        f"| {in_cell(one['name'])} | {'yes' if one['trained'] else 'no'} | "
-        f"{_told(one['accuracy'])} | {_told(one['accuracy_sd'])} |"
-        for one in found["groups"]
+        f"| {in_cell(one.name)} | {'yes' if one.trained else 'no'} | {_told(one.accuracy)} | "
+        f"{_told(one.accuracy_sd)} |"
+        for one in found.groups or ()
     )
 
 
@@ -261,7 +259,7 @@ def _told(share: float | None) -> str:
     return "hidden by noise" if share is None else f"{share:.1%}"
 
 
-def _metrics(model: Model) -> Mapping[str, Any] | None:
+def _metrics(model: Model) -> Tested | None:
     """What evaluate released beside the weights."""
     path = model.path.with_name("metrics.json")
-    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+    return restored(Tested, json.loads(path.read_text("utf-8"))) if path.is_file() else None

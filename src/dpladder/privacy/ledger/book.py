@@ -549,7 +549,10 @@ def verify(ledger: Ledger, anchors: Iterable[Anchor] = ()) -> list[str]:
 def lost(chain: Chain, anchor: Anchor) -> str | None:
     """What is wrong with a ledger that does not hold what an anchor saw in it."""
     if anchor.seq > len(chain.hashes):
-        return f"results saw entry {anchor.seq}, the ledger ends at {len(chain.hashes)}: rolled back or truncated"
+        return (
+            f"results saw entry {anchor.seq}, the ledger ends at {len(chain.hashes)}: rolled back "
+            "or truncated"
+        )
     if cut_short(chain, anchor):
         return f"entry {anchor.seq} was whole when results saw it, and its file was cut short since"
     if anchor.seq and chain.hashes[anchor.seq - 1] != anchor.sha256:

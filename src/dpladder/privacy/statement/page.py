@@ -110,7 +110,10 @@ def plain_words(statement: Statement) -> Iterator[str]:
     for lineage, dataset in statement.datasets.items():
         bound = guarantee_of(dataset)
         if bound is None:
-            yield f"Nobody in {lineage} is promised a figure: there is no limit, and some releases followed from earlier ones."
+            yield (
+                f"Nobody in {lineage} is promised a figure: there is no limit, and some releases "
+                "followed from earlier ones."
+            )
             continue
         yield (
             f"Who is protected: {unit_of(dataset)} of {lineage}. Somebody who sees everything that "
@@ -348,7 +351,10 @@ def _published(
 def _row_of(path: str, artifact: StatedModel) -> str:
     figure, share = artifact.stated, _percent(artifact.search_share)
     own = f"{up(artifact.epsilon)}{_mu_of(Cost(artifact.epsilon, artifact.mu))}"
-    return f"| `{path}` | {artifact.target_epsilon:g} | {up(figure.epsilon)} | {_mu(figure.mu)} | {own} | {share} |"
+    return (
+        f"| `{path}` | {artifact.target_epsilon:g} | {up(figure.epsilon)} | {_mu(figure.mu)} | "
+        f"{own} | {share} |"
+    )
 
 
 def _mu_of(cost: Cost) -> str:

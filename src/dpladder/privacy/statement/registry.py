@@ -110,7 +110,10 @@ def written(entry: dict[str, Any]) -> str:
 def _described(dataset: Stated) -> str:
     models = len(dataset.artifacts)
     made = "a classifier" if models == 1 else f"{models} classifiers"
-    return f"The weights of {made}, trained with differential privacy, and noised counts of how many held-out records it gets right."
+    return (
+        f"The weights of {made}, trained with differential privacy, and noised counts of how many "
+        "held-out records it gets right."
+    )
 
 
 def _level(dataset: Stated) -> str:
