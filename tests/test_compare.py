@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,31 +13,42 @@ import pytest
 
 from dpladder.cli import main
 from dpladder.commands import compare
+from dpladder.config.section import restored
+from dpladder.report.summary import FinalFound, Summary, Tested
 
 
 def results(folder: Path, delta: float = 1e-5, lineage: str = "pets", **test: Any) -> str:
     """As a finished run leaves them, as far as they are read."""
-    target = {
-        "target_epsilon": 1.0,
-        "epsilon": 0.9999,
-        "mu": 0.269,
-        "r_star": 2.0,
-        "steps": 30,
-        "sigma": 3.0,
-        "search_share": 0.1,
-        "test": {"accuracy": 0.8, "accuracy_sd": 0.01, **test},
-    }
-    summary = {
-        "experiment": "main",
-        "mode": "release",
-        "lineage": lineage,
-        "learner": "dp_gd",
-        "delta": delta,
-        "relation": "add_remove",
-        "targets": [target],
-    }
+    tested = {"accuracy": 0.8, "accuracy_sd": 0.01, "correct": 80.0, "total": 100.0, "sd": 1.0}
+    target = FinalFound(
+        target_epsilon=1.0,
+        epsilon=0.9999,
+        mu=0.269,
+        mu_final=0.25,
+        epsilon_final=0.9,
+        r_star=2.0,
+        steps=30,
+        sigma=3.0,
+        search_share=0.1,
+        test=restored(Tested, {**tested, "noised": True, **test}),
+    )
+    summary = Summary(
+        experiment="main",
+        mode="release",
+        lineage=lineage,
+        relation="add_remove",
+        delta=delta,
+        nominal_size=400,
+        learner="dp_gd",
+        searches="rate",
+        sampling_rate=1.0,
+        unit="kappa",
+        rungs=(),
+        targets=(target,),
+        r_range=(0.1, 10.0),
+    )
     (folder / "main").mkdir(parents=True)
-    (folder / "main" / "summary.json").write_text(json.dumps(summary))
+    (folder / "main" / "summary.json").write_text(json.dumps(asdict(summary)))
     statement = {
         "datasets": {lineage: {"unit": "record", "cap": 1}},
         "mode": "release",
@@ -137,11 +149,7 @@ def test_what_others_call_things_is_no_formula_and_steers_no_terminal(
     folders = [results(tmp_path / "a", lineage=name), results(tmp_path / "b")]
     for folder in folders[:1]:
         path = Path(folder) / "main" / "summary.json"
-        told = json.loads(path.read_text()) | {
-            "learner": name,
-            "experiment": name,
-            "relation": name,
-        }
+        told = json.loads(path.read_text()) | {"learner": name, "experiment": name}
         path.write_text(json.dumps(told))
     outputs = [tmp_path / f"both{suffix}" for suffix in compare.WRITERS]
     for output in outputs:
