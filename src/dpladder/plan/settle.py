@@ -105,7 +105,7 @@ def taken_over(
 ) -> dict[tuple[str, str], Mapping[str, Any]]:
     """What was chosen for other names than those of a project's experiments, where the ledgers hold
     a final release of just that: of an experiment that was renamed."""
-    asked = {name: one for name, one in project.experiments.items() if stages.has_models(one)}
+    asked = project.modelled
     inputs_of = {name: _hung_on(one) for name, one in asked.items()}
     left = {name: at for name, at in inputs_of.items() if (name, at) not in remembered}
     others = [key for key in remembered if key[1] in left.values()]
