@@ -3,6 +3,7 @@ itself."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from support import TINY
 from dpladder.config.load import overlay, resolve
 from dpladder.errors import BadInput
 from dpladder.plan import stages
+from dpladder.report.summary import Tested
 from dpladder.report.tables import grid_table
 
 DIGITS: dict[str, Any] = overlay(TINY, {"dataset": {"source": "digits", "classes": None}})
@@ -82,22 +84,22 @@ def test_a_grid_that_cannot_be_is_told(given: Any, says: str) -> None:
 
 
 def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None:
-    def summary(name: str, *found: float) -> dict[str, Any]:
-        targets = [
-            {
-                "target_epsilon": total,
-                "also": [],
-                "test": {"accuracy": accuracy, "accuracy_sd": 0.01},
-            }
-            for total, accuracy in zip((0.5, 4.0), found, strict=True)
+    def summary(*found: float, open_found: float | None = None) -> Any:
+        models = [
+            SimpleNamespace(total=total, test=tested(accuracy, 0.01))
+            for total, accuracy in zip(("0.5", "4"), found, strict=True)
         ]
-        return {"experiment": name, "targets": targets}
+        if open_found is not None:
+            models.append(SimpleNamespace(total="∞", test=tested(open_found, 0.0)))
+        return SimpleNamespace(models=models)
 
-    open_found = {"open": {"r": 1.0, "test": {"accuracy": 0.99, "accuracy_sd": 0.0}, "also": {}}}
+    def tested(accuracy: float, sd: float) -> Tested:
+        return Tested(accuracy, sd, correct=0.0, total=0.0, sd=0.0, noised=True)
+
     summaries = {
-        "main": summary("main", 0.5, 0.8),
-        "main-2": summary("main-2", 0.7, 0.8),
-        "big-b": summary("big-b", 0.6, 0.9) | open_found,
+        "main": summary(0.5, 0.8),
+        "main-2": summary(0.7, 0.8),
+        "big-b": summary(0.6, 0.9, open_found=0.99),
     }
     cells = {
         "main": {"features": "small", "dataset": "a"},
