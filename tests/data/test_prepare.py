@@ -184,7 +184,7 @@ ids = st.sampled_from(["a", "b", "c", "d"])
 
 @pytest.mark.parametrize("with_ids", [False, True])
 @given(rows=records, more=records, names=st.lists(ids, min_size=20, max_size=20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_row_more_adds_one_record_or_takes_one_away(
     tmp_path_factory: Any,
     with_ids: bool,

@@ -32,6 +32,7 @@ def months(machine: type[Month], examples: int, steps: int, derandomize: bool = 
     run_state_machine_as_test(machine, settings=chosen)
 
 
+@pytest.mark.ci
 def test_a_month_of_edits() -> None:
     months(Month, 3, 5, derandomize=True)
 
