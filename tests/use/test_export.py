@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from use.test_model import saved
 
 import dpladder
 from dpladder.cli import main
@@ -49,9 +50,8 @@ def model_of(
     folder: Path, features: Features, source: Source, layers: list[np.ndarray], **mapped: Any
 ) -> Path:
     """A file such as train_final writes, of random weights, that centres features."""
-    network = {**encoder(features, source, 1).facts, **features.model_dump(mode="json"), "width": 6}
-    if features.model != "none":
-        network["width"] = 1280
+    public = encoder(features, source, 1)
+    network = {**public.facts, **features.model_dump(mode="json"), "width": public.width}
     inference = {
         "classes": ["cat", "dog"],
         "network": network,
@@ -99,6 +99,20 @@ def test_an_exported_head_predicts_the_same_by_itself(
     found = alone(tmp_path / "out", f"c.classify({rows.tolist()})")
     wanted = dpladder.load(file).predict(rows).probabilities
     assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
+
+
+def test_a_network_of_a_folder_is_exported_with_its_own_preprocessing(tmp_path: Path) -> None:
+    folder = saved(tmp_path / "network", mean=[0.1, 0.2, 0.3])
+    head = RANDOM.normal(size=(2, 65)).astype(np.float32) / 30
+    features = Features(model=f"local-dir:{folder}", weights="pretrained", image_size=48)
+    file = model_of(tmp_path, features, Source("files", bytes, ()), [head])
+    image = tmp_path / "one.png"
+    Image.fromarray(RANDOM.integers(0, 256, (40, 50, 3), np.uint8)).save(image)
+    wanted = dpladder.load(file).predict([image]).probabilities
+    assert main(["export", str(file), str(tmp_path / "out")]) == 0
+    folder.rename(tmp_path / "moved")
+    [row] = alone(tmp_path / "out", f"c.classify([{str(image)!r}])")
+    assert [row["cat"], row["dog"]] == pytest.approx(wanted[0], abs=1e-3)
 
 
 @pytest.mark.long

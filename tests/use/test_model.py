@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +19,8 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import timm
+import torch
 from data.test_hostile import CUT, DAMAGE, damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,6 +35,7 @@ from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, prepare, read_manifest
 from dpladder.errors import BadInput
 from dpladder.learn import score, weights
+from dpladder.network.public import _drawn
 
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 RANDOM = np.random.default_rng(0)
@@ -99,6 +103,86 @@ def test_features_are_predicted_as_evaluate_does_to_the_last_bit(matrix: Any) ->
     found = model.predict(rows)
     assert found.labels == ["abc"[place] for place in expected(file, stored)]
     assert found.probabilities.sum(axis=1) == pytest.approx(1.0)
+
+
+def saved(folder: Path, **preprocessing: Any) -> Path:
+    """A tiny network as timm saves one for others, whose config says how images are prepared."""
+    timm.models.save_for_hf(_drawn("test_vit"), folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["pretrained_cfg"] |= preprocessing
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_a_network_in_a_folder_is_used_with_the_preprocessing_that_its_config_says(
+    tmp_path: Path,
+) -> None:
+    folders = [
+        saved(tmp_path / "own", mean=[0.1, 0.2, 0.3], input_size=[3, 48, 48]),
+        saved(tmp_path / "plain"),
+    ]
+    found = {}
+    for folder in folders:
+        (tmp_path / folder.name / "run").mkdir()
+        features = Features(model=f"local-dir:{folder}", weights="pretrained", image_size=48)
+        found[folder.name] = extracted(folder / "run", {"images": IMAGES}, features)
+    cache, stored = found["own"]
+    assert "mean (0.1, 0.2, 0.3)" in str(cache.attrs["transform"]).replace("[", "(").replace(
+        "]", ")"
+    )
+    assert not np.allclose(stored, found["plain"][1], atol=1e-3)
+
+    file = model_of(tmp_path, cache)
+    (tmp_path / "own").rename(tmp_path / "moved")
+    with pytest.raises(BadInput, match="own is not here: give its path as the network"):
+        dpladder.load(file)
+    wanted = ["abc"[place] for place in expected(file, stored)]
+    assert dpladder.load(file, tmp_path / "moved").predict(list(IMAGES)).labels == wanted
+
+
+@pytest.mark.parametrize("damage", ["no weights", "code", "another network", "no json"])
+def test_a_folder_that_is_no_network_is_refused_and_its_code_is_not_run(
+    damage: str, tmp_path: Path
+) -> None:
+    folder = saved(tmp_path / "network")
+    for weights_file in folder.glob("*.bin"):
+        weights_file.unlink()
+    for weights_file in folder.glob("*.safetensors"):
+        weights_file.unlink()
+    if damage == "code":
+        torch.save(Marked(str(tmp_path / "ran")), folder / "pytorch_model.bin")
+    if damage == "another network":
+        torch.save(_drawn("test_resnet").state_dict(), folder / "pytorch_model.bin")
+    if damage == "no json":
+        (folder / "config.json").write_text("{")
+    features = Features(model=f"local-dir:{folder}", weights="pretrained")
+    with pytest.raises(BadInput, match=r"local-dir:.* cannot be read"):
+        extracted(tmp_path, {"images": IMAGES}, features)
+    assert not (tmp_path / "ran").exists()
+
+
+class Marked:
+    """Leaves a mark where it is unpickled."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path(self.mark),)
+
+
+def test_a_network_of_a_hub_that_cannot_be_reached_is_one_message_without_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(BadInput, match=r"could not be fetched.*needs your own token") as refused:
+        extracted(
+            tmp_path,
+            {"images": IMAGES},
+            Features(model="hf-hub:nobody/nothing", weights="pretrained"),
+        )
+    assert "hf_secret" not in "".join(traceback.format_exception(refused.value))
 
 
 def test_images_are_predicted_as_evaluate_does_to_the_last_bit_however_they_come(

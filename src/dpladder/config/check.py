@@ -16,6 +16,7 @@ from dpladder.config.learner_sections import Tuning, shares_releases, starts_pub
 from dpladder.config.model import (
     BUNDLED_IMAGES,
     BUNDLED_TEXT,
+    FOLDER,
     HUGGING_FACE,
     Config,
     Tester,
@@ -317,6 +318,12 @@ def _model(c: Config) -> Messages:
     if c.features.takes not in held:
         needed = ", and ".join(IN_WORDS[what] for what in held)
         yield f"given {shown(model)} with source {shown(c.dataset.source)}; {needed}"
+    folder = Path(model.removeprefix(FOLDER)).expanduser()
+    if model.startswith(FOLDER) and not (folder / "config.json").is_file():
+        yield (
+            f"{folder} has no config.json: name a folder as timm saves one "
+            "(timm.models.save_for_hf), with the weights beside it"
+        )
 
 
 def _weights(c: Config) -> Messages:

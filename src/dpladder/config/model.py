@@ -301,6 +301,7 @@ BUNDLED_IMAGES = tuple(
 )
 LARGEST_IMAGE = 2**27
 HUGGING_FACE = "hf:"
+HUB, FOLDER = "hf-hub:", "local-dir:"  # as timm calls networks that it has not by name
 
 
 class Features(Section):
@@ -309,7 +310,8 @@ class Features(Section):
     model: str = Field(
         "efficientnet_lite0",
         min_length=1,
-        description="for images, any timm model name (efficientnet_lite0, 1 and 2 come bundled); "
+        description="for images, any timm model name (efficientnet_lite0, 1 and 2 come bundled), "
+        "hf-hub:<owner/name>, or local-dir:<folder> as timm saves one; "
         "for texts, minilm (all-MiniLM-L6-v2), or hf:<name or folder> for any encoder "
         "of transformers; none: the source already holds features",
     )

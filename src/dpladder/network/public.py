@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.model import BUNDLED_IMAGES, Features
+from dpladder.config.model import BUNDLED_IMAGES, FOLDER, HUB, Features
 from dpladder.errors import BadInput
 from dpladder.network.checkpoints import loaded, read_state
 
@@ -18,7 +18,6 @@ BUNDLED = {name: f"tf_{name.removeprefix('tf_')}" for name in BUNDLED_IMAGES}
 
 def model_of(features: Features) -> Any:
     """The network without its head, with exactly the weights that were asked for."""
-    import timm
 
     name, weights = features.model, features.weights
     if weights == "bundled":
@@ -33,15 +32,41 @@ def model_of(features: Features) -> Any:
     if weights == "random":
         return _drawn(name)
     if weights == "pretrained":
-        try:
-            return timm.create_model(name, pretrained=True, num_classes=0)
-        except Exception as error:
-            raise BadInput(
-                f"features.weights is pretrained, and {name}'s weights could not be fetched. "
-                "Connect once so that they "
-                "are cached, copy the cache here, or give the path of a checkpoint."
-            ) from error
+        return _pretrained(name)
     return loaded(name, read_state(Path(weights).expanduser()), weights)
+
+
+def _pretrained(name: str) -> Any:
+    """With the weights that its publisher gives, which timm reads as plain tensors."""
+    import timm
+
+    try:
+        return timm.create_model(name, pretrained=True, num_classes=0)
+    except Exception as error:
+        if name.startswith(FOLDER):
+            raise BadInput(
+                f"features.model: {name} cannot be read: its config.json names no network of timm, "
+                "or the weights beside it are others, or no plain tensors. Save the folder again "
+                "by timm.models.save_for_hf."
+            ) from None
+        gated = " A gated one needs your own token (hf auth login)." if name.startswith(HUB) else ""
+        raise BadInput(
+            f"features.weights is pretrained, and {name}'s weights could not be fetched. Connect "
+            f"once so that they are cached, copy the cache here, or give the path of a checkpoint."
+            f"{gated}"
+        ) from (None if gated else error)
+
+
+def published(name: str) -> bytes | None:
+    """What a network elsewhere says of itself in its config.json, its preprocessing included; None
+    of one that timm has by its name."""
+    if name.startswith(FOLDER):
+        return (Path(name.removeprefix(FOLDER)).expanduser() / "config.json").read_bytes()
+    if name.startswith(HUB):
+        from huggingface_hub import hf_hub_download
+
+        return Path(hf_hub_download(name.removeprefix(HUB), "config.json")).read_bytes()
+    return None
 
 
 def _drawn(name: str) -> Any:
@@ -55,10 +80,11 @@ def _drawn(name: str) -> Any:
 
 
 def check_name(name: str) -> None:
-    """Refuse a network that timm has not, before anything is read for it."""
+    """Refuse a network that timm has not, before anything is read for it. Of one elsewhere that is
+    known when it is fetched."""
     import timm
 
-    if name not in BUNDLED and not timm.is_model(name):
+    if name not in BUNDLED and not name.startswith((HUB, FOLDER)) and not timm.is_model(name):
         close = get_close_matches(name, timm.list_models(), 5, 0.6)
         raise BadInput(
             f"features.model: timm has no {name!r}. "

@@ -13,9 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dpladder.config.model import FOLDER, HUB
 from dpladder.errors import BadInput
 from dpladder.network.language import padded, transformers_tokenizer
-from dpladder.network.public import BUNDLED, model_of
+from dpladder.network.public import BUNDLED, model_of, published
 from dpladder.use import standalone
 from dpladder.use.card import card
 from dpladder.use.generate import spoken
@@ -64,6 +65,9 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
     else:
         tensors = _network(model)
         state |= {f"network.{name}": tensor.contiguous() for name, tensor in tensors.items()}
+        if (own := published(model.features.model)) is not None:
+            (folder / "network").mkdir()
+            (folder / "network" / "config.json").write_bytes(own)
     (folder / "config.json").write_text(json.dumps(_config(model), indent=2) + "\n", "utf-8")
     save_file(state, folder / "model.safetensors")
     shutil.copyfile(standalone.__file__, folder / "model.py")
@@ -161,12 +165,17 @@ def _write_graph(
         )
 
 
+def _architecture(name: str) -> str:
+    """As timm knows it, or the folder `network` of the export."""
+    return "local-dir:network" if name.startswith((HUB, FOLDER)) else BUNDLED.get(name, name)
+
+
 def _config(model: Model) -> dict[str, Any]:
     features, network = model.features, model.network
     images = features.takes == "images"
     return {
         "takes": features.takes,
-        "architecture": BUNDLED.get(features.model, features.model) if images else None,
+        "architecture": _architecture(features.model) if images else None,
         "image_size": features.image_size,
         "tokens": features.tokens,
         "pooling": features.pooling,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import Tuning, learner_of
-from dpladder.config.model import Features
+from dpladder.config.model import FOLDER, Features
 from dpladder.config.section import restored
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
@@ -231,9 +231,20 @@ def _text(given: Any) -> Any:
     return bytes_of(given) if isinstance(given, Path) else text_bytes(given)
 
 
+def _network_at(told: Mapping[str, Any], network: str | Path | None) -> tuple[str, str]:
+    """The public network and its weights, as a config would name them here."""
+    name, weights = str(told["model"]), str(told["weights"])
+    if not name.startswith(FOLDER):
+        return name, weights if network is None else str(network)
+    folder = Path(name.removeprefix(FOLDER) if network is None else network).expanduser()
+    if not folder.is_dir():
+        raise BadInput(f"the network's folder {folder} is not here: give its path as the network.")
+    return f"{FOLDER}{folder}", weights
+
+
 def load(path: str | Path, network: str | Path | None = None, threads: int | None = None) -> Model:
-    """A final model by its file. `network`: the checkpoint of the public network, where the config
-    named a file."""
+    """A final model by its file. `network`: the checkpoint of the public network, or its folder,
+    where the config named one."""
     file = Path(path)
     weights, mean, facts = files.load_with_mean(file)
     if "inference" not in facts:
@@ -242,13 +253,15 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
             "results/<experiment>/final/<epsilon>/weights.safetensors."
         )
     told, mapped = facts["inference"]["network"], facts["inference"]["map"]
+    name, own = _network_at(told, network)
     if told["weights"] == "local" and network is None:
         raise BadInput(
-            f"{file} was trained on {told['model']} with a checkpoint of your own: give its path "
-            "as the network."
+            f"{file} was trained on {name} with a checkpoint of your own: give its path as the "
+            "network."
         )
-    known = {name: told[name] for name in ("model", "normalize", "batch_size", "layers")} | {
-        "until": told.get("until") or None
+    known = {name: told[name] for name in ("normalize", "batch_size", "layers")} | {
+        "model": name,
+        "until": told.get("until") or None,
     }
     if known["until"] != INPUT:  # pixels and tokens are kept as they are, whatever the config says
         known["dtype"] = told["dtype"]
@@ -256,7 +269,7 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
         json.dumps(
             known
             | {
-                "weights": str(network) if network is not None else told["weights"],
+                "weights": own,
                 "normalize": bool(told["normalize"]),
                 "image_size": told["image_size"] or None,
                 **{

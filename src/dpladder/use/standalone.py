@@ -106,7 +106,8 @@ class Images(Classifier):
         import timm.data
 
         size: int | None = self.config["image_size"]
-        self.network = timm.create_model(self.config["architecture"], num_classes=0)
+        name = self.config["architecture"].replace("local-dir:", f"local-dir:{folder}/")
+        self.network = timm.create_model(name, num_classes=0)
         resize: Any = getattr(self.network, "set_input_size", None)
         if size and resize is not None:
             resize(img_size=size)
