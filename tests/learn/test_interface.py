@@ -72,6 +72,8 @@ SHAPES = [
     {"name": "dp_ls", "covariance": {"epsilon": 1.0}},
     {"name": "dp_fc", "covariance": {"epsilon": 1.0}, "clip": 0.3},
     {"name": "dp_gd", "sampling_rate": 0.2, "clip": 3.0},
+    {"name": "dp_gd", "public": "gradient"},
+    {"name": "dp_adam", "public": "gradient", "sampling_rate": 0.2},
     {"name": "hyfree_dp", "sampling_rate": 0.2},
 ]
 

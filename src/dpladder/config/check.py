@@ -12,7 +12,7 @@ from pathlib import Path
 from dpladder.config import further_tests, learner_sections, search_sections
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.label_sets import most_labels
-from dpladder.config.learner_sections import Tuning, shares_releases, starts_public
+from dpladder.config.learner_sections import Tuning, guided, shares_releases, starts_public
 from dpladder.config.model import (
     BUNDLED_IMAGES,
     BUNDLED_TEXT,
@@ -219,7 +219,8 @@ def _source(field: str, c: Config) -> Messages:
     if here is not None and there is not None and here != there:
         place = next(at for at, both in enumerate(zip_longest(here, there)) if both[0] != both[1])
         remedy = (
-            "learner.init: public needs one whose labels are the same"
+            f"learner.{'public: gradient' if guided(c.learner) else 'init: public'} needs one whose "
+            "labels are the same"
             if field == "public_sample"
             else "name it in evaluate.also, where labels are matched by name"
         )

@@ -66,6 +66,24 @@ Init = Annotated[
         "head trained without noise on dataset.public_sample"
     ),
 ]
+Public = Annotated[
+    Literal["none", "gradient"],
+    Field(
+        description="gradient: training starts from the head of init: public, and at each step the "
+        "mean gradient of dataset.public_sample's labelled records is added to the private one, "
+        "weighted by variances, at no cost"
+    ),
+]
+Look = Annotated[
+    float,
+    Field(
+        ge=0,
+        lt=1,
+        description="with public: gradient, the part of a training's mu^2 that buys a noised count "
+        "of the public head's right answers; where they are too few the sample is not followed. "
+        "0: you vouch for the sample",
+    ),
+]
 Augment = Annotated[
     int,
     Field(
@@ -87,6 +105,8 @@ class Descending(Section):
     weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
     bias: Bias = False
     init: Init = "zero"
+    public: Public = "none"
+    look: Look = 0.05
     sampling_rate: SamplingRate = 1.0
     average: Literal["none", "ema", "swa"] = Field(
         "none", description="which iterate is released: the last, or an average of released ones"
@@ -446,7 +466,12 @@ def section_of(learner: str) -> Any:
 
 def starts_public(learner: Any) -> bool:
     """Whether a descent starts from a head that was trained on the public sample."""
-    return getattr(learner, "init", None) == "public"
+    return getattr(learner, "init", None) == "public" or guided(learner)
+
+
+def guided(learner: Any) -> bool:
+    """Whether the gradients of the public sample join a descent's own."""
+    return getattr(learner, "public", "none") != "none"
 
 
 _ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
@@ -456,7 +481,8 @@ def starts_known(learner: Any) -> bool:
     """Whether a descent starts at zero, or at the public network: its distance from there is worth
     telling."""
     drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
-    return isinstance(learner, Descending | Tuning) and learner.init == "zero" and not drawn
+    zero = isinstance(learner, Descending | Tuning) and learner.init == "zero"
+    return zero and not drawn and not guided(learner)
 
 
 def _trains(c: Any) -> Messages:
@@ -477,8 +503,21 @@ def _augment(c: Any) -> Messages:
 
 
 def _init(c: Any) -> Messages:
-    if not starts_public(c.learner):
-        return
+    init = getattr(c.learner, "init", "zero")
+    if not guided(c.learner) and init == "public":
+        yield from _public_head(c)
+    if guided(c.learner) and init == "random":
+        yield ("with learner.public: gradient training starts from the public head: leave it out")
+
+
+def _public(c: Any) -> Messages:
+    if guided(c.learner):
+        yield from _public_head(c)
+        if c.learner.name == "dp_finetune":
+            yield "it guides linear heads alone: leave it out, or set learner.init: public"
+
+
+def _public_head(c: Any) -> Messages:
     if c.dataset.public_sample is None:
         yield "it needs dataset.public_sample, whose labelled records train the head"
     if getattr(c.learner, "link", "softmax") != "softmax":
@@ -488,4 +527,9 @@ def _init(c: Any) -> Messages:
         yield f"{whose} has no head of its own to start from; leave it out"
 
 
-RULES: Table = {"learner.trains": _trains, "learner.augment": _augment, "learner.init": _init}
+RULES: Table = {
+    "learner.trains": _trains,
+    "learner.augment": _augment,
+    "learner.init": _init,
+    "learner.public": _public,
+}

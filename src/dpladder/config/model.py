@@ -249,7 +249,7 @@ class Dataset(Section):
         None,
         description="a few hundred records of the same kind, declared public, whose mean centres "
         "the features; with learner.init: public their labels train the head that "
-        "trainings start from",
+        "trainings start from, and with learner.public: gradient they guide each step",
     )
 
     @model_validator(mode="after")

@@ -3,8 +3,10 @@ public."""
 
 from __future__ import annotations
 
+import numpy as np
 from safetensors.numpy import save_file
 
+from dpladder.config.learner_sections import guided
 from dpladder.jobs.private import constants_of, part_of, read
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
@@ -17,6 +19,10 @@ def find_start(task: Task[FindStart]) -> None:
     sample = part_of(task, "sample")
     constants = constants_of(task, sample)
     seen = method(task.reads.learner.name).seen_by_head(task.reads.learner, constants)
-    head = public_head.fitted(read(task, sample), constants.classes, seen)
-    save_file({"head": head}, task.output["head"])
+    data, classes = read(task, sample), constants.classes
+    found = {"head": public_head.fitted(data, classes, seen)}
+    if guided(task.reads.learner):
+        claim = public_head.claimed(data, classes, seen)
+        found["claim"] = np.array([claim.right, claim.luck])
+    save_file(found, task.output["head"])
     write_record(task, free="trained on a source that the config declares public")

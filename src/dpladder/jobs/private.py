@@ -19,7 +19,7 @@ from dpladder.jobs import places
 from dpladder.jobs.places import job_home
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.interface import Claim, Constants, Data
 from dpladder.network.facts import Network
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.outer import advice
@@ -47,6 +47,7 @@ RESULTS = Path("results")
 # the inputs that are releases themselves
 RELEASES = ("mean", "covariance", "statistics", "weights")
 
+SAMPLE = "sample"  # the part that holds public records
 VERSION = 16  # digits of a commitment that tell versions apart
 
 
@@ -195,17 +196,25 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
 
 def read(task: Task[SeenReads], part: Part) -> Data:
     """The features as a training sees them: less a public or released mean, at the public length;
-    beside them the released covariance or statistics and the public head to start from, where there
-    are any."""
-    data = read_raw(part)
-    data = replace(data, features=Mapped(data.features, map_of(task)))
+    beside them the released covariance or statistics, the public head to start from and the public
+    records that guide steps, where there are any."""
+    data = _mapped(task, part)
+    if SAMPLE in task.reads.places.features:
+        data = replace(data, sample=_mapped(task, part_of(task, SAMPLE)))
     if task.input.get("covariance"):
         data = replace(data, covariance=load_file(task.input["covariance"])["covariance"])
     if task.input.get("statistics"):
         data = replace(data, statistics=Path(task.input["statistics"]))
     if task.input.get("start"):
-        data = replace(data, start=load_file(task.input["start"])["head"])
+        found = load_file(task.input["start"])
+        claim = Claim(*map(float, found["claim"])) if "claim" in found else None
+        data = replace(data, start=found["head"], claim=claim)
     return data
+
+
+def _mapped(task: Task[SeenReads], part: Part) -> Data:
+    data = read_raw(part)
+    return replace(data, features=Mapped(data.features, map_of(task)))
 
 
 def map_of(task: Task[SeenReads]) -> Map:
@@ -225,7 +234,9 @@ def read_nothing(task: Task[SeenReads], part: Part) -> Data:
 def shared(task: Task[Any]) -> dict[str, str]:
     """What `read` uses beside the records, by its bytes; empty where the rule has none."""
     given = {name: task.input.get(name) for name in (*RELEASES, "start") if name != "weights"}
-    return {name: file_digest(Path(path)) if path else "" for name, path in given.items()}
+    found = {name: file_digest(Path(path)) if path else "" for name, path in given.items()}
+    guiding = SAMPLE in task.reads.places.features
+    return found | ({SAMPLE: part_of(task, SAMPLE).seal} if guiding else {})
 
 
 @cache

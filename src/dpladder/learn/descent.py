@@ -16,6 +16,7 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Descending, Descent, FineTune
 from dpladder.errors import BadInput
+from dpladder.learn import guide
 from dpladder.learn.interface import Constants, Hyper, batch_size, noise_scale, paces
 from dpladder.learn.records import Records, Rows
 from dpladder.privacy.release.meter import Meter
@@ -45,6 +46,27 @@ class Sums:
     gradients: ClippedSum
     losses: SummedLosses
     unit: float
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """Public records whose gradients join each step's (guide.py)."""
+
+    records: Records
+    gradients: ClippedSum
+    directions: float
+    units: int
+    trusts: Callable[[Sequence[Meter]], Sequence[bool]]
+
+    def weights(
+        self, learner: Descending, hypers: Sequence[Hyper], constants: Constants, like: Tensor
+    ) -> Tensor:
+        """lambda of each trial, by which their mean gradient is multiplied."""
+        one = [guide.weight(learner, hyper, constants, self.directions) for hyper in hypers]
+        return per_trial(one, like) * self.units
+
+    def mean(self, weights: Tensor, bound: float) -> Tensor:
+        return self.gradients(weights, bound, self.records.chunks()) / self.units
 
 
 Update = Callable[[Tensor, Tensor], Tensor]
@@ -80,13 +102,25 @@ def descend(
     meters: Sequence[Meter],
     begin: Begin,
     units: NDArray[np.uint8] | None = None,
+    beside: Guide | None = None,
 ) -> NDArray[np.float32]:
     """Independent trials from the weights `first`, one meter each: released weights of shape
     (trials, *first)."""
     if learner.sampling_rate < 1.0 and len(hypers) > 1:
         # Each trial has samples of its own, so they share no pass.
         alone = [
-            descend(clipped_sum, first, records, [hyper], learner, constants, [meter], begin, units)
+            descend(
+                clipped_sum,
+                first,
+                records,
+                [hyper],
+                learner,
+                constants,
+                [meter],
+                begin,
+                units,
+                beside,
+            )
             for hyper, meter in zip(hypers, meters, strict=True)
         ]
         return np.concatenate(alone)
@@ -101,6 +135,12 @@ def descend(
     weights = first.double().expand(len(hypers), *first.shape).clone()
     direction, average = torch.zeros_like(weights), torch.zeros_like(weights)
     update = begin(weights, per_trial(scales, first) / size)
+    if beside is not None:
+        trusted = per_trial([float(trusts) for trusts in beside.trusts(meters)], first)
+        weights *= trusted
+        pull = trusted * beside.weights(learner, hypers, constants, first)
+        # where public records know more, less of the noise is worth its steps
+        rates = [rate / (1.0 + pull).sqrt() for rate in rates]
 
     with progress("training", hypers[0].steps, "steps", after=LONG) as advance:
         for step in range(hypers[0].steps):
@@ -110,6 +150,8 @@ def descend(
             )
             total = published(meters[on], "noise", total)
             gradient = total / size + learner.weight_decay * weights[on]
+            if beside is not None:
+                gradient += pull[on] * beside.mean(weights[on], bound)
             direction[on] = update(gradient, weights[on])
             weights[on] -= rates[step][on] * direction[on]
             average[on] = torch.lerp(average[on], weights[on], _newest(learner, step))

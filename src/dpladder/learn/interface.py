@@ -107,6 +107,15 @@ class Hyper:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """How often a public head is right about public records that it was not fitted to, and how
+    often who always names their largest class."""
+
+    right: float
+    luck: float
+
+
+@dataclass(frozen=True)
 class Data:
     """One part of the private data. A record with label -1, or with features all zero, contributes
     exactly zero."""
@@ -120,6 +129,8 @@ class Data:
     covariance: NDArray[np.float64] | None = None  # released before, where trainings share one
     statistics: Path | None = None  # DP-LS's sums as released before (learn/dp_ls/statistics.py)
     start: NDArray[np.float32] | None = None  # a head trained on public data (learn/public_head.py)
+    claim: Claim | None = None  # of that head, where public records guide each step
+    sample: Data | None = None  # those records (learn/guide.py)
     # of each record, where they are declared: for tests alone
     groups: NDArray[np.int64] | None = None
 
@@ -229,11 +240,6 @@ def declaration(
     )
     booked = _booked(learner.sampling_rate, sigma, hyper.steps, hyper.delta0)
     return Declaration((Counted(booked),), (noise, sample))
-
-
-def declare_head(learner: Descending, hyper: Hyper, constants: Constants) -> Declaration:
-    """The same of a linear head, whose bias is a last column."""
-    return declaration(learner, hyper, constants, head_shape(learner, constants))
 
 
 def head_shape(learner: Any, constants: Constants) -> Shape:

@@ -21,14 +21,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import Descending
+from dpladder.config.learner_sections import Descending, guided, starts_public
 from dpladder.config.model import Resources
-from dpladder.learn import public_head
+from dpladder.errors import BadInput
+from dpladder.learn import guide, public_head
 from dpladder.learn.bounds import SLACK, Scale, clip, scale_of
-from dpladder.learn.descent import Begin, Bounded, Sums, descend
+from dpladder.learn.descent import Begin, Bounded, Guide, Sums, descend
 from dpladder.learn.interface import Constants, Data, Hyper, head_shape, public_random
 from dpladder.learn.links import SOFTMAX, Link, link_of
 from dpladder.learn.records import Records, Rows, exactly, load, prepare
+from dpladder.learn.score import correct_count
 from dpladder.privacy.release.meter import Meter
 
 CHUNK = {"cpu": 1024, "cuda": 16384}
@@ -53,9 +55,77 @@ def descend_heads(
     sums = sums_of(
         records, threads, scale_of(learner.clipping), link_of(learner, constants.classes)
     )
+    beside = guide_of(data, learner, constants, resources)
+    steps = [guide.of_steps(learner, hyper) for hyper in hypers]
     return descend(
-        sums.gradients, first, records, hypers, learner, constants, meters, begin, data.units
+        sums.gradients,
+        first,
+        records,
+        steps,
+        learner,
+        constants,
+        meters,
+        begin,
+        data.units,
+        beside,
     )
+
+
+def guide_of(
+    data: Data, learner: Descending, constants: Constants, resources: Resources
+) -> Guide | None:
+    """The public records that a learner asks to be guided by."""
+    sample = data.sample
+    if not guided(learner):
+        return None
+    if sample is None:
+        raise BadInput(
+            f"learner.public: {learner.public} has no public records. The workflow has them from "
+            "dataset.public_sample."
+        )
+    records, threads = resident(sample, constants, resources, bias=learner.bias)
+    sums = sums_of(
+        records, threads, scale_of(learner.clipping), link_of(learner, constants.classes)
+    )
+    counted = records.counted[: len(sample.labels)].cpu().numpy()
+    units = counted.sum() if sample.units is None else len(np.unique(sample.units[counted], axis=0))
+    trusts = partial(_trusts, data, learner, constants)
+    return Guide(records, sums.gradients, directions(records), max(1, int(units)), trusts)
+
+
+def _trusts(
+    data: Data, learner: Descending, constants: Constants, meters: Sequence[Meter]
+) -> list[bool]:
+    """Whether each trial follows the sample, by a look of its own at the private records."""
+    if not guide.looks(learner):
+        return [True] * len(meters)
+    claim = data.claim
+    assert claim is not None, "the head comes with what it claims (jobs/find_start.py)"
+    told = looked(data, learner, constants, meters)
+    return [guide.trusted(right, claim, scale, constants) for right, scale in told]
+
+
+def looked(
+    data: Data, learner: Descending, constants: Constants, meters: Sequence[Meter]
+) -> list[tuple[float, float]]:
+    """How many records the public head is right about, with each trial's noise, and how large that
+    is."""
+    head = public_head.started(data.start, head_shape(learner, constants))
+    right = np.asarray(correct_count((head,), data.features, data.labels))
+    noises = [meter.noise(guide.LOOK, ()) for meter in meters]
+    return [(float(noise.onto(right)), noise.scale) for noise in noises]
+
+
+def directions(records: Records) -> float:
+    """How many directions features take up, told by how alike two records are: |x|^2 |y|^2 over the
+    mean of (x . y)^2 over pairs of records."""
+    parts = [records.block(rows)[records.counted[rows], 0].double() for rows in records.chunks()]
+    x = torch.cat(parts)
+    squares = x.square().sum(1)
+    pairs = (x.T @ x).square().sum() - squares.square().sum()  # each of them twice
+    whole = squares.sum().square() - squares.square().sum()
+    width = float(x.shape[1])
+    return min(max(float(whole / pairs), 1.0), width) if len(x) > 1 and pairs > 0 else width
 
 
 def resident(
@@ -208,7 +278,7 @@ def initial(
     """Zeros, the public head, or what a linear layer starts from by custom, drawn from the public
     seed."""
     shape = head_shape(learner, constants)
-    if learner.init == "public":
+    if starts_public(learner):
         return torch.from_numpy(public_head.started(start, shape))
     if learner.init == "zero":
         return torch.zeros(shape)

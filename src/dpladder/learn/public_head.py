@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import Descending
 from dpladder.errors import BadInput
-from dpladder.learn.interface import Constants, Data, Shape, plain
+from dpladder.learn.interface import Claim, Constants, Data, Shape, plain
 from dpladder.privacy.arrays import Floats
 
 SeenByHead = Callable[[Any], Floats]
@@ -22,22 +22,41 @@ STRENGTHS = 10.0 ** np.arange(-4, 4)  # C of scikit-learn, times how many record
 def fitted(data: Data, classes: int, seen_of: SeenByHead) -> NDArray[np.float32]:
     """`seen_of`: what the head sees of some records, its constant feature included. A class that
     the sample lacks starts at zero."""
-    rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
-    x, labels = seen_of(plain(data.features, rows)), np.asarray(data.labels)[rows]
+    x, labels = _labelled(data, classes, seen_of)
     if len(np.unique(labels)) < 2:
         raise BadInput(
             "dataset.public_sample has labelled records of fewer than two of dataset.classes, so "
             "there is no head to start from. "
             "Name a sample that has them, or set learner.init: zero."
         )
+    head = _fit(x, labels, _strength(x, labels, classes), classes)
+    return head.astype(np.float16).astype(
+        np.float32
+    )  # few digits, so that another machine finds the same ones
+
+
+def claimed(data: Data, classes: int, seen_of: SeenByHead) -> Claim:
+    """What the head may be held to: cross-validated at its own strength."""
+    x, labels = _labelled(data, classes, seen_of)
+    strength, part = _strength(x, labels, classes), np.arange(len(labels)) % HELD_OUT
+    right = 0
+    for held in (part == fold for fold in range(HELD_OUT)):
+        head = _fit(x[~held], labels[~held], strength, classes)
+        right += int(((x[held] @ head.T).argmax(axis=1) == labels[held]).sum())
+    return Claim(right / len(labels), float(np.bincount(labels).max()) / len(labels))
+
+
+def _labelled(data: Data, classes: int, seen_of: SeenByHead) -> tuple[Floats, NDArray[np.int64]]:
+    rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
+    return seen_of(plain(data.features, rows)), np.asarray(data.labels)[rows]
+
+
+def _strength(x: Floats, labels: NDArray[np.int64], classes: int) -> float:
     held = np.arange(len(labels)) % HELD_OUT == 0
     losses = [
         _loss(_fit(x[~held], labels[~held], c, classes), x[held], labels[held]) for c in STRENGTHS
     ]
-    head = _fit(x, labels, STRENGTHS[int(np.argmin(losses))], classes)
-    return head.astype(np.float16).astype(
-        np.float32
-    )  # few digits, so that another machine finds the same ones
+    return float(STRENGTHS[int(np.argmin(losses))])
 
 
 def seen(learner: Descending, constants: Constants, features: Any) -> Floats:

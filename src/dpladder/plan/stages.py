@@ -14,6 +14,7 @@ from dpladder.config.learner_sections import (
     SECTIONS,
     Covariance,
     Statistics,
+    guided,
     names,
     room_of,
     starts_public,
@@ -193,7 +194,7 @@ def target_name(target: float) -> str:
 
 
 def _train(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    return ("train",)
+    return ("train", *_guides(config))
 
 
 def _test(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
@@ -214,7 +215,11 @@ def _compared(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
 
 
 def _scored(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    return trial_parts(config)
+    return (*trial_parts(config), *_guides(config))
+
+
+def _guides(config: Config) -> tuple[str, ...]:
+    return ("sample",) if guided(config.learner) else ()
 
 
 def _sample(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
@@ -226,11 +231,12 @@ def _start(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
 
 
 def _both(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    return ("train", "test")
+    return ("train", "test", *_guides(config))
 
 
 def _all_tests(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
-    return ("train", "test", *(test.part for test in further(config).values()))
+    also = (test.part for test in further(config).values())
+    return (*_both(config, wildcards), *also)
 
 
 # --- which configs have a rule, of those that have models ---

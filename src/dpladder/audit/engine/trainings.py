@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,9 +16,9 @@ from dpladder.audit.engine.attack import Mechanism, Run
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import GridCell
 from dpladder.config.label_sets import number_of
-from dpladder.config.learner_sections import Descent, FineTune
+from dpladder.config.learner_sections import Descent, FineTune, guided
 from dpladder.config.model import Resources
-from dpladder.learn import score
+from dpladder.learn import guide, score
 from dpladder.learn.interface import Constants, Data, Hyper, Losses, paces, publish
 from dpladder.learn.registry import method
 from dpladder.learn.second_order import declare_covariance
@@ -52,6 +52,8 @@ SEVERAL: tuple[Record, ...] = (
     ),
 )
 """Records of one, two and three classes out of 3."""
+GUIDES: tuple[Record, ...] = (((1.0, 2.0, 3.0), 0), ((0.5, -1.0, 0.0), 1), ((4.0, 0.0, 1.0), 1))
+"""Public records, of which no neighbour has others."""
 DELTA0 = 1e-7  # what trainings on samples are booked at
 # under a step's denominator, this makes an adaptive step as good as linear in the noise
 STEADY = 1e6
@@ -177,6 +179,31 @@ def sums(
     )
 
 
+def look(learner: Any, relation: Relation, cap: int = 1, mu: float = 2.0) -> Mechanism:
+    """The count of a public head's right answers, before records are followed that guide steps."""
+    guided = learner.model_copy(update={"public": "gradient", "look": 0.04})
+    constants = Constants(N0, CLASSES, len(NOTHING[0]), relation, cap=cap)
+    declared = guide.look(guided, Hyper(ETA, 1, mu / 0.2), constants)
+    head = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], np.float32)
+
+    def run(units: Sequence[Record], meter: Meter) -> Floats:
+        from dpladder.learn.linear import looked
+
+        data = replace(data_of(units, cap=cap), start=head)
+        return np.array([right for right, _ in looked(data, guided, constants, [meter])])
+
+    return Mechanism(
+        name=f"{learner.name} {relation} cap {cap}, look at a sample",
+        event=Composed(declared.events),
+        draws=declared.draws,
+        scale=declared.draws[0].scale,
+        run=run,
+        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
+        relation=relation,
+        tight=True,
+    )
+
+
 def shared_covariance(mu: float = 2.0, radius: float = 2.0) -> Mechanism:
     """The covariance that trainings share."""
     constants = Constants(N0, CLASSES, len(NOTHING[0]))
@@ -292,8 +319,13 @@ def train(
 
 
 def learner_data(learner: Any, constants: Constants, units: Sequence[Record]) -> Data:
-    """Units as a learner gets them: of so many records as the cap allows, each of so many views."""
-    return data_of(units, getattr(learner, "augment", 1), constants.dimension, constants.cap)
+    """Units as a learner gets them: of so many records as the cap allows, each of so many views,
+    beside public records where those guide it."""
+    data = data_of(units, getattr(learner, "augment", 1), constants.dimension, constants.cap)
+    if not guided(learner):
+        return data
+    start = np.zeros((constants.classes, constants.dimension + learner.bias), np.float32)
+    return replace(data, sample=data_of(GUIDES), start=start)
 
 
 def data_of(

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dpladder.learn.interface import declare_head
+from dpladder.learn import guide
 
-declare = declare_head
+declare = guide.declare

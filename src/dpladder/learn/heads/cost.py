@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dpladder.config.learner_sections import Adam, AdamNoSecondMoment, Descent
-from dpladder.learn import interface
-from dpladder.learn.interface import Constants, Hyper, declare_head, walked
+from dpladder.learn import guide, interface
+from dpladder.learn.interface import Constants, Hyper, walked
 
-declare = declare_head
+declare = guide.declare
 
 
 def logit_noise(
@@ -15,5 +15,6 @@ def logit_noise(
     """Adam's second moment is the noise's own, or stands for it: a step moves every weight by eta,
     whatever the noise is, and the first moment only spreads it out."""
     if isinstance(learner, Descent):
-        return interface.logit_noise(learner, hyper, constants, learner.momentum)
+        steps = guide.of_steps(learner, hyper)
+        return interface.logit_noise(learner, steps, constants, learner.momentum)
     return hyper.eta * walked(learner, hyper.steps) * constants.length

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dpladder.config.learner_sections import Adam, OneStep
-from dpladder.learn.interface import Constants, Declaration, Hyper, declare_head
+from dpladder.learn import guide
+from dpladder.learn.interface import Constants, Declaration, Hyper
 
 
 def declare(learner: OneStep, hyper: Hyper, constants: Constants) -> Declaration:
-    return declare_head(as_adam(learner), once(learner, hyper), constants)
+    return guide.declare(as_adam(learner), once(learner, hyper), constants)
 
 
 def as_adam(learner: OneStep) -> Adam:

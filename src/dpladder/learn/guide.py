@@ -1,0 +1,84 @@
+"""How much public records weigh that guide a descent on a linear head: at each step the sum of
+their clipped gradients joins the private ones' noised mean. It costs nothing, for it follows from
+public records and from weights that are private already.
+
+The weight follows from variances, so there is nothing to choose (Amid et al. 2022, arXiv
+2112.00193, leave it to a search). What counts is the error that each mean gradient puts into a
+logit, for records x of one length L. Over a whole training noise of deviation s = C / (n0 mu) puts
+s^2 L^2 into each of m logits. The public mean of P gradients r x'^T of length C at most puts
+E|r|^2 E(x.x')^2 / P into all of them together, which is C^2 L^2 / (P k): k = L^4 / E(x.x')^2 is how
+many directions features take up, 18 of 1,280 for images of digits and 86 of 384 for verses. On full
+batches that weighs the public mean, beside the private one, by
+
+    lambda = P m k / (n0 mu)^2,
+
+and by four times as much where units are replaced. Noise in the other directions meets no record.
+
+All of this holds for a sample of the same kind. Of one that is about something else the error does
+not fall with P. So a part of mu^2 (`learner.look`) buys one noised count of the public head's right
+answers on the training part, and where those are too few a training goes its own way, from zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpladder.config.learner_sections import Descending, guided
+from dpladder.learn import score
+from dpladder.learn.interface import (
+    Claim,
+    Constants,
+    Declaration,
+    Hyper,
+    batch_size,
+    declaration,
+    head_shape,
+    noise_scale,
+)
+from dpladder.privacy.accounting import gdp
+
+LOOK = "look"
+
+
+def looks(learner: Descending) -> bool:
+    return guided(learner) and learner.look > 0
+
+
+def look(learner: Descending, hyper: Hyper, constants: Constants) -> Declaration:
+    """One count over all records, at its part of a training's mu^2."""
+    found = score.declare(_of_look(learner, hyper), constants)
+    return replace(found, draws=tuple(replace(draw, name=LOOK) for draw in found.draws))
+
+
+def of_steps(learner: Descending, hyper: Hyper) -> Hyper:
+    """What is left for the steps."""
+    if not looks(learner):
+        return hyper
+    return replace(hyper, mu=gdp.remaining(hyper.mu, [_of_look(learner, hyper)]))
+
+
+def declare(learner: Descending, hyper: Hyper, constants: Constants) -> Declaration:
+    """A linear head's noised sums of gradients, whose bias is a last column, and a look."""
+    shape = head_shape(learner, constants)
+    steps = declaration(learner, of_steps(learner, hyper), constants, shape)
+    if not looks(learner):
+        return steps
+    own = look(learner, hyper, constants)
+    return Declaration((*steps.events, *own.events), (*steps.draws, *own.draws))
+
+
+def trusted(right: float, claim: Claim, scale: float, constants: Constants) -> bool:
+    """Whether a noised count of right answers speaks for a head: it keeps half of what it claims
+    beyond luck, by more than the noise of the count."""
+    beyond = right / constants.n0 - claim.luck
+    return beyond > max((claim.right - claim.luck) / 2, scale / constants.n0)
+
+
+def _of_look(learner: Descending, hyper: Hyper) -> float:
+    return float(learner.look**0.5 * hyper.mu)
+
+
+def weight(learner: Descending, hyper: Hyper, constants: Constants, directions: float) -> float:
+    """lambda / P, of one public unit beside the noise of a whole training."""
+    noise = noise_scale(learner, hyper, constants) / batch_size(learner, constants)
+    return constants.classes * directions / hyper.steps * (noise / learner.clip) ** 2
