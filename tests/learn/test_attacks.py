@@ -12,6 +12,7 @@ from dpladder.audit import learners as audits
 from dpladder.audit.engine import attack
 from dpladder.audit.engine.attack import run_audit, table
 from dpladder.audit.engine.trainings import clipped_losses
+from dpladder.audit.methods import dp_gd
 from dpladder.learn.registry import LEARNERS
 from dpladder.privacy.accounting.draws import Draw
 from dpladder.privacy.accounting.events import Job, Relation
@@ -48,6 +49,14 @@ def test_clipped_losses_pass_a_short_audit(relation: Relation) -> None:
 )
 def test_every_learner_passes_a_short_audit(name: str) -> None:
     report = run_audit(audits.mechanisms(name), KEY, among=50)
+    assert report.ok, table(report)
+
+
+@pytest.mark.usefixtures("short")
+def test_what_guides_a_descent_passes_a_short_audit() -> None:
+    found = [one for one in dp_gd.others() if "guided" in one.name or "look" in one.name]
+    assert len(found) == 4
+    report = run_audit(found, KEY, among=50)
     assert report.ok, table(report)
 
 

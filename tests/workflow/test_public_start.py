@@ -42,3 +42,26 @@ def test_a_public_head_is_where_trainings_start_and_a_part_of_what_they_ask(
     assert project.run(FINAL).returncode == 1  # another head is another question
     assert "respend: true" in project.log("main/final/1/train.log")
     assert project.held() == before
+
+
+@pytest.mark.long
+def test_a_public_sample_guides_each_step_and_pays_for_a_look(project: Workspace) -> None:
+    np.savez("public.npz", **mixture(150, seed=7))
+    public = {"dataset": {"public_sample": "npz:public.npz"}, "learner": {"public": "gradient"}}
+    project.configure(public, {"sweep": {"rungs": []}})
+    project.finish("results/privacy.json", "results/main/summary.json")
+    assert main(["verify", "results"]) == 0
+
+    assert {*load_file(HEAD)} == {"head", "claim"}
+    record = json.loads(Path("results/main/final/1/privacy.json").read_text("utf-8"))
+    assert len(record["spends"]) == 2  # the steps, and a look
+    summary = json.loads(Path("results/main/summary.json").read_text("utf-8"))
+    assert summary["targets"][0]["test"]["accuracy"] > 0.7
+
+    before = project.held()
+    moved = mixture(150, seed=7)
+    moved["features"] = moved["features"] + np.float32(1e-3)
+    np.savez("public.npz", **moved)
+    assert project.run(FINAL).returncode == 1  # other bytes are another question
+    assert "respend: true" in project.log("main/final/1/train.log")
+    assert project.held() == before
