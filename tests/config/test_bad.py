@@ -310,6 +310,24 @@ KEYS = {
         dataset=a_dataset("public_sample: 'torchvision:STL10'", "torchvision:CIFAR10"),
         more="learner: {init: public}",
     ),
+    "guided by nothing": bad(
+        "learner.public",
+        "given 'gradient'",
+        "needs dataset.public_sample",
+        more="learner: {public: gradient}",
+    ),
+    "a whole network guided": bad(
+        "learner.public",
+        "guides linear heads alone",
+        more="learner: {name: dp_finetune, public: gradient}",
+        problems=3,
+    ),
+    "guided from a random start": bad(
+        "learner.init",
+        "training starts from the public head",
+        more="learner: {public: gradient, init: random}",
+        problems=2,
+    ),
     "a public head for sigmoids": bad(
         "learner.init",
         "trained by softmax",

@@ -159,12 +159,28 @@ CLAIM = Claim(0.8, 0.3)
 
 @pytest.mark.parametrize(
     ("right", "scale", "expected"),
-    [(600, 1.0, True), (560, 1.0, True), (540, 1.0, False), (0, 1.0, False), (600, 310.0, False)],
+    [
+        (600, 1.0, True),
+        (551, 1.0, True),
+        (549, 1.0, False),
+        (0, 1.0, False),
+        (200, 310.0, True),  # hardly more is told than the operator's word
+        (0, 310.0, False),
+    ],
 )
-def test_a_head_is_trusted_that_keeps_half_of_its_word_beyond_the_noise(
+def test_a_head_is_trusted_that_keeps_half_of_its_word(
     right: float, scale: float, expected: bool
 ) -> None:
     assert guide.trusted(right, CLAIM, scale, Constants(1000, CLASSES, WIDTH)) is expected
+
+
+def test_a_sample_whose_labels_teach_nothing_is_not_followed() -> None:
+    sample = records(400, 2)
+    drawn = np.random.default_rng(0).integers(0, CLASSES, 400)
+    seen = method("dp_gd").seen_by_head(GUIDED, constants_of(sample))
+    claim = public_head.claimed(replace(sample, labels=drawn), CLASSES, seen)
+    assert claim.right < claim.luck
+    assert not guide.trusted(1000.0, claim, 1.0, Constants(1000, CLASSES, WIDTH))
 
 
 @pytest.mark.parametrize("move", [0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from dpladder.config.load import overlay, resolve
 from dpladder.plan.notes import notes
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document, plan_table
+from dpladder.privacy.accounting import gdp
 
 SMALL: dict[str, Any] = {
     "dataset": {"lineage": "small", "source": "digits", "nominal_size": 450},
@@ -82,3 +84,27 @@ def test_a_part_that_is_set_aside_and_read_by_nobody_is_told() -> None:
     assert told(public, {"dataset": {"split": {"test": 0.0}}}) == ()
     assert told(public, {"experiments": {"private": {"dataset": {"public_test": None}}}}) == ()
     assert "validation part" in "".join(told(large, {"dataset": {"split": {"validation": 0.1}}}))
+
+
+def test_how_much_of_a_step_is_the_public_records_is_told(tmp_path: Path) -> None:
+    """At mu = 0.247 (a total of 1), (n0 mu)^2 = 4000^2 * 0.0610: 4000 * 10 / that."""
+    (tmp_path / "s.npz").touch()
+    sample = {
+        "dataset": {"nominal_size": 4000, "public_sample": f"npz:{tmp_path / 's.npz'}"},
+        "sweep": {"rungs": []},
+    }
+    [advice] = told(sample)
+    assert "learner.public: gradient lets them guide each step too" in advice
+    assert told(sample, {"learner": {"init": "public"}}) == ()
+    assert told(sample, {"learner": {"name": "dp_ls"}, "fit": {"using": "pooled"}}) == ()
+    [guided] = told(sample, {"learner": {"public": "gradient"}})
+    expected = 4000 * 10 / (4000 * gdp.mu(1.0, 1e-5)) ** 2
+    assert f"{expected:.2g} at a total of 1, times how many directions" in guided
+    assert "A look at its head costs 5% of each training's mu^2" in guided
+    replaced = {
+        "learner": {"public": "gradient", "look": 0.0},
+        "privacy": {"relation": "replace_one"},
+    }
+    [told_so] = told(sample, replaced)
+    assert f"{4 * expected:.2g} at a total of 1" in told_so
+    assert "You vouch for it" in told_so

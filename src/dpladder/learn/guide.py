@@ -21,6 +21,7 @@ answers on the training part, and where those are too few a training goes its ow
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from dpladder.config.learner_sections import Descending, guided
@@ -38,6 +39,7 @@ from dpladder.learn.interface import (
 from dpladder.privacy.accounting import gdp
 
 LOOK = "look"
+WORD = 10.0  # odds that a sample is of the same kind, before anything is seen
 
 
 def looks(learner: Descending) -> bool:
@@ -68,10 +70,13 @@ def declare(learner: Descending, hyper: Hyper, constants: Constants) -> Declarat
 
 
 def trusted(right: float, claim: Claim, scale: float, constants: Constants) -> bool:
-    """Whether a noised count of right answers speaks for a head: it keeps half of what it claims
-    beyond luck, by more than the noise of the count."""
-    beyond = right / constants.n0 - claim.luck
-    return beyond > max((claim.right - claim.luck) / 2, scale / constants.n0)
+    """Whether a noised count of right answers speaks for a head: its likelihood where the head
+    keeps what it claims, against where it knows no more than luck. The word of whoever named the
+    sample counts ten to one, which decides where the noise of the count tells nothing."""
+    found, noise = right / constants.n0, scale / constants.n0
+    beyond = claim.right - claim.luck
+    middle = (claim.right + claim.luck) / 2
+    return beyond > 0 and beyond * (found - middle) / noise**2 > -math.log(WORD)
 
 
 def _of_look(learner: Descending, hyper: Hyper) -> float:

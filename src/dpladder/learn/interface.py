@@ -108,8 +108,8 @@ class Hyper:
 
 @dataclass(frozen=True)
 class Claim:
-    """How often a public head is right about public records that it was not fitted to, and how
-    often who always names their largest class."""
+    """How often a public head is right about public records that it was not fitted to, less one
+    standard error, and how often who always names their largest class."""
 
     right: float
     luck: float

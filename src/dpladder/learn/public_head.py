@@ -43,7 +43,8 @@ def claimed(data: Data, classes: int, seen_of: SeenByHead) -> Claim:
     for held in (part == fold for fold in range(HELD_OUT)):
         head = _fit(x[~held], labels[~held], strength, classes)
         right += int(((x[held] @ head.T).argmax(axis=1) == labels[held]).sum())
-    return Claim(right / len(labels), float(np.bincount(labels).max()) / len(labels))
+    share, luck = right / len(labels), float(np.bincount(labels).max()) / len(labels)
+    return Claim(share - (share * (1 - share) / len(labels)) ** 0.5, luck)
 
 
 def _labelled(data: Data, classes: int, seen_of: SeenByHead) -> tuple[Floats, NDArray[np.int64]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpladder.config import Config, Project
+from dpladder.config.learner_sections import guided, starts_public
 from dpladder.config.sources import kind_of
 from dpladder.plan import stages
 from dpladder.plan.plan import trial_budget
@@ -15,13 +16,20 @@ from dpladder.search.looking import ceiling
 # deviations of a score's noise that should lie between the worst and the best trial there can be
 ROOM = 4.0
 LITTLE = 0.1  # of accuracy
+HEADS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")  # that a public sample can guide
 
 
 def notes(project: Project) -> tuple[str, ...]:
     own = tuple(
         f"{name}: {words}"
         for name, config in project.experiments.items()
-        for words in (*_open(config), *_totals(config), *_scores(config), *_test(config))
+        for words in (
+            *_open(config),
+            *_guided(config),
+            *_totals(config),
+            *_scores(config),
+            *_test(config),
+        )
     )
     return own + tuple(_set_aside(project))
 
@@ -62,6 +70,41 @@ def _open(config: Config) -> Iterator[str]:
             "final.without_noise trains once more WITHOUT NOISE, at epsilon = infinity: that "
             "model is no release and protects nobody."
         )
+
+
+def _guided(config: Config) -> Iterator[str]:
+    """How much of a step is the public records' (learn/guide.py), or could be."""
+    learner, totals = config.learner, stages.targets(config) if stages.has_models(config) else ()
+    if config.dataset.public_sample is None or not totals:
+        return
+    if guided(learner):
+        shares = (
+            f"{_weighs(config, total):.2g} at a total of {total:g}"
+            for total in sorted({min(totals), max(totals)})
+        )
+        look = getattr(learner, "look", 0.0)
+        yield (
+            "guided by dataset.public_sample: at each step a labelled record of it weighs as much "
+            f"as this many private ones: {', '.join(shares)}, times how many directions features "
+            f"take up{'' if classes_of(config) else ', times classes'}. "
+            + (
+                f"A look at its head costs {look:.0%} of each training's mu^2."
+                if look
+                else "You vouch for it: nothing asks the private records whether it fits."
+            )
+        )
+    elif not starts_public(learner) and learner.name in HEADS:
+        yield (
+            "dataset.public_sample centres the features alone. Where its records are labelled, "
+            "learner.public: gradient lets them guide each step too, at no cost."
+        )
+
+
+def _weighs(config: Config, total: float) -> float:
+    """n0 lambda / P for each direction: of a training that may spend the whole total."""
+    n0, moved = config.dataset.nominal_size, 2 if config.privacy.relation == "replace_one" else 1
+    strength = n0 * gdp.mu(total, config.privacy.delta) / moved
+    return n0 * (classes_of(config) or 1) / strength**2
 
 
 def _totals(config: Config) -> Iterator[str]:

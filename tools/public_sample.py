@@ -1,0 +1,129 @@
+"""What is a public sample worth to a private training? Public data, seeded.
+
+python tools/public_sample.py [digits mixture ...] [--samples 50 200 1000] [--epsilons 0.1 0.5 1 4]
+[--repeats 5] [--labels right|half|random|shifted] [--cache FOLDER]
+
+The sample is the first so many of the training records, which are no longer private; it centres
+the features too. No search: one training with the whole total at the prior's kappa, alone and
+guided by the sample. The first line is the public head itself. With `--labels` half of the sample's
+labels are drawn at random, all of them, or each is moved on by one class.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from arena import DATA, DELTA, stored
+from numpy.typing import NDArray
+
+from dpladder.config.learner_sections import Descent
+from dpladder.config.model import Features, Search
+from dpladder.data.centre import Map, plain_mean
+from dpladder.learn import public_head
+from dpladder.learn.interface import Data
+from dpladder.learn.registry import method
+from dpladder.learn.score import correct_count
+from dpladder.privacy.accounting import gdp
+from dpladder.research.contest import Arena, bench_of
+from dpladder.search.asking import Ask
+from dpladder.search.bench import NamedAsk, answers, correct
+from dpladder.search.prior import of_learner
+from dpladder.search.space import Space
+
+FIVE = ["digits", "mixture", "mnist5k-112", "mnist5k", "bible"]
+LENGTH = 32.0
+ALONE, GUIDED = Descent(), Descent(public="gradient")
+
+
+@dataclass(frozen=True)
+class Asked:
+    epsilons: list[float]
+    repeats: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("problems", nargs="*", metavar="data", help=f"of {DATA}; {FIVE}")
+    parser.add_argument("--samples", type=int, nargs="+", default=[50, 200, 1000])
+    parser.add_argument(
+        "--epsilons", type=float, nargs="+", default=[0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0]
+    )
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--labels", choices=["right", "half", "random", "shifted"], default="right")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
+    given = parser.parse_args()
+    asked = Asked(given.epsilons, given.repeats)
+    print(f"| data | public | | {' | '.join(f'ε = {one:g}' for one in asked.epsilons)} |")
+    print(f"|---|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    for problem in given.problems or FIVE:
+        whole = stored(problem, given.cache, given.threads, 0)
+        for count in given.samples:
+            arena = beside(whole, count, given.labels)
+            for name, cells in lines(arena, asked):
+                told = " | ".join(f"{cell:.3f}" for cell in cells)
+                print(f"| {problem} | {count} | {name} | {told} |", flush=True)
+
+
+def beside(arena: Arena, count: int, labels: str) -> Arena:
+    """The arena with its first records made public, and the head that they train."""
+    features, own = np.asarray(arena.train.features), arena.train.labels
+    seen = Map(plain_mean(features[:count]), None, LENGTH, Features().constant)
+
+    def mapped(rows: NDArray[np.float32], own: NDArray[np.int64]) -> Data:
+        return Data(seen(rows), own)
+
+    classes = arena.constants.classes
+    sample = mapped(features[:count], relabelled(own[:count], classes, labels))
+    test = mapped(np.asarray(arena.test.features), arena.test.labels)
+    dimension = seen.width(arena.constants.dimension)
+    constants = replace(arena.constants, n0=len(own) - count, dimension=dimension, length=LENGTH)
+    by_head = method("dp_gd").seen_by_head(GUIDED, constants)
+    train = replace(
+        mapped(features[count:], own[count:]),
+        sample=sample,
+        start=public_head.fitted(sample, classes, by_head),
+        claim=public_head.claimed(sample, classes, by_head),
+    )
+    return replace(arena, train=train, test=test, constants=constants)
+
+
+def relabelled(labels: NDArray[np.int64], classes: int, how: str) -> NDArray[np.int64]:
+    random = np.random.default_rng(5)
+    drawn = random.integers(0, classes, len(labels))
+    wrong = {"right": labels, "random": drawn, "shifted": (labels + 1) % classes}
+    return wrong.get(how, np.where(random.random(len(labels)) < 0.5, drawn, labels))
+
+
+def lines(arena: Arena, asked: Asked) -> Iterator[tuple[str, list[float]]]:
+    assert arena.train.start is not None
+    size = len(arena.test.labels)
+    alone = correct_count((arena.train.start,), arena.test.features, arena.test.labels) / size
+    yield "the public head", [alone] * len(asked.epsilons)
+    yield "private alone", trained(arena, ALONE, asked)
+    yield "guided", trained(arena, GUIDED, asked)
+
+
+def trained(arena: Arena, learner: Descent, asked: Asked) -> list[float]:
+    space, asks = Space(Search(), learner, arena.constants), []
+    median = of_learner("dp_gd", centred=True).median
+    for epsilon in asked.epsilons:
+        mu = gdp.mu(epsilon, DELTA)
+        r = space.clamp(space.r(median, mu))
+        asks += [
+            NamedAsk(f"{learner.public} {epsilon} {again}", Ask(r, mu), learner, space.search)
+            for again in range(asked.repeats)
+        ]
+    found = correct([one.weights for one in answers(bench_of(arena), asks)[0]], arena.test)
+    cells = found.reshape(len(asked.epsilons), asked.repeats).mean(axis=1)
+    return [float(cell) / len(arena.test.labels) for cell in cells]
+
+
+if __name__ == "__main__":
+    main()
