@@ -4,6 +4,7 @@ grid, prices."""
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.config.model import Resources
 from dpladder.learn import interface
 from dpladder.learn.hyfree_dp import cost as hyfree
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.interface import Claim, Constants, Data, Hyper
 from dpladder.learn.registry import LEARNERS, method
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import (
@@ -57,6 +58,13 @@ def records() -> Data:
     return Data(features, labels.astype(np.int64), units)
 
 
+def beside_public() -> Data:
+    """The same beside a few public records, and the head that they make."""
+    sample = replace(records(), units=None, labels=np.roll(records().labels, 1))
+    start = np.linspace(-0.1, 0.1, CLASSES * WIDTH, dtype=np.float32).reshape(CLASSES, WIDTH)
+    return replace(records(), sample=sample, start=start, claim=Claim(0.6, 0.4))
+
+
 def constants(relation: str) -> Constants:
     return Constants(UNITS, CLASSES, WIDTH, relation, cap=CAP)  # type: ignore[arg-type]
 
@@ -68,7 +76,12 @@ def section(name: str) -> Any:
     return found(name=name, **further)
 
 
-def training(learner: Any, relation: str, hyper: Hyper = HYPER) -> Found:
+def training(
+    learner: Any,
+    relation: str,
+    hyper: Hyper = HYPER,
+    data: Callable[[], Data] = records,
+) -> Found:
     """A whole training. Where it samples, its noise multiplier is given, because solving for it
     takes long."""
     known = method(learner.name)
@@ -79,7 +92,7 @@ def training(learner: Any, relation: str, hyper: Hyper = HYPER) -> Found:
         declared = known.declare(learner, hyper, constants(relation))
         meter = PlainMeter(declared.draws, noise.DerivedNoise(KEY))
         weights = known.train(
-            records(), hyper, learner, constants(relation), meter, Resources(threads=1)
+            data(), hyper, learner, constants(relation), meter, Resources(threads=1)
         )
     meter.close()
     return {
@@ -187,6 +200,10 @@ def of_learners() -> list[Case]:
     options = {"schedule": "cosine", "average": "ema", "free_step": True, "weight_decay": 0.1}
     rich = section("dp_gd").model_copy(update=options)
     found.append(Case("dp_gd with options", ("dp_gd",), partial(training, rich, "add_remove")))
+    for name in ("dp_gd", "dp_adam"):
+        guided = section(name).model_copy(update={"public": "gradient"})
+        run = partial(training, guided, "replace_one", data=beside_public)
+        found.append(Case(f"{name} guided", (name,), run))
     found.append(Case("the loss bound", ("hyfree_dp", "hyfree_finetune"), loss_bound))
     found.append(Case("noise streams", EVERY, streams))
     found.append(Case("streams of a query", EVERY, query_streams))
