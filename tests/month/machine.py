@@ -302,7 +302,8 @@ class Month(RuleBasedStateMachine):
         event(f"way: {way}")
         ended = ways[way]()
         no_room = NO_ROOM.search(ended.refused)
-        if way in PAYING and no_room and no_room[0] not in said:
+        more = no_room is not None and (way in PAYING or no_room[0] == "are gone")
+        if no_room and more and no_room[0] not in said:
             return self.follow(data, ended.refused, (*said, no_room[0]))
         assert not ended.refused, f"{way} leads to: {ended.refused}"
         return ended

@@ -285,3 +285,15 @@ def test_new_data_is_no_older_versions_answer(story):
     assert "version 1 of dp_gd" in told
     assert "respend: [dp_gd]" in told
     assert story.finish(replace(first, respend=("dp_gd",))) == paid + 3
+
+
+def test_a_name_of_its_own_is_no_way_out_of_new_data(story):
+    """Another name would ask the same, and be refused for the data again."""
+    story.finish()
+    mechanisms.VERSIONS["dp_gd"] = 2
+    story.data.append()
+    refused = story.run(replace(story.wish, respend=True)).refused
+    assert "experiment main changed" in refused
+    assert "name of its own" not in refused
+    story.data.back(0)
+    assert "name of its own" in story.run(story.wish.with_one("main", clip=0.5)).refused

@@ -384,6 +384,16 @@ def static(
     )
 
 
+def asks_for(project: Project, own: Job, known: str, at: Versions) -> bool:
+    """Whether an experiment asks, as this job of its own, what the ledger knows by this static at
+    these versions."""
+    rule, wildcards = own.rule, dict(own.wildcards)
+    config = project.experiments.get(own.experiment)
+    if config is None or rule not in STAGES or not has(config, rule, wildcards):
+        return False
+    return static(config, rule, wildcards, modelled(project, config), at) == known
+
+
 def code(project: Project, rule: str, wildcards: Wildcards) -> str:
     """What Snakemake compares of a job beside its config: its mechanisms at the versions that it is
     known by, or the code of what is free."""

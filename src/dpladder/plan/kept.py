@@ -32,7 +32,7 @@ def assign(project: Project, states: Mapping[str, State]) -> tuple[Project, dict
         (job, held)
         for state in states.values()
         for job, held in state.by_name()
-        if held.status in USED and _asks_for(project, job, held)
+        if held.status in USED and dag.asks_for(project, job, held.static, held.versions)
     ]
     kept = {job: Kept(held.versions, held.static) for job, held in used if not renews(project, job)}
     project = replace(project, kept=kept, former=_former(project, states, used))
@@ -69,7 +69,10 @@ def names_today(project: Project, lineage: str, state: State) -> dict[Job, list[
     found: dict[Job, list[str]] = {}
     for job in asked:
         others = answers.get((job.rule, job.wildcards), ())
-        if any(held.status in USED and _asks_for(project, job, held) for held in state.of(job)):
+        if any(
+            held.status in USED and dag.asks_for(project, job, held.static, held.versions)
+            for held in state.of(job)
+        ):
             continue
         same = [held.token for held in others if _takes_over(project, job, held)]
         if same:
@@ -80,7 +83,9 @@ def names_today(project: Project, lineage: str, state: State) -> dict[Job, list[
 def _takes_over(project: Project, job: Job, held: Held) -> bool:
     """Whether a job asks what another experiment's was answered, which asks it no longer. One that
     is gone is taken to have read the same sources: a query names the records themselves."""
-    if held.job.experiment == job.experiment or not _asks_for(project, job, held):
+    if held.job.experiment == job.experiment or not dag.asks_for(
+        project, job, held.static, held.versions
+    ):
         return False
     if held.job.experiment not in project.experiments:
         return True
@@ -88,17 +93,7 @@ def _takes_over(project: Project, job: Job, held: Held) -> bool:
         dag.sources_behind(project.experiments[one.experiment], one.rule, dict(one.wildcards))
         for one in (held.job, job)
     )
-    return before == now and not _asks_for(project, held.job, held)
-
-
-def _asks_for(project: Project, job: Job, held: Held) -> bool:
-    """Whether an experiment asks, as this job, just what was answered."""
-    rule, wildcards = job.rule, dict(job.wildcards)
-    config = project.experiments.get(job.experiment)
-    if config is None or rule not in stages.STAGES or not stages.has(config, rule, wildcards):
-        return False
-    of = dag.modelled(project, config)
-    return dag.static(config, rule, wildcards, of, held.versions) == held.static
+    return before == now and not dag.asks_for(project, held.job, held.static, held.versions)
 
 
 def _former(

@@ -127,7 +127,12 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
             counts, planned = counts_for(name, stands_on, former), _planned(stands_on, finished)
             earlier = _earlier(edited, config.dataset.lineage, counts, planned)
             most, path = config.promised(target), stages.artifact(name, config, target)
-            with _explained(name, config, most, earlier, states.get(config.dataset.lineage)):
+            tuned = any(
+                counts(held.job) and not dag.asks_for(project, held.job, held.static, held.versions)
+                for held in edited
+            )
+            known = states.get(config.dataset.lineage)
+            with _explained(name, config, most, earlier, known, tuned):
                 final = _final(project, name, config, target, [*_flat(ladder), *earlier], finished)
             items |= {
                 job: replace(made[job], spends=spends) for job, spends in (ladder | final).items()
@@ -164,10 +169,16 @@ def _identity(project: Project, job: Job, config: Config) -> Item:
 
 @contextlib.contextmanager
 def _explained(
-    experiment: str, config: Config, target: float, superseded: Sequence[Spend], state: State | None
+    experiment: str,
+    config: Config,
+    target: float,
+    superseded: Sequence[Spend],
+    state: State | None,
+    tuned: bool,
 ) -> Iterator[None]:
     """Where earlier versions of the same jobs have eaten the total, say so, and what total would
-    do."""
+    do. `tuned`: whether the config was edited. Else its mechanisms or its data changed, and another
+    name would ask the same."""
     try:
         yield
     except Refused:
@@ -179,8 +190,8 @@ def _explained(
             f"{up(paid.epsilon)} was paid for it, which cannot "
             f"be taken back, and its total of {target:g} has no room for the change beside that: "
             "it is infeasible. Undo the change and "
-            f"nothing is spent; or {_raised(config, target, paid, state)}; or run the change as an "
-            "experiment with a name of its own."
+            f"nothing is spent; or {_raised(config, target, paid, state)}"
+            f"{'; or run the change as an experiment with a name of its own' if tuned else ''}."
         ) from None
 
 
