@@ -167,8 +167,9 @@ class Month(RuleBasedStateMachine):
             data.draw(st.sampled_from([*self.wish.experiments][1:]), "renamed"),
             self.new_name(),
         )
-        asked = {key for _, _, key in questions(self.wish.experiments[old], self.data.version)}
-        paid = any(self.asked_by[self.answered[key][-1]] == old for key in asked)
+        asked = [key for _, _, key in questions(self.wish.experiments[old], self.data.version)]
+        finals = [key for key in asked if key[0] == "train_final"]
+        paid = any(self.asked_by[self.answered[key][-1]] == old for key in finals)
         self.rename(old, new)
         self.go(data)
         if paid and new in self.wish.experiments:
@@ -388,11 +389,15 @@ class Month(RuleBasedStateMachine):
             refused,
         ):
             least = Experiment((float(found[1]),), ())
+
+            def least_beside() -> Ended:
+                beside = {**good.experiments, self.new_name(): least}
+                self.wish = replace(good, experiments=beside)
+                self.data.back(version)
+                return self.run()
+
             if float(found[1]) > 0.1:
-                yield (
-                    "what is left",
-                    with_wish(replace(wish, experiments={"main": least}, respend=True)),
-                )
+                yield "what is left", least_beside
         if "start again" in refused or "Start the workflow again" in refused:
             yield "again", self.run
 
@@ -446,9 +451,14 @@ class Month(RuleBasedStateMachine):
         return plain.charges(self.home, LINEAGE)
 
     def names(self) -> set[str]:
-        """The experiments' names, and those that they had before."""
+        """The experiments' names, those that they had before, and of whoever paid for them."""
         known = plain.former(self.home, LINEAGE)
-        return set().union(*({name, *known.get(name, ())} for name in self.wish.experiments))
+        paid = {
+            self.asked_by[self.answered[key][-1]]
+            for one in self.wish.experiments.values()
+            for _, _, key in questions(one, self.data.version)
+        }
+        return paid.union(*({name, *known.get(name, ())} for name in self.wish.experiments))
 
     def check(self) -> None:
         charged = self.charges()

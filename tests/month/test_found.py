@@ -130,8 +130,28 @@ def test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total(story):
 def test_a_total_that_takes_anothers_place_under_a_new_name_is_refused(story):
     story.finish(named(story, e1=OTHER))
     story.finish(named(story, e2=OTHER))
-    moved = story.run(named(story, e3=replace(OTHER, targets=(2.0,))))
-    assert "experiment e3 has a finished model of total 1" in moved.refused
+    moved = story.run(named(story, e2=replace(OTHER, targets=(2.0,))))
+    assert "experiment e2 has a finished model of total 1" in moved.refused
+
+
+def test_who_shares_a_trial_with_one_that_is_gone_is_another_experiment(story):
+    """Its total bears what was tuned of that rung, and no final model of the other's."""
+    story.finish(named(story, e1=replace(OTHER, clip=0.25, targets=(0.5,))))
+    tuned = named(story, e1=replace(OTHER, rungs=((0.1, 1), (0.3, 1))))
+    paid = story.finish(replace(tuned, respend=True))
+    assert story.finish(named(story, e2=OTHER)) == paid + 2
+    own = model(story.stated(), "e2")
+    assert own["former"] == []
+    assert own["shared_with"] == ["e1"]
+    borne = [
+        one
+        for one in plain.charges(story.home, LINEAGE).values()
+        if one.job[:2] == ("e1", "run_trial") and dict(one.job[2])["rung"] == "0"
+    ]
+    assert len(borne) == 2
+    final = [one for one in plain.charges(story.home, LINEAGE).values() if one.job[0] == "e2"]
+    assert own["epsilon"] == pytest.approx(plain.epsilon([*borne, *final], DELTA), rel=1e-5)
+    assert own["epsilon"] == pytest.approx(1.0, rel=1e-5)
 
 
 def test_paying_again_for_what_was_renamed_is_free_while_it_is_unchanged(story):
@@ -154,7 +174,7 @@ def test_what_another_experiment_no_longer_asks_for_is_read_from_there(story):
         or not model(story.stated(), "e1", "0.8")["former"]
     )
     other = named(story, e1=replace(SHORT, targets=(0.8,), clip=0.5))
-    assert "would pay again" in story.run(other).refused or story.finish(other) > paid
+    assert "experiment e1 changed" in story.run(other).refused
 
 
 def test_both_versions_of_an_experiment_may_have_names_of_their_own(story):

@@ -99,14 +99,14 @@ def _takes_over(project: Project, job: Job, held: Held) -> bool:
 def _former(
     project: Project, states: Mapping[str, State], used: Iterable[tuple[Job, Held]]
 ) -> dict[str, tuple[str, ...]]:
-    """The names that experiments had before: those that are gone, and whose answers they take over,
-    now or in any run before."""
+    """The names that experiments had before: those that are gone, and whose final models they take
+    over, now or in any run before."""
     direct: dict[str, set[str]] = {}
     for state in states.values():
         for name, names in state.former.items():
             direct.setdefault(name, set()).update(names)
     for job, held in used:
-        if held.job.experiment not in project.experiments:
+        if held.job.experiment not in project.experiments and "target" in dict(job.wildcards):
             direct.setdefault(job.experiment, set()).add(held.job.experiment)
     return {
         name: found for name in project.experiments if (found := tuple(sorted(_all(name, direct))))
@@ -148,11 +148,10 @@ def refuse_replaced(project: Project, states: Mapping[str, State]) -> None:
         return
     for name, config in project.modelled.items():
         state, rule = states[config.dataset.lineage], stages.final_rule(config)
-        names = (name, *project.former.get(name, ()))
         done = {
             dict(job.wildcards)["target"]
             for job, held in state.by_name()
-            if held.status == "DONE" and job.experiment in names and job.rule == rule
+            if held.status == "DONE" and (job.experiment, job.rule) == (name, rule)
         }
         asked = {stages.target_name(target) for target in config.totals}
         if not done or done & asked or renews(project, dag.job(name, rule, {"target": min(asked)})):

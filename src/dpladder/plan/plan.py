@@ -64,7 +64,8 @@ class TrialBudget:
 class Artifact:
     """One published final model, or the measuring of another lineage's: its file, the total it
     promises, and every job its guarantee composes. `earlier`: what other answers to its questions
-    cost that were released before it was planned. `former`: the names that its experiment had."""
+    cost that were released before it was planned. `former`: the names that its experiment had; `shared_with`: experiments that are
+    gone, and paid for some of its jobs."""
 
     path: str
     experiment: str
@@ -74,6 +75,7 @@ class Artifact:
     jobs: tuple[Job, ...]
     earlier: tuple[Spend, ...] = ()
     former: tuple[str, ...] = ()
+    shared_with: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,9 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         for target in config.totals:
             stands_on = (*ladder, *_final_jobs(project, name, config, target))
             former = tuple(project.former.get(name, ()))
-            counts, planned = counts_for(name, stands_on, former), _planned(stands_on, finished)
+            gone = _gone(project, stands_on, finished)
+            counts = counts_for(name, stands_on, former, gone)
+            planned = _planned(stands_on, finished)
             earlier = _earlier(edited, config.dataset.lineage, counts, planned)
             most, path = config.promised(target), stages.artifact(name, config, target)
             tuned = any(
@@ -147,6 +151,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
                     stands_on,
                     earlier,
                     former,
+                    gone,
                 )
             )
     read = [
@@ -345,23 +350,29 @@ def _history(
     beside it, also under the names that experiments had before."""
     current: dict[Job, Held] = {}
     others: list[Held] = []
-    names = {*project.experiments, *itertools.chain(*project.former.values())}
     for state in states.values():
-        # Of several names the one that the plan has.
-        used = {
-            held.token: replace(held, job=job, spends=state.settled(held.spends))
-            for job, held in sorted(state.by_name(), key=lambda one: one[0] in statics)
-            if held.status in USED and job.experiment in names
-        }
         own = {
-            job: used[held.token]
+            job: replace(held, spends=state.settled(held.spends))
             for job, held in state.by_name()
-            if held.token in used and statics.get(job) == held.static
+            if held.status in USED and statics.get(job) == held.static
         }
         current |= own
         taken = {held.token for held in own.values()}
-        others += [held for token, held in used.items() if token not in taken]
+        paid = {held.job.experiment for held in own.values()}
+        names = {*project.experiments, *itertools.chain(*project.former.values()), *paid}
+        # Of several names the one that the plan has.
+        others += {
+            held.token: replace(held, job=job, spends=state.settled(held.spends))
+            for job, held in sorted(state.by_name(), key=lambda one: one[0] in statics)
+            if held.status in USED and job.experiment in names and held.token not in taken
+        }.values()
     return current, others
+
+
+def _gone(project: Project, jobs: Iterable[Job], finished: Mapping[Job, Held]) -> tuple[str, ...]:
+    """The experiments that the config no longer has, and that paid for some of these jobs."""
+    paid = {finished[job].job.experiment for job in jobs if job in finished}
+    return tuple(sorted(paid - project.experiments.keys()))
 
 
 def _asked_for(state: State, statics: Mapping[Job, str]) -> Iterator[str]:

@@ -127,6 +127,7 @@ def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
         target_epsilon=artifact.target,
         jobs=tuple(NamedJob(j.rule, j.experiment, dict(j.wildcards)) for j in artifact.jobs),
         former=artifact.former,
+        shared_with=artifact.shared_with,
     )
 
 

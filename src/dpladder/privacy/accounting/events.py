@@ -219,25 +219,30 @@ class Job:
 
 
 def counts_for(
-    experiment: str, jobs: Iterable[Job], former: Collection[str] = ()
+    experiment: str,
+    jobs: Iterable[Job],
+    former: Collection[str] = (),
+    shared_with: Collection[str] = (),
 ) -> Callable[[Job], bool]:
     """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version
     of a job spent: the experiment's own jobs, also under the names that it had before (`former`),
-    and those of a rung, a mean, a covariance or statistics that it shares with their owner. What
-    one total trained, or counted, is no earlier version of another's."""
+    and those of a rung, a mean, a covariance or statistics that it shares with their owner, or with
+    an experiment that is gone (`shared_with`). What one total trained, or counted, is no earlier
+    version of another's."""
 
-    def kind(job: Job) -> tuple[str, str, str | None]:
-        return job.experiment, job.rule, dict(job.wildcards).get("rung")
+    def kind(job: Job) -> tuple[str, str | None]:
+        return job.rule, dict(job.wildcards).get("rung")
 
     own = set(jobs)
-    shared = {kind(job) for job in own}
+    shared = {(job.experiment, kind(job)) for job in own}
+    shared |= {(name, one) for name in shared_with for _, one in shared}
     names = {experiment, *former}
 
     def counts(job: Job) -> bool:
         if any(name == "target" for name, _ in job.wildcards):
             renamed = job.experiment in former and replace(job, experiment=experiment) in own
             return job in own or renamed
-        return job.experiment in names or kind(job) in shared
+        return job.experiment in names or (job.experiment, kind(job)) in shared
 
     return counts
 

@@ -135,7 +135,11 @@ def guarantee_of(dataset: Stated) -> Cost | None:
 
 def _experiments(plan: PlanDocument) -> set[str]:
     """The DAG's experiments, also by the names that they had before."""
-    return {name for artifact in plan.artifacts for name in (artifact.experiment, *artifact.former)}
+    return {
+        name
+        for artifact in plan.artifacts
+        for name in (artifact.experiment, *artifact.former, *artifact.shared_with)
+    }
 
 
 def seal(statement: Mapping[str, Any], key: bytes) -> Document:
@@ -347,6 +351,7 @@ def _model_of(
         search_share=_share(search, spends),
         jobs=promise.jobs,
         former=promise.former,
+        shared_with=promise.shared_with,
     )
 
 
@@ -391,7 +396,7 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
     own = [line for line in lines if line.job in jobs and not line.superseded]
     statics = {line.job: line.static for line in own}
     planned = max((line.reserved for line in own), default=0)
-    counts = counts_for(promise.experiment, jobs, promise.former)
+    counts = counts_for(promise.experiment, jobs, promise.former, promise.shared_with)
 
     def tuned(line: StatedSpend) -> bool:
         edited = line.static is None or statics.get(line.job) != line.static

@@ -222,6 +222,7 @@ def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> l
             model.target_epsilon,
             model.jobs,
             former=model.former,
+            shared_with=model.shared_with,
         )
         for path, model in dataset.artifacts.items()
     ]

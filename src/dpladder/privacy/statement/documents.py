@@ -37,7 +37,8 @@ class NamedJob:
 class Promise:
     """A final model, or counts of another lineage's, the total it was promised at, and all jobs
     that its figure composes. `former`: the names that its experiment had before: what was tuned
-    under them counts too."""
+    under them counts too; `shared_with`: experiments that are gone, and paid for some of its jobs.
+    """
 
     path: str
     experiment: str
@@ -45,6 +46,7 @@ class Promise:
     target_epsilon: float
     jobs: tuple[NamedJob, ...]
     former: tuple[str, ...] = field(default=(), kw_only=True)
+    shared_with: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def measures_another(jobs: Sequence[NamedJob]) -> bool:
@@ -159,7 +161,7 @@ class StatedSpend(NamedJob):
 class StatedModel(Cost):
     """`with_earlier`: together with what was released before it was planned, null where there was
     nothing. `search_share`: of mu squared; null of a private search, whose training and search are
-    one. Its own `epsilon` and `mu` are its price. `former`: the names that its experiment had."""
+    one. Its own `epsilon` and `mu` are its price. `former`, `shared_with`: as in the plan."""
 
     experiment: str
     target_epsilon: float
@@ -167,6 +169,7 @@ class StatedModel(Cost):
     search_share: float | None
     jobs: tuple[NamedJob, ...]
     former: tuple[str, ...] = ()
+    shared_with: tuple[str, ...] = ()
 
     @property
     def stated(self) -> Cost:

@@ -26,9 +26,8 @@ def record_of(
 def job_of(record: Mapping[str, Any]) -> Job:
     """The job that left a record. Its spends name the one that paid, under whichever name its
     experiment had then."""
-    paid, wildcards = spends_of(record)[0].job, dict(record["wildcards"])
-    experiment = wildcards.pop("experiment", paid.experiment)
-    return Job(experiment, paid.rule, tuple(sorted(wildcards.items())))
+    paid = spends_of(record)[0].job
+    return replace(paid, experiment=record["wildcards"].get("experiment", paid.experiment))
 
 
 def spends_of(record: Mapping[str, Any]) -> tuple[Spend, ...]:
