@@ -15,6 +15,7 @@ from month.driver import Ended, ask, configure, in_process, killed_in_process
 from month.project import DELTA, LINEAGE, Data, Experiment, Wish
 from support import commit
 
+from dpladder.data import backbones, extract
 from dpladder.errors import Refused
 from dpladder.plan import mechanisms
 from dpladder.privacy.accounting import gdp
@@ -305,6 +306,46 @@ def test_new_data_is_no_older_versions_answer(story):
     assert "version 1 of dp_gd" in told
     assert "respend: [dp_gd]" in told
     assert story.finish(replace(first, respend=("dp_gd",))) == paid + 3
+
+
+def test_features_of_another_build_and_device_are_those_that_were_lost(story, monkeypatch):
+    paid = story.finish()
+    shutil.rmtree(story.folder / "private")
+    monkeypatch.setattr(extract, "version", lambda package: "99")
+    monkeypatch.setattr(backbones, "_matrix", rounded(backbones._matrix))
+    again = ("prepare_dataset",)
+    assert story.finish(story.wish, *again) == paid
+    assert story.finish(story.wish.with_one("main", targets=(1.0, 2.0))) == paid + 2
+    shutil.rmtree(story.folder / "results/main/final")
+    assert story.finish() == paid + 2
+    # They are no other data's.
+    story.data.append()
+    assert "its data, code or upstream releases changed" in story.run().refused
+
+
+def test_features_of_before_are_known_when_they_come_back(story, monkeypatch):
+    """A project of before home remembered features, whose private folder was lost and is restored."""
+    paid = story.finish()
+    shutil.rmtree(story.home / "features")
+    shutil.copytree(story.folder / "private", story.folder / "backup")
+    shutil.rmtree(story.folder / "private")
+    with monkeypatch.context() as patched:
+        patched.setattr(extract, "version", lambda package: "99")
+        refused = story.run(story.wish, "prepare_dataset").refused
+        assert "its data, code or upstream releases changed" in refused
+    shutil.rmtree(story.folder / "private")
+    shutil.move(story.folder / "backup", story.folder / "private")
+    assert story.finish() == paid
+
+
+def rounded(numbers: Any) -> Any:
+    """The encoder of another device."""
+
+    def encoder(*given: Any) -> Any:
+        own = numbers(*given)
+        return replace(own, load=lambda content, number: own.load(content, number) * (1 + 2**-20))
+
+    return encoder
 
 
 def test_a_name_of_its_own_is_no_way_out_of_new_data(story):

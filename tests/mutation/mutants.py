@@ -11,6 +11,7 @@ from dataclasses import dataclass
 RECORD = "golden/test_golden.py::test_a_mechanism_does_what_its_version_did"
 ATTACK = "audits/test_every.py::test_every_rule_and_every_search_passes"
 
+REBUILT = "month/test_found.py::test_features_of_another_build_and_device_are_those_that_were_lost"
 TUNED = "month/test_found.py::test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total"
 
 
@@ -1833,6 +1834,30 @@ _sweep(ledger, finished)""",
         "state.former.setdefault(name, []).extend(names)",
         "pass",
         (TUNED,),
+    ),
+    Mutant(
+        "features of another build are other features",
+        "privacy/ledger/features.py",
+        "known_as",
+        "_path(home, features).read_text('ascii')",
+        "seal",
+        (REBUILT,),
+    ),
+    Mutant(
+        "features of other data are those that were lost",
+        "data/cache.py",
+        "_named",
+        "name not in without",
+        "name not in (*without, 'commitment')",
+        (REBUILT,),
+    ),
+    Mutant(
+        "features that no release stands on take the place of those that were lost",
+        "jobs/private.py",
+        "_vouch",
+        "all(_is_new(state, question) for question in questions)",
+        "True",
+        ("month/test_found.py::test_features_of_before_are_known_when_they_come_back",),
     ),
     Mutant(
         "new data is answered by another version than is told",

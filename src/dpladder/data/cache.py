@@ -31,6 +31,8 @@ from dpladder.network.facts import Network
 
 # attributes that an address leaves out
 PROVENANCE = ("dpladder", "torch", "timm", "transformers", "shard")
+# and what a build or a device adds, which changes no record's features beyond their rounding
+MADE_BY = (*PROVENANCE, "arithmetic", "batch_size", "forward_batch", "transform")
 NOTHING: Attrs = {}
 
 
@@ -107,9 +109,18 @@ def network_behind(attrs: Mapping[str, Any], weights: str) -> Network | None:
 
 def address(root: Path, attrs: Attrs, key: bytes) -> Path:
     """Where in the cache root a whole part's cache lies."""
-    facts = {name: value for name, value in attrs.items() if name not in PROVENANCE}
-    name = blake2b(dumps(facts, sort_keys=True).encode(), key=key, digest_size=16).hexdigest()
-    return root / f"{name}.h5"
+    return root / f"{_named(attrs, PROVENANCE, key)}.h5"
+
+
+def name_of(attrs: Attrs, key: bytes) -> str:
+    """A keyed digest of a version of the data and of the map from a record to its features, whatever
+    build or device makes them."""
+    return _named(attrs, MADE_BY, key)
+
+
+def _named(attrs: Attrs, without: Sequence[str], key: bytes) -> str:
+    facts = {name: value for name, value in attrs.items() if name not in without}
+    return blake2b(dumps(facts, sort_keys=True).encode(), key=key, digest_size=16).hexdigest()
 
 
 def open_cache(path: Path, key: bytes, expected: Attrs = NOTHING) -> FeatureCache:

@@ -41,5 +41,5 @@ def release_of(task: Task[EstimateCovariance]) -> Release:
         save_file({"covariance": found}, folder / "covariance.safetensors")
 
     spends = held.concrete("covariance", declared.events, train)
-    inputs = {"train": train.seal, **shared(task)}
+    inputs = {"train": train.known_as, **shared(task)}
     return single(task, held, spends, declared.draws, inputs, ("covariance",), produce)

@@ -45,4 +45,4 @@ def release_of(task: Task[EstimateMean]) -> Release:
 
     draws = [gaussian("mean", sigma, constants.moves(radius), (train.dimension,))]
     spends = held.concrete("mean", [Counted(Gaussian(sigma))], train)
-    return single(task, held, spends, draws, {"train": train.seal}, ("mean",), produce)
+    return single(task, held, spends, draws, {"train": train.known_as}, ("mean",), produce)

@@ -41,5 +41,5 @@ def release_of(task: Task[EstimateStatistics]) -> Release:
             release_sums(read(task, train), radius, constants, release, keep, task.resources)
 
     spends = held.concrete("statistics", declared.events, train)
-    inputs = {"train": train.seal, **shared(task)}
+    inputs = {"train": train.known_as, **shared(task)}
     return single(task, held, spends, declared.draws, inputs, ("statistics",), produce)

@@ -205,7 +205,7 @@ def release_of(task: Task[EvaluateTest]) -> Release:
         "test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part
     )
     inputs = {
-        "test": part.seal,
+        "test": part.known_as,
         **shared(task),
         "weights": file_digest(Path(task.input["weights"])),
     }

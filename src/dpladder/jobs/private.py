@@ -12,7 +12,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from dpladder.data import sealed
-from dpladder.data.cache import network_behind, open_cache
+from dpladder.data.cache import name_of, network_behind, open_cache
 from dpladder.data.centre import Map, Mapped, ball
 from dpladder.errors import Refused
 from dpladder.jobs import places
@@ -36,7 +36,8 @@ from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.accounting.events import Counted, Job, Spend
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Held, Ledger
+from dpladder.privacy.ledger.book import Held, Ledger, State
+from dpladder.privacy.ledger.features import known_as, remember
 from dpladder.privacy.ledger.home import subkey
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Draw, Meter
@@ -105,11 +106,14 @@ def _noised(task: Task[ReleaseReads]) -> bool:
 
 @dataclass(frozen=True)
 class Part:
-    """A part's feature cache, known by its seal, which names its exact bytes without a private
-    read. `dimension` is that of its rows as they are stored."""
+    """A part's feature cache. `seal` names its exact bytes without a private read; `known_as` is the
+    seal that questions have it under, of the same features when releases first stood on them; `name`
+    is what the two have in common. `dimension` is that of its rows as they are stored."""
 
     path: Path
     seal: str
+    known_as: str
+    name: str
     classes: int
     dimension: int
     version: str  # of the data, where a unit's part hangs on it
@@ -191,7 +195,11 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
     attrs, seal = sealed.read_attrs(path)
     # Both names are digests under home's key, and say nothing to those without it.
     version = str(attrs["commitment"])[:VERSION] if attrs["identity"] == "content" else ""
-    return Part(path, seal.hex(), int(attrs["classes"]), int(attrs["width"]), version)
+    home = job_home()
+    name = name_of(attrs, subkey(home, "cache"))
+    known = known_as(home, name, seal.hex())
+    classes, width = int(attrs["classes"]), int(attrs["width"])
+    return Part(path, seal.hex(), known, name, classes, width, version)
 
 
 def read(task: Task[SeenReads], part: Part) -> Data:
@@ -250,6 +258,12 @@ def read_raw(part: Part) -> Data:
     return Data(opened.features, opened.labels, opened.units, groups=opened.groups)
 
 
+def _remember(task: Task[ReleaseReads]) -> None:
+    """Note the features that the job's release stands on, for whoever makes them again."""
+    for part in (part_of(task, name) for name in task.reads.places.features):
+        remember(job_home(), part.name, part.known_as)
+
+
 def _vouch(release: Release, questions: Sequence[Question]) -> None:
     task = release.asked[0].task
     for asked, question in zip(release.asked, questions, strict=True):
@@ -258,6 +272,15 @@ def _vouch(release: Release, questions: Sequence[Question]) -> None:
         read_raw(part_of(task, part))
     if release.ready is not None:
         release.ready()
+    # Only what will be charged: what COMMIT refuses stands on other features than these.
+    state = release.asked[0].held.ledger.state
+    if all(_is_new(state, question) for question in questions):
+        _remember(task)
+
+
+def _is_new(state: State, question: Question) -> bool:
+    own = (held for held in state.of(question.job) if held.static == question.static)
+    return any(held.status == "RESERVED" for held in own)
 
 
 def constants_of(task: Task[SeenReads], part: Part) -> Constants:
@@ -356,5 +379,6 @@ def release_once(release: Release) -> None:
         ledger, questions, release.produce, seed, ready=partial(_vouch, release, questions)
     )
     anchors.keep(RESULTS, [ledgers.head(ledger)])
+    _remember(task)  # what was released before home remembered features too
     for one, outcome in zip(release.asked, outcomes, strict=True):
         write_record(one.task, outcome.spends)

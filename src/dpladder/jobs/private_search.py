@@ -69,7 +69,7 @@ def release_of(task: Task[SearchPrivately]) -> Release:
         choice = _choice(setting, found)
         save_model(folder / "weights.safetensors", _head(found, constants), task, train, choice)
 
-    inputs = {"train": train.seal, **shared(task)}
+    inputs = {"train": train.known_as, **shared(task)}
     ready = partial(method(learner.name).ready, learner, constants, task.resources)
     return single(task, held, spends, declared.draws, inputs, ("weights",), produce, ready)
 

@@ -78,8 +78,8 @@ class Prepared:
         spends = self.held.concrete("weights", self.training.declared.events, self.train)
         spends += self.held.concrete("score", self.counting.events, self.scored)
         inputs = {
-            "train": self.train.seal,
-            "scored": self.scored.seal,
+            "train": self.train.known_as,
+            "scored": self.scored.known_as,
             **shared(self.task),
             "r": self.trial.r,
         }

@@ -53,7 +53,7 @@ def release_of(task: Task[TrainFinal]) -> Release:
         training.ready(task.resources)
 
     spends = held.concrete("weights", training.declared.events, train)
-    inputs = {"train": train.seal, **shared(task), **choice}
+    inputs = {"train": train.known_as, **shared(task), **choice}
     return single(task, held, spends, training.declared.draws, inputs, ("weights",), produce, ready)
 
 

@@ -49,6 +49,11 @@ class Home:
     def units(self) -> Path:
         return self.path / "units"
 
+    @property
+    def features(self) -> Path:
+        """Which features releases stand on (privacy/ledger/features.py)."""
+        return self.path / "features"
+
 
 def open_home(path: Path | None = None, create: bool = True) -> Home:
     """The home at `path`, else at DPLADDER_HOME, else at ~/.dpladder. With `create` a new one is
