@@ -19,7 +19,7 @@ from dpladder.plan import edits
 from dpladder.plan.kept import assign
 from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import opened
-from dpladder.plan.startup import known_states, recalled, refuse_new
+from dpladder.plan.startup import recalled, refuse_new, states_here
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.shown import up
@@ -256,7 +256,7 @@ def _plan(given: argparse.Namespace) -> int:
     try:
         with entered(given.config + given.configfile) as configs:
             project = opened(configs, recall=recalled)
-            states = known_states(project)
+            states = states_here(project)
             project, states = assign(project, states)
             with edits.named(project):
                 plan = make_plan(project, states)

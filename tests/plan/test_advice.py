@@ -4,6 +4,7 @@ what it promised holds."""
 from __future__ import annotations
 
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -201,6 +202,8 @@ def test_what_a_refusal_advises_works(name: str, place: int, finished: Workspace
     follow, cost = ways[place]
     base = yaml.safe_load(Path("config.yaml").read_text())
     configure(base, change)
+    if "dataset" in change:  # another project, with a folder of its own
+        shutil.rmtree("results")
     assert main(["plan"]) == 1
     told = "".join(capsys.readouterr())
     assert words in told, told

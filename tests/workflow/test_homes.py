@@ -81,6 +81,8 @@ def test_a_home_put_back_in_time_is_refused(
     change(finished)
     what = "does not know" if change is cut_journal else "saw entry|no ledger in"
     assert re.search(what, refused(walk, capfd))
+    assert main(["plan"]) == 1
+    assert re.search(what, capfd.readouterr().err)
     shutil.rmtree(finished.home, ignore_errors=True)  # as it advises: the home as it was last
     aside.rename(finished.home)
     assert walk().charged == {}
@@ -108,6 +110,8 @@ def test_a_results_folder_is_one_projects(finished, walk, capfd) -> None:
         r"other",
         said,
     )
+    assert main(["plan"]) == 1
+    assert "holds the results of another project" in capfd.readouterr().err
     shutil.rmtree("results")
     assert walk().charged["train_final"] == 1
 

@@ -136,6 +136,16 @@ def known_states(project: Project) -> dict[str, State]:
     return {name: ledgers.load(Ledger(home, name)) for name in names}
 
 
+def states_here(project: Project) -> dict[str, State]:
+    """The same, refused where the results here were made under another home, a later state of this
+    one, or by another project."""
+    stood = anchors_in(RESULTS)  # before the ledgers, which only grow
+    states = known_states(project)
+    anchors.check(open_home(create=False), stood, states)
+    _refuse_strangers({anchor.lineage for anchor in stood}, states.keys())
+    return states
+
+
 def recalled(project: Project) -> dict[tuple[str, str], Mapping[str, Any]]:
     """What was chosen for a project's experiments, and paid for: by the ledgers, which remember it
     since format 2, else by what the last run here planned."""
@@ -159,11 +169,7 @@ def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
             from_command_line(workflow.config_settings.config),
             recalled,
         )
-    stood = anchors_in(RESULTS)
-    states = known_states(project)
-    if workflow.is_main_process:
-        anchors.check(open_home(create=False), stood, states)
-        _refuse_strangers({anchor.lineage for anchor in stood}, states.keys())
+    states = (states_here if workflow.is_main_process else known_states)(project)
     project, states = assign(project, states)
     with edits.named(project):
         plan = make_plan(project, states)
