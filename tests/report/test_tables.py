@@ -209,7 +209,7 @@ def test_readers_see_costs_rounded_up_and_blanks_for_what_is_not_known(suffix, t
     assert "nan" not in text.lower()
     assert "None" not in text
     assert "0.0193" in written(TABLES["spends"], f"s{suffix}", tmp_path)
-    assert "0.007272" in written(TABLES["spends"], f"s{suffix}", tmp_path)
+    assert "0.00728" in written(TABLES["spends"], f"s{suffix}", tmp_path)
 
 
 def test_markdown_is_one_table_with_a_row_for_each_model(tmp_path):

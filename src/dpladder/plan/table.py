@@ -175,7 +175,7 @@ def plan_table(document: PlanDocument) -> str:
     for lineage, figures in document.datasets.items():
         limit, ever = figures.lifetime_epsilon, document.lifetimes.get(lineage)
         lines.append(
-            f"lineage {lineage}: all of this DAG's releases together epsilon = "
+            f"lineage {lineage}: all of this workflow's releases together epsilon = "
             f"{up(figures.epsilon)}; "
             + (f"ever spent once it is done epsilon = {up(ever.epsilon_after)}; " if ever else "")
             + (

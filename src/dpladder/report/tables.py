@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
-from dpladder.privacy.accounting.shown import in_cell, up
+from dpladder.privacy.accounting.shown import in_cell, mu_up, up
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report.reading import percent, plain
 from dpladder.report.summary import Shown, Summary, Tested, WorstTested
@@ -26,7 +26,7 @@ SHOWN: dict[str, tuple[str, Show]] = {
         "ε, its own price",
         lambda epsilon: "∞" if epsilon == math.inf else up(epsilon),
     ),
-    "mu": ("μ", lambda mu: up(mu, 6)),
+    "mu": ("μ", mu_up),
     "r": ("r", plain),
     "r_star": ("r*", plain),
     "kappa": ("κ", plain),

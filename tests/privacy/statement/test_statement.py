@@ -21,7 +21,7 @@ from dpladder.errors import Refused
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import mu_up, up
 from dpladder.privacy.ledger.book import Item, confirm, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.build import seal
@@ -116,12 +116,16 @@ def test_counts_are_called_no_model(tmp_path: Path, beside: dict[str, Any], kind
 
 
 def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
+    """One sentence with one number; then what the model costs."""
     lines = page_of(run).splitlines()
-    assert lines[2].startswith(
+    assert lines[2] == (
         "**Lineage mnist5k: all that was or will ever be released about it is (8, "
-        "1e-05)-differentially private for "
-        "each record (mu = 1.666031), a limit"
+        "1e-05)-differentially private for each record, a limit declared beforehand and "
+        "enforced.**"
     )
+    assert lines[4].startswith("The final model of main at a total of 0.5 costs epsilon = 0.5000")
+    assert "DAG" not in page_of(run)
+    assert all(line.count("epsilon = ") <= 1 for line in re.split(r"\. |\n", page_of(run)))
 
 
 def test_the_page_can_be_filed(tmp_path: Path) -> None:
@@ -159,10 +163,10 @@ def test_mu_stands_beside_every_epsilon(run: Finished) -> None:
     rows = [
         line for line in page_of(run).splitlines() if line.startswith("|") and "epsilon" in line
     ]
-    assert len(rows) == 3
+    assert len(rows) == 4
     assert all("mu" in row.replace("mu^2", "") for row in rows)
     mu = run.state()["datasets"]["mnist5k"]["mu"]
-    assert f"(mu = {up(mu, 6)})" in page_of(run)
+    assert f"(mu = {mu_up(mu)})" in page_of(run)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +227,8 @@ def test_what_was_planned_after_results_is_stated_with_them(tmp_path: Path) -> N
     assert figures[-1] == pytest.approx(dataset["epsilon"])
     page = page_of(run)
     last = steered[-1]
-    own = f"{up(last['epsilon'])} (mu = {up(last['mu'], 6)})"
-    assert f"| {up(figures[-1])} | {up(last['with_earlier']['mu'], 6)} | {own} |" in page
+    own = f"{up(last['epsilon'])} (mu = {mu_up(last['mu'])})"
+    assert f"| {up(figures[-1])} | {mu_up(last['with_earlier']['mu'])} | {own} |" in page
     assert dataset["chosen"]["epsilon"] == pytest.approx(figures[-1])
     whole = (
         "Everything ever released about lineage mnist5k: epsilon = "

@@ -14,6 +14,11 @@ def up(value: float, places: int = 4) -> str:
     return f"{math.ceil(value * 10**places - 1e-9) / 10**places:.{places}f}"
 
 
+def mu_up(mu: float) -> str:
+    """A mu as shown: three digits, rounded up."""
+    return up(mu, max(2 - math.floor(math.log10(mu)), 0)) if mu > 0 else "0"
+
+
 def in_cell(text: str) -> str:
     """Words of others as Markdown shows them: on one line, no end of a table's cell, no HTML, no
     link, no picture."""

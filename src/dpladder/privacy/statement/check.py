@@ -170,7 +170,7 @@ def _check_dataset(
         if not _same(fresh, getattr(dataset, key))
     ]
     if not _same(figure_of(outside.spends, delta), Cost(outside.epsilon, outside.mu)):
-        problems.append(f"{where}: what is outside this DAG does not compose to its figure")
+        problems.append(f"{where}: what is outside this workflow does not compose to its figure")
     if dataset.planned != (not released_before(lines, [*lines, *outside.spends])):
         problems.append(
             f"{where}: whether all was planned beforehand does not follow from its spends"

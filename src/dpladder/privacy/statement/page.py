@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import in_cell, up
+from dpladder.privacy.accounting.shown import in_cell, mu_up, up
 from dpladder.privacy.ledger.book import OWN, State, Terms, ever
-from dpladder.privacy.statement.build import MODIFIED, broken, guarantee_of, limit_mu, told_of
+from dpladder.privacy.statement.build import MODIFIED, broken, guarantee_of, told_of
 from dpladder.privacy.statement.documents import (
     Cost,
     SealedStatement,
@@ -51,6 +51,7 @@ def page(statement: SealedStatement) -> str:
         ]
     for lineage in statement.datasets:
         lines += [f"**{first_line(statement, lineage)}**", ""]
+        lines += [line for told in costs(statement, lineage) for line in (told, "")]
     lines += [
         "| | |",
         "|---|---|",
@@ -200,7 +201,7 @@ def first_line(statement: Statement, lineage: str) -> str:
             f"= {delta:g}, by a bug that is mended; nothing more may be spent."
         )
     if limit is not None:
-        return _limited(lineage, Cost(limit, dataset.lifetime_mu), delta, dataset.unit, spent)
+        return _limited(lineage, limit, delta, dataset.unit)
     if guarantee_of(dataset) is None:
         return (
             f"Lineage {lineage}: no lifetime limit was declared, and some of what was spent was "
@@ -211,9 +212,8 @@ def first_line(statement: Statement, lineage: str) -> str:
     return (
         f"Lineage {lineage}: all of this was planned before its first release, and together it is "
         f"({spent}, {delta:g})-"
-        f"differentially private for each {dataset.unit}{_mu_of(dataset)}. No lifetime limit was "
-        "declared, so nothing is promised about "
-        "later runs."
+        f"differentially private for each {dataset.unit}. No lifetime limit was declared, so "
+        "nothing is promised about later runs."
     )
 
 
@@ -227,23 +227,51 @@ def closing_line(terms: Terms, state: State) -> str:
             f"= {spent} at delta = {delta:g} so far."
         )
     if terms.lifetime_epsilon is not None:
-        limit = Cost(terms.lifetime_epsilon, limit_mu(terms))
-        return _limited(terms.lineage, limit, delta, terms.unit, spent)
+        promise = _limited(terms.lineage, terms.lifetime_epsilon, delta, terms.unit)
+        return f"{promise} {_so_far(spent)}"
     return (
         f"Lineage {terms.lineage}: no lifetime limit was declared, so no lifetime guarantee can be "
-        "given. So far epsilon = "
-        f"{spent} at delta = {delta:g} is spent; that figure is not a guarantee by itself."
+        f"given. So far epsilon = {spent} at delta = {delta:g} is spent, which is no guarantee by "
+        "itself."
     )
 
 
-def _limited(lineage: str, limit: Cost, delta: float, unit: str, spent: str) -> str:
+def _limited(lineage: str, limit: float, delta: float, unit: str) -> str:
     return (
-        f"Lineage {lineage}: all that was or will ever be released about it is ({limit.epsilon:g}, "
-        f"{delta:g})-differentially "
-        f"private for each {unit}{_mu_of(limit)}, a limit declared beforehand and enforced. So far "
-        f"epsilon = {spent} of it is spent; that "
-        "figure is not a guarantee by itself."
+        f"Lineage {lineage}: all that was or will ever be released about it is ({limit:g}, "
+        f"{delta:g})-differentially private for each {unit}, a limit declared beforehand and "
+        "enforced."
     )
+
+
+def _so_far(spent: str) -> str:
+    return f"So far epsilon = {spent} of it is spent, which is no guarantee by itself."
+
+
+MOST_COSTS = 4  # models that are told one by one
+
+
+def costs(statement: Statement, lineage: str) -> Iterator[str]:
+    """Behind the promise: what each final model costs, and how much of the limit is spent."""
+    dataset = statement.datasets[lineage]
+    models, counts = _apart(dataset.artifacts)
+    if statement.mode == "research":
+        return
+    if 0 < len(models) <= MOST_COSTS:
+        yield " ".join(
+            f"The final model of {one.experiment} at a total of {one.target_epsilon:g} costs "
+            f"epsilon = {up(one.stated.epsilon)}, its search"
+            f"{' and all releases before it' if one.with_earlier else ''} included."
+            for one in models.values()
+        )
+    elif models:
+        most = max(one.stated.epsilon for one in models.values())
+        yield f"None of the {len(models)} final models costs more than epsilon = {up(most)}."
+    if counts:
+        most = max(one.stated.epsilon for one in counts.values())
+        yield f"No count of another lineage's model costs more than epsilon = {up(most)}."
+    if dataset.lifetime_epsilon is not None and not broken(dataset):
+        yield _so_far(up(dataset.lifetime_spent))
 
 
 def _page_of(lineage: str, dataset: Stated) -> list[str]:
@@ -252,8 +280,8 @@ def _page_of(lineage: str, dataset: Stated) -> list[str]:
         f"Everything ever released about lineage {lineage}: epsilon = "
         f"{up(dataset.lifetime_spent)}.",
         "",
-        f"This DAG's releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. Outside "
-        "this DAG: "
+        f"This workflow's releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. "
+        "Elsewhere: "
         + (
             f"epsilon = {up(beside.epsilon)}{_mu_of(beside)} over {beside.jobs} jobs."
             if beside.jobs
@@ -279,19 +307,17 @@ def _page_of(lineage: str, dataset: Stated) -> list[str]:
     ]
     lines += [line for told in told_of(dataset.spends) for line in ("", f"Releases of {told}.")]
     if dataset.mu and dataset.accountant == "exact":
-        groups = ", ".join(
-            f"{k}: {up(gdp.epsilon(k * dataset.mu, delta), 2)} (mu = {_mu(k * dataset.mu)})"
-            for k in (2, 3, 4)
-        )
+        theirs = f"**The unit is a {dataset.unit}: for a person with that many {dataset.unit}s, these are the figures.**"
         lines += [
             "",
-            f"Several {dataset.unit}s of one group together bear k mu; epsilon of this DAG for "
-            f"groups of {groups}."
-            + (
-                f" **The unit is a {dataset.unit}: for a person with that many {dataset.unit}s, "
-                "these are the figures.**"
-                if dataset.unit in NO_PERSON
-                else ""
+            f"Several {dataset.unit}s of one group together bear k mu."
+            + (f" {theirs}" if dataset.unit in NO_PERSON else ""),
+            "",
+            f"| {dataset.unit}s of one group | epsilon of this workflow | mu |",
+            "|---|---|---|",
+            *(
+                f"| {k} | {up(gdp.epsilon(k * dataset.mu, delta), 2)} | {_mu(k * dataset.mu)} |"
+                for k in (2, 3, 4)
             ),
         ]
     return [*lines, ""]
@@ -362,7 +388,7 @@ def _mu_of(cost: Cost) -> str:
 
 
 def _mu(mu: float | None) -> str:
-    return "none says it" if mu is None else up(mu, 6)
+    return "none says it" if mu is None else mu_up(mu)
 
 
 def _percent(share: float | None) -> str:
