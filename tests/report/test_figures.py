@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import re
-from functools import wraps
 from xml.etree import ElementTree
 
 import matplotlib
@@ -13,11 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_up import DELTA, KAPPA, N0, POOLED, SHARE, from_json, statement, summary
 
-from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Fit, Search
 from dpladder.config.section import restored
-from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report import (
@@ -31,33 +27,10 @@ from dpladder.report import (
     utility_figure,
 )
 from dpladder.report.budget_figure import COLOURS, plot_budget
-from dpladder.report.summary import Summary
 from dpladder.report.utility_figure import frontier
-from dpladder.search.fit import Target, fit_radius
-from dpladder.search.space import Space, bounds, decompose, draw
-from dpladder.search.trial import Trial
 
-SEARCH = Search(unit="r", prior="none", eta=(0.01, 5.0), steps=(5, 100), decompose="balanced")
-KAPPA = Search()
-LINE, POOLED = Fit(using="best", against="epsilon"), Fit(using="pooled", against="epsilon")
-DELTA, N0, SHARE = 1e-5, 4000, 0.05
-DEMO = ((0.1, 3), (0.2, 3))
 pytestmark = pytest.mark.filterwarnings("error")
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def from_json(plot):
-    """The same of one document, or of a list of documents."""
-
-    @wraps(plot)
-    def plotted(given, *rest):
-        several = isinstance(given, list)
-        return plot(
-            [restored(Summary, one) for one in given] if several else restored(Summary, given),
-            *rest,
-        )
-
-    return plotted
 
 
 plot_batches, batches_table, plot_distance, plot_gap, tried, plot_heatmap = map(
@@ -82,204 +55,7 @@ plot_ladder, plot_scores, plot_shift, plot_pareto, plot_utility = map(
     ),
 )
 
-# --- documents as the workflow writes them --------------------------------------------------------
-
-
-def accuracy(r, epsilon):
-    """About what MNIST features give: better with epsilon, best at r = 18 epsilon."""
-    return 0.1 + (0.8 - 0.25 * epsilon**-0.5 / 3) * math.exp(
-        -(math.log(r / (18 * epsilon)) ** 2) / 8
-    )
-
-
-def summary(
-    ladder=DEMO,
-    totals=(1.0,),
-    fit=LINE,
-    search=SEARCH,
-    experiment="main",
-    seed=0,
-    public=False,
-    **changes,
-):
-    """A summary of a made-up run, fitted by the real fit."""
-    rng = np.random.default_rng(seed)
-    rungs, trials = [], []
-    for place, (epsilon, count) in enumerate(ladder):
-        whole = gdp.mu(epsilon, DELTA)
-        sd = 0.0 if public else 1 / (math.sqrt(SHARE) * whole)
-        mu = whole if public else math.sqrt(1 - SHARE) * whole
-        places = [draw(space(search), mu, epsilon, place, k) for k in range(count)]
-        found = [
-            Trial(
-                place,
-                k,
-                epsilon,
-                mu,
-                kappa,
-                r,
-                N0 * accuracy(r, epsilon) + sd * rng.normal(),
-                sd,
-                N0,
-            )
-            for k, (kappa, r) in enumerate(places)
-        ]
-        trials += found
-        best = max(found, key=lambda trial: trial.score)
-        rungs.append(
-            {
-                "epsilon": epsilon,
-                "mu": mu,
-                "trials": [written(trial, search) for trial in found],
-                "best": {"trial": best.trial, "r": best.r},
-            }
-        )
-    spent = math.fsum(count * gdp.mu(epsilon, DELTA) ** 2 for epsilon, count in ladder)
-    return {
-        "experiment": experiment,
-        "mode": "release",
-        "lineage": "mnist5k",
-        "relation": "add_remove",
-        "delta": DELTA,
-        "nominal_size": N0,
-        "learner": "dp_gd",
-        "searches": "rate",
-        "sampling_rate": 1.0,
-        "unit": search.unit,
-        "r_range": bounds(search),
-        "rungs": rungs,
-        "targets": [final(trials, total, spent, search, fit, rng, public) for total in totals],
-    } | changes
-
-
-def space(search):
-    return Space(search, Descent(), Constants(N0, 10, 64, length=32.0))
-
-
-def written(trial, search):
-    eta, steps = decompose(trial.r, search)
-    facts = {"trial": trial.trial, "r": trial.r, "score": trial.score, "counted": trial.counted}
-    return facts | {"eta": eta, "steps": steps, "score_sd": trial.sd}
-
-
-def final(trials, total, spent, search, fit, rng, public):
-    budget = gdp.mu(total, DELTA) ** 2
-    mu = math.sqrt(budget - spent)
-    epsilon = gdp.epsilon(mu, DELTA)
-    found = dataclasses.asdict(
-        fit_radius(trials, Target(epsilon, mu, space(search)), fit)
-    ) | fit.model_dump(mode="json")
-    eta, steps = decompose(found["r_star"], search)
-    sd = 0.0 if public else 1 / mu
-    right, wrong = (
-        np.array([accuracy(found["r_star"], epsilon), 1 - accuracy(found["r_star"], epsilon)])
-        * 1000
-    )
-    right, wrong = right + sd * rng.normal(), wrong + sd * rng.normal()
-    share = right / (right + wrong)
-    return {
-        "target_epsilon": total,
-        "epsilon": total * (1 - 1e-9),
-        "mu_final": mu,
-        "epsilon_final": epsilon,
-        "fit": found | {"epsilon": epsilon, "mu": mu},
-        "r_star": found["r_star"],
-        "eta": eta,
-        "steps": steps,
-        "sigma": gdp.sigma(mu, steps),
-        "search_share": spent / budget,
-        "test": {
-            "accuracy": share,
-            "accuracy_sd": sd * math.hypot(share, 1 - share) / (right + wrong),
-            "correct": right,
-            "total": right + wrong,
-            "sd": sd,
-            "noised": not public,
-        },
-    }
-
-
-def statement(*summaries, relation="add_remove", lifetime=8.0):
-    """The statement of the same made-up runs."""
-    lines, artifacts = [], {}
-    for one in summaries:
-        sweep = sweep_lines(one)
-        lines += sweep
-        for target in one["targets"]:
-            name = f"{target['target_epsilon']:g}"
-            own = [
-                line(one, "train_final", {"target": name}, "weights", "train", target["mu_final"]),
-                line(one, "evaluate", {"target": name}, "test score", "test", target["mu_final"]),
-            ]
-            lines += own
-            jobs = [
-                {key: entry[key] for key in ("rule", "experiment", "wildcards")}
-                for entry in [*sweep, *own]
-            ]
-            artifacts[f"results/{one['experiment']}/final/{name}/weights.safetensors"] = {
-                "experiment": one["experiment"],
-                "target_epsilon": target["target_epsilon"],
-                "epsilon": target["epsilon"],
-                "mu": gdp.mu(target["epsilon"], DELTA),
-                "with_earlier": None,
-                "search_share": target["search_share"],
-                "jobs": jobs,
-            }
-    mu = gdp.compose(entry["mu"] for entry in lines if entry["partition"] != "test")
-    dataset = {
-        "epsilon": gdp.epsilon(mu, DELTA),
-        "mu": mu,
-        "accountant": "exact",
-        "partitions": {},
-        "relation": relation,
-        "delta": DELTA,
-        "unit": "record",
-        "cap": 1,
-        "confirmed": False,
-        "lifetime_epsilon": lifetime,
-        "lifetime_mu": None,
-        "lifetime_spent": 1.0,
-        "planned": True,
-        "artifacts": artifacts,
-        "outside_this_dag": {"epsilon": 0.5, "mu": gdp.mu(0.5, DELTA), "jobs": 3, "spends": []},
-        "spends": lines,
-        "ledger": {"lineage": "mnist5k", "seq": 1, "sha256": ""},
-    }
-    about = {"mode": "release", "relation": relation, "delta": 1e-5, "target_epsilon": 1.0}
-    origin = {"date": "2026-01-01", "commit": None, "versions": {}}
-    datasets = {"datasets": {"mnist5k": dataset}, "records": {}}
-    return about | datasets | {"origin": origin, "config": "", "deployment": None}
-
-
-def sweep_lines(one):
-    lines = []
-    for rung, found in enumerate(one["rungs"]):
-        for trial in found["trials"]:
-            where = {"rung": str(rung), "trial": str(trial["trial"])}
-            lines.append(line(one, "run_trial", where, "weights", "train", found["mu"]))
-            if trial["score_sd"]:
-                lines.append(line(one, "run_trial", where, "score", "train", 1 / trial["score_sd"]))
-    return lines
-
-
-def line(one, rule, wildcards, label, part, mu):
-    return {
-        "rule": rule,
-        "experiment": one["experiment"],
-        "wildcards": wildcards,
-        "label": label,
-        "partition": part,
-        "mu": mu,
-        "epsilon": gdp.epsilon(mu, DELTA),
-        "count": 1,
-        "superseded": False,
-        "reserved": 1,
-        "released": 2,
-        "spend": {},
-    }
-
-
-# --- reading a figure back ------------------------------------------------------------------------
+# --- reading a figure back -----------------------------------------------------------------------------------------
 
 
 def drawn(plot, document, folder):
@@ -434,15 +210,18 @@ LABELS = {
     },
     plot_scores: {"total step size r = η·T", "score: correct predictions, noised (± 1 sd)"},
     plot_one_statement: {"share of the budget, in μ²"},
-    plot_utility: {"total ε, search included (δ = 1e-5)", "test accuracy (± 1 sd of its noise)"},
+    plot_utility: {
+        "total ε, search included (δ = 1e-5)",
+        "test accuracy (± 1 sd, noise and sampling)",
+    },
     plot_further: {
         "total ε, search included (δ = 1e-5)",
-        "accuracy (± 1 sd of its noise)",
+        "accuracy (± 1 sd, noise and sampling)",
         "severity of blur",
     },
     plot_several_experiments: {
         "total ε, search included (δ = 1e-5)",
-        "test accuracy (± 1 sd of its noise)",
+        "test accuracy (± 1 sd, noise and sampling)",
     },
     plot_several_repeats: {"steps T", "learning rate η"},
     plot_several_distances: {"total ε, search included", "total step size r = η·T"},
@@ -452,7 +231,7 @@ LABELS = {
 each_figure = pytest.mark.parametrize("plot", LABELS)
 
 
-# --- every figure ---------------------------------------------------------------------------------
+# --- every figure --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.ci
@@ -480,7 +259,7 @@ def test_no_two_parts_of_a_figure_have_one_id(plot, tmp_path):
     assert len(ids) == len(set(ids))
 
 
-# --- the ladder -----------------------------------------------------------------------------------
+# --- the ladder ----------------------------------------------------------------------------------------------------
 
 
 @each_document
@@ -507,7 +286,7 @@ def test_the_ladder_says_what_the_fit_did(tmp_path):
     assert "r* = 500, the limit" in clamped
 
 
-# --- scores ---------------------------------------------------------------------------------------
+# --- scores --------------------------------------------------------------------------------------------------------
 
 
 @each_document
@@ -526,7 +305,7 @@ def test_each_panel_shows_its_rungs_scores(one, tmp_path):
             )
 
 
-# --- the budget -----------------------------------------------------------------------------------
+# --- the budget ----------------------------------------------------------------------------------------------------
 
 
 def budget(tmp_path, *summaries, change=lambda line: line, **terms):
@@ -641,7 +420,7 @@ def test_only_what_was_spent_is_explained(tmp_path):
     assert "outside this workflow" not in words(drawn(plot_stated, alone, tmp_path))
 
 
-# --- privacy and utility --------------------------------------------------------------------------
+# --- privacy and utility -------------------------------------------------------------------------------------------
 
 
 @each_document
@@ -655,7 +434,6 @@ def test_each_tested_model_is_one_point_with_its_accuracy(one, tmp_path):
 
 
 def test_exact_counts_are_not_called_noised(tmp_path):
-    assert "test accuracy" in words(drawn(plot_utility, DOCUMENTS["no noise"], tmp_path))
     assert "score: correct predictions" in words(
         drawn(plot_scores, DOCUMENTS["no noise"], tmp_path)
     )
@@ -729,7 +507,7 @@ def test_the_frontier_is_what_no_other_model_beats(points):
     assert best == sorted({point for point in points if not beaten(point)})
 
 
-# --- learning rate and steps ----------------------------------------------------------------------
+# --- learning rate and steps ---------------------------------------------------------------------------------------
 
 GRID = [(steps, eta) for steps in (5, 10, 20, 50) for eta in (0.05, 0.1, 0.2)]
 
@@ -814,6 +592,25 @@ def test_the_gap_in_r_has_a_point_for_each_place_and_none_above_the_best(name, t
     }
     assert max(place.score - best[place.epsilon] for place in places) <= 1e-12
     drawn(plot_gap, [one], tmp_path)
+
+
+def test_a_heatmap_of_one_number_of_steps_is_a_line(tmp_path):
+    one = summary()
+    for rung in one["rungs"]:
+        for trial in rung["trials"]:
+            trial |= {"steps": 30, "eta": trial["r"] / 30}
+    svg = drawn(plot_heatmap, [one], tmp_path)
+    assert "ε = 0.1 per trial, T = 30" in words(svg)
+    assert "steps T" not in words(svg)
+    assert len(marks(svg, "tried")) == len({t["r"] for t in one["rungs"][0]["trials"]})
+
+
+def test_models_at_one_epsilon_stand_side_by_side(tmp_path):
+    several = [summary(experiment=name, seed=place) for place, name in enumerate("abc")]
+    svg = drawn(plot_pareto, several, tmp_path)
+    places = [marks(svg, f"models-{name}")[0][0] for name in "abc"]
+    assert min(abs(x - y) for x in places for y in places if x != y) > 5
+    assert len(set(places)) == len(several)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ MEASURED = (
     "mu",
     "test_accuracy",
     "accuracy_sd",
+    "accuracy_spread",
     "perplexity",
     "perplexity_low",
     "perplexity_high",

@@ -58,11 +58,18 @@ def summarise(task: Task[Summarise]) -> None:
         rungs=rungs,
         targets=targets,
         r_range=_range(rungs, targets, search),
+        classes=_classes(task),
         open=restored(OpenFound, read_json(task.input["open"])) if task.input["open"] else None,
     )
     write_json(task.output["summary"], asdict(summary))
     write_table(summary_table(summary), task.output["table"])
     write_record(task, free="computed from releases alone")
+
+
+def _classes(task: Task[Summarise]) -> int | None:
+    """How many the first final model tells apart; a language model tells none."""
+    speaks = restored(Tested, read_json(task.input["metrics"][0])).perplexity is not None
+    return None if speaks else len(weights.load(Path(task.input["finals"][0]))[0][-1])
 
 
 def _range(

@@ -74,7 +74,9 @@ def write_report(task: Task[WriteReport]) -> None:
     for path in task.reads.left_behind:
         Path(path).unlink(missing_ok=True)
     figures = [Path(one.path) for one in task.reads.pictures if one.path.endswith(".svg")]
-    page.write_page(statement, summaries, figures, task.output["page"], task.reads.cells)
+    reads, contests = task.reads, [*map(Path, task.reads.contests)]
+    place = Path(task.output["page"])
+    page.write_page(statement, summaries, figures, place, reads.cells, reads.about, contests)
     write_record(task, free=FROM_RELEASES)
     if failed:  # the run goes on: what was released must not seem to have failed
         print(

@@ -25,6 +25,7 @@ from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of
 from dpladder.config.spans import spans_of
 from dpladder.plan import reads
+from dpladder.plan.about import about
 from dpladder.plan.mechanisms import Versions, raised
 from dpladder.plan.pictures import left_over, pictures_of
 from dpladder.plan.reads import Reads
@@ -338,6 +339,12 @@ def left_behind(project: Project, experiment: str) -> list[str]:
     return [*left_over(project)]
 
 
+def contests(project: Project, experiment: str) -> list[str]:
+    """Figures of comparisons, which are no part of the DAG: those that somebody asked for."""
+    paths = (Path("results/comparison", f"{name}.svg") for name in ("learners", "hpo", "ablations"))
+    return [str(path) for path in paths if path.is_file()]
+
+
 OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
     "contestants": contestants,
     "measured_by": measured_by,
@@ -345,6 +352,8 @@ OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
     "cells": cells,
     "pictures": pictures,
     "left_behind": left_behind,
+    "about": about,
+    "contests": contests,
 }
 
 

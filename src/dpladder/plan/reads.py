@@ -359,8 +359,11 @@ class Picture:
 @dataclass(frozen=True)
 class WriteReport(Reads):
     """`cells`: of each cell's experiment, the name of its entry on each axis. `left_behind`:
-    pictures of earlier configs."""
+    pictures of earlier configs. `about`: what the config says of each model, in words. `contests`:
+    figures of comparisons that were asked for by name, as far as they are there."""
 
+    contests: tuple[str, ...]
+    about: dict[str, dict[str, str]]
     cells: dict[str, dict[str, str]]
     pictures: tuple[Picture, ...]
     left_behind: tuple[str, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,16 @@ from matplotlib.colors import Normalize
 
 from dpladder.privacy.arrays import Floats
 from dpladder.report.reading import plain
-from dpladder.report.style import VERMILLION, log_axis, panels, score_bar
+from dpladder.report.style import (
+    BLUE,
+    VERMILLION,
+    dots,
+    log_axis,
+    log_limits,
+    panels,
+    percent_axis,
+    score_bar,
+)
 from dpladder.report.summary import Summary
 
 MOST_CELLS = 12  # along one axis; more distinct values share cells
@@ -25,6 +34,9 @@ def plot_heatmap(summaries: Sequence[Summary], path: Path) -> None:
     """The mean score of all repeats by T and eta, one panel for each epsilon; dashed, all with the
     best cell's r."""
     tried = _tried(summaries)
+    if len({float(steps) for rows in tried.values() for steps in rows[:, 0]}) == 1:
+        _plot_line(path, tried)
+        return
     steps, eta = (
         _edges(np.concatenate([values[:, column] for values in tried.values()]))
         for column in (0, 1)
@@ -42,6 +54,28 @@ def plot_heatmap(summaries: Sequence[Summary], path: Path) -> None:
         score_bar(figure, grid, mesh, "mean score: correct predictions")
         figure.supxlabel("steps T", fontsize="medium")
         figure.supylabel("learning rate η", fontsize="medium")
+
+
+def _plot_line(path: Path, tried: Mapping[float, Floats]) -> None:
+    """Where all trials have one T, a map would be a single column: the mean score over eta."""
+    with panels(path, len(tried), most_columns=3) as (figure, grid):
+        for axes, (epsilon, rows) in zip(grid, tried.items(), strict=True):
+            rates = np.unique(rows[:, 1])
+            scores = np.array([rows[rows[:, 1] == rate, 2].mean() for rate in rates])
+            best = int(scores.argmax())
+            dots(axes, zip(rates, scores, strict=True), "o", color=BLUE, ms=5, gid="tried")
+            axes.plot(rates, scores, color=BLUE, lw=1, alpha=0.4)
+            axes.plot(rates[best], scores[best], "*", color=VERMILLION, mec="white", ms=13)
+            label = f"r = {plain(rates[best] * rows[0, 0])}"
+            axes.annotate(label, (rates[best], scores[best]), (8, 6), textcoords="offset points")
+            axes.set_title(f"ε = {plain(epsilon)} per trial, T = {rows[0, 0]:.0f}")
+        grid[0].set_xlim(
+            log_limits([rate for rows in tried.values() for rate in rows[:, 1].tolist()])
+        )
+        log_axis(grid[0], "x")
+        percent_axis(grid[0].yaxis)
+        figure.supxlabel("learning rate η", fontsize="medium")
+        figure.supylabel("mean score: correct predictions", fontsize="medium")
 
 
 def _tried(summaries: Sequence[Summary]) -> dict[float, Floats]:

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.privacy.statement.page import first_line, if_chosen
+from dpladder.privacy.statement.page import costs, first_line, if_chosen
+from dpladder.report.model_chapter import Fact, commands, facts, warnings
 from dpladder.report.summary import Summary
 from dpladder.report.tables import (
     classes_table,
@@ -44,10 +46,20 @@ class Drawing:
 
 
 @dataclass(frozen=True)
+class ModelShown:
+    """Of one experiment: what there is to know, and how to use what it made."""
+
+    experiment: str
+    facts: Sequence[Fact]
+    commands: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Chapter:
     title: str
     tables: Sequence[Table] = ()
     figures: Sequence[Drawing] = ()
+    models: Sequence[ModelShown] = ()
 
     @property
     def anchor(self) -> str:
@@ -59,7 +71,9 @@ def write_page(
     summaries: Sequence[Summary],
     pictures: Sequence[Path],
     path: Path,
-    cells: Mapping[str, Mapping[str, str]] | None = None,
+    cells: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    about: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    contests: Sequence[Path] = (),
 ) -> None:
     """The statement's first lines, the final models, each experiment's ladder, where the budget
     went."""
@@ -77,7 +91,9 @@ def write_page(
             for lineage, dataset in statement.datasets.items()
             for line in (first_line(statement, lineage), *if_chosen(lineage, dataset))
         ],
-        sections=[*_sections(statement, summaries, pictures, cells or {})],
+        costs=[line for lineage in statement.datasets for line in costs(statement, lineage)],
+        warnings=[line for summary in summaries for line in warnings(summary)],
+        sections=[*_sections(statement, summaries, pictures, cells, about, contests)],
         id=statement.id,
     )
     path.write_text(page + "\n", "utf-8")
@@ -88,45 +104,74 @@ def _sections(
     summaries: Sequence[Summary],
     pictures: Sequence[Path],
     cells: Mapping[str, Mapping[str, str]],
+    about: Mapping[str, Mapping[str, str]],
+    contests: Sequence[Path],
 ) -> Iterator[Chapter]:
-    owners = {
-        picture: picture.parent.parent.name for picture in pictures
-    }  # <experiment>/figures, or results/figures
+    caption = Captions(_told(statement, summaries))
+    # <experiment>/figures, or results/figures
+    owners = {picture: picture.parent.parent.name for picture in pictures}
     shared = [picture for picture in pictures if owners[picture] == "results"]
-    finals = pd.concat([summary_table(summary) for summary in summaries])
-    by_class = pd.concat([classes_table(summary) for summary in summaries])
-    by_group = pd.concat([groups_table(summary) for summary in summaries])
-    counted = {"classes": by_class, "groups": by_group}
-    tables = [_table(finals, "finals")]
-    tables += [_table(table, name) for name, table in counted.items() if not table.empty]
+    tables = [_table(pd.concat([summary_table(one) for one in summaries]), caption("finals"))]
+    for name, of_one in (("classes", classes_table), ("groups", groups_table)):
+        table = pd.concat([of_one(one) for one in summaries])
+        tables += [] if table.empty else [_table(table, caption(name))]
     if cells:
-        by_name = {summary.experiment: summary for summary in summaries}
-        tables = [_table(grid_table(by_name, cells), "grid"), *tables]
-    yield Chapter("Final models", tables, _figures(shared, "pareto"))
-    for summary in summaries:
-        own = [picture for picture in pictures if owners[picture] == summary.experiment]
+        by_name = {one.experiment: one for one in summaries}
+        tables = [_table(grid_table(by_name, cells), caption("grid")), *tables]
+    models = [*_models(statement, summaries, about)]
+    yield Chapter("Final models", tables, _figures(caption, shared, "pareto"), models)
+    for one in summaries:
+        own = [picture for picture in pictures if owners[picture] == one.experiment]
         shifted = any(picture.stem == "shift" for picture in own)
-        tables = [_table(shift_table(summary), "shift")] if shifted else []
-        tables += [_table(trials_table(summary), "trials")] if summary.rungs else []
-        figures = _figures(own, "shift", "utility", "ladder", "scores", "heatmap", "gap")
+        tables = [_table(shift_table(one), caption("shift"))] if shifted else []
+        tables += [_table(trials_table(one), caption("trials"))] if one.rungs else []
+        names = ("shift", "utility", "ladder", "scores", "heatmap", "gap")
+        figures = _figures(caption, own, *names)
         if tables or figures:
-            yield Chapter(f"Experiment {summary.experiment}", tables, figures)
-    if research := _figures(shared, "batches", "distance"):
+            yield Chapter(f"Experiment {one.experiment}", tables, figures)
+    if research := _figures(caption, shared, "batches", "distance"):
         yield Chapter("Research", figures=research)
-    yield Chapter(
-        "Privacy", [_table(spends_table(statement), "spends")], _figures(shared, "budget")
-    )
+    if contested := _figures(caption, contests, "learners", "hpo", "ablations"):
+        yield Chapter("Contests", figures=contested)
+    spends = [_table(spends_table(statement), caption("spends"))]
+    yield Chapter("Privacy", spends, _figures(caption, shared, "budget"))
 
 
-def _table(table: pd.DataFrame, caption: str) -> Table:
+def _models(
+    statement: SealedStatement,
+    summaries: Sequence[Summary],
+    about: Mapping[str, Mapping[str, str]],
+) -> Iterator[ModelShown]:
+    for one in summaries:
+        if one.experiment not in about:  # a repeat, or a cell, is told of where it is compared
+            continue
+        artifacts = statement.datasets[one.lineage].artifacts.items()
+        path = next(path for path, model in artifacts if model.experiment == one.experiment)
+        told = facts(one, about[one.experiment], statement)
+        yield ModelShown(one.experiment, told, commands(one, path))
+
+
+def _told(statement: SealedStatement, summaries: Sequence[Summary]) -> Mapping[str, bool]:
+    """What there is to be explained."""
+    tests = [test for one in summaries for model in one.models for test in model.tests.values()]
+    return {
+        "ladder": any(one.rungs for one in summaries),
+        "research": any(one.open for one in summaries),
+        "groups": any(test.groups for test in tests),
+        "speaks": any(test.perplexity for test in tests),
+        "limit": any(one.lifetime_epsilon is not None for one in statement.datasets.values()),
+    }
+
+
+def _table(table: pd.DataFrame, caption: Markup) -> Table:
     shown = readable(table)
-    return Table([*map(str, shown)], shown.astype(str).to_numpy().tolist(), _caption(caption))
+    return Table([*map(str, shown)], shown.astype(str).to_numpy().tolist(), caption)
 
 
-def _figures(pictures: Sequence[Path], *names: str) -> list[Drawing]:
+def _figures(caption: Captions, pictures: Sequence[Path], *names: str) -> list[Drawing]:
     """Those of these names that there are, in this order."""
     by_name = {picture.stem: picture for picture in pictures}
-    return [Drawing(name, _svg(by_name[name]), _caption(name)) for name in names if name in by_name]
+    return [Drawing(name, _svg(by_name[name]), caption(name)) for name in names if name in by_name]
 
 
 def _svg(path: Path) -> Markup:
@@ -139,9 +184,18 @@ def _svg(path: Path) -> Markup:
     return Markup(drawing)
 
 
-def _caption(name: str) -> Markup:
-    """What a figure's caption says in Snakemake's report, from the little of reStructuredText that
-    captions use."""
-    text = resources.files("dpladder.report").joinpath("captions", f"{name}.rst").read_text("utf-8")
-    marked = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", str(escape(text.strip())))
-    return Markup(re.sub(r"``(.+?)``", r"<code>\1</code>", marked).replace("\\*", "*"))
+class Captions:
+    """Captions, each in full where it stands first. They are those of Snakemake's report, which
+    leaves nothing out; here `told` says what there is."""
+
+    def __init__(self, told: Mapping[str, bool]) -> None:
+        self._told, self._seen = told, set[str]()
+
+    def __call__(self, name: str) -> Markup:
+        path = resources.files("dpladder.report").joinpath("captions", f"{name}.rst")
+        text = " ".join(Template(path.read_text("utf-8")).render(told=self._told).split())
+        if name in self._seen:
+            text = re.sub(r"^(\*\*.+?\*\*).*", r"\1 As above.", text)
+        self._seen.add(name)
+        marked = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", str(escape(text)))
+        return Markup(re.sub(r"``(.+?)``", r"<code>\1</code>", marked).replace("\\*", "*"))

@@ -24,7 +24,7 @@ from dpladder.report.style import (
 )
 from dpladder.report.summary import AlsoTested, FinalFound, Summary
 
-# where, accuracy, and the deviation its noise gives it
+# where, accuracy, and its deviation over noise and sampling
 Points = Sequence[tuple[float, float, float]]
 Corrupted = tuple[str, str, str]
 WIDE = 3.8  # inches, of each panel
@@ -43,9 +43,7 @@ def plot_shift(summary: Summary, path: Path) -> None:
         for axes, which in zip(others, corrupted, strict=True):
             _over_severity(axes, whole, which)
         percent_axis(over.yaxis)
-        over.set_ylabel(
-            summary.counted("accuracy") + (" (± 1 sd of its noise)" if _noised(targets) else "")
-        )
+        over.set_ylabel(summary.counted("accuracy") + " (± 1 sd, noise and sampling)")
 
 
 def _over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -> None:
@@ -57,7 +55,7 @@ def _over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -
             [(target, target.tests[name]) for target in targets],
         )
         told = name if number else "test part"
-        points = [(target.epsilon, test.accuracy, test.accuracy_sd) for target, test in each]
+        points = [(target.epsilon, test.accuracy, test.spread) for target, test in each]
         _line(axes, points, told, colour, marker)
         lowest = [(target.epsilon, test.worst) for target, test in each]
         if worst := [(epsilon, one.value, one.sd) for epsilon, one in lowest if one]:
@@ -80,7 +78,7 @@ def _over_severity(axes: Axes, targets: Sequence[FinalFound], which: Corrupted) 
     for number, target in enumerate(targets):
         own = [(one.severity or 0, one.test) for one in target.also if _of(one) == which]
         found = [(0, target.tests[of]), *sorted(own, key=lambda one: one[0])]
-        points = [(float(severity), test.accuracy, test.accuracy_sd) for severity, test in found]
+        points = [(float(severity), test.accuracy, test.spread) for severity, test in found]
         private = target.target_epsilon < math.inf
         label = f"total ε = {target.total}" if private else "ε = ∞: no privacy"
         _line(axes, points, label, CYCLE[number % len(CYCLE)], MARKERS[number % len(MARKERS)], name)
@@ -113,7 +111,3 @@ def _line(
 def _of(one: AlsoTested) -> Corrupted:
     """The test that a severity belongs to, whose images it corrupts, and how."""
     return one.name.rpartition("-")[0], one.of or "test", one.corruption or ""
-
-
-def _noised(targets: Sequence[FinalFound]) -> bool:
-    return any(test.noised for target in targets for test in target.tests.values())

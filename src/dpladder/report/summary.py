@@ -85,6 +85,13 @@ class FitFound:
     best: Place | None = None
 
 
+def spread(share: float, sd: float, total: float) -> float:
+    """One deviation of a share of `total` records: over the noise, whose own is `sd`, and over
+    which records happened to be in the test."""
+    inside = min(max(share, 0.0), 1.0)
+    return math.hypot(sd, math.sqrt(inside * (1.0 - inside) / max(total, 1.0)))
+
+
 @dataclass(frozen=True)
 class ClassTested:
     """One class: noised counts of its records that are right and wrong, and the share that is
@@ -96,6 +103,13 @@ class ClassTested:
     correct: float
     wrong: float
     sd: float
+
+    @property
+    def spread(self) -> float | None:
+        """Of the accuracy, over noise and sampling."""
+        if self.accuracy is None or self.accuracy_sd is None:
+            return None
+        return spread(self.accuracy, self.accuracy_sd, self.correct + self.wrong)
 
 
 @dataclass(frozen=True)
@@ -166,6 +180,19 @@ class Tested:
     worst: WorstTested | None = None
     elsewhere: Shown | None = None
 
+    @property
+    def spread(self) -> float:
+        """Of the accuracy, over noise and sampling."""
+        return spread(self.accuracy, self.accuracy_sd, self.total)
+
+    @property
+    def majority(self) -> Shown | None:
+        """The share of the most frequent class, where records were counted by class."""
+        if not self.classes:
+            return None
+        most = max(one.correct + one.wrong for one in self.classes) / self.total
+        return Shown(most, spread(most, math.sqrt(2) * self.classes[0].sd / self.total, self.total))
+
 
 @dataclass(frozen=True)
 class AlsoTested:
@@ -233,7 +260,8 @@ class OpenFound:
 class Summary:
     """`searches`: what r stands for. `sampling_rate`: of units at each step, 1 for the full batch.
     `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was searched.
-    `open`: null unless final.without_noise."""
+    `open`: null unless final.without_noise. `classes`: how many the final models tell apart, null
+    of a language model."""
 
     experiment: str
     mode: Literal["release", "research"]
@@ -249,6 +277,7 @@ class Summary:
     targets: tuple[FinalFound, ...]
     r_range: tuple[float, float]
     open: OpenFound | None = None
+    classes: int | None = None
 
     @property
     def without_noise(self) -> FinalFound | None:

@@ -18,6 +18,7 @@ from dpladder.report.reading import percent, plain
 from dpladder.report.summary import Shown, Summary, Tested, WorstTested
 
 Show = Callable[[Any], str]
+UNSEEN = ("accuracy_sd",)  # by readers, who see one deviation: of noise and sampling together
 # How readers see a column: its heading, and one value. Costs are rounded up.
 SHOWN: dict[str, tuple[str, Show]] = {
     "total_epsilon": ("total ε", lambda epsilon: "∞" if epsilon == math.inf else f"{epsilon:g}"),
@@ -34,12 +35,12 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "eta": ("η", plain),
     "ridge": ("λ", plain),
     "alpha": ("α", plain),
-    "steps": ("T", str),
+    "steps": ("T", "{:.0f}".format),
     "sigma": ("σ", plain),
     "score": ("noised score", lambda score: f"{score:.1f}"),
     "score_sd": ("± 1 sd", lambda sd: f"{sd:.1f}"),
     "test_accuracy": ("test accuracy", percent),
-    "accuracy_sd": ("± 1 sd of its noise", percent),
+    "accuracy_spread": ("± 1 sd, noise and sampling", percent),
     "perplexity": ("perplexity", plain),
     "perplexity_low": ("from", plain),
     "perplexity_high": ("to, at 95 % over its noise", plain),
@@ -96,7 +97,11 @@ def _told(test: Tested) -> dict[str, float | None]:
     """A language model is known by its perplexity, and all others by their accuracy."""
     found = test.perplexity
     if found is None:
-        return {"test_accuracy": test.accuracy, "accuracy_sd": test.accuracy_sd}
+        return {
+            "test_accuracy": test.accuracy,
+            "accuracy_sd": test.accuracy_sd,
+            "accuracy_spread": test.spread,
+        }
     return {
         "perplexity": found.value,
         "perplexity_low": found.low,
@@ -125,6 +130,7 @@ def classes_table(summary: Summary) -> pd.DataFrame:
                 "class": one.name,
                 "accuracy": one.accuracy,
                 "accuracy_sd": one.accuracy_sd,
+                "accuracy_spread": one.spread,
                 "correct": one.correct,
                 "wrong": one.wrong,
                 "score_sd": one.sd or None,
@@ -149,6 +155,7 @@ def groups_table(summary: Summary) -> pd.DataFrame:
                 "lowest": "lowest" if test.worst and one.name == test.worst.name else None,
                 "accuracy": one.accuracy,
                 "accuracy_sd": one.accuracy_sd or None,
+                "accuracy_spread": one.spread,
                 "correct": one.correct,
                 "wrong": one.wrong,
                 "score_sd": one.sd or None,
@@ -189,7 +196,7 @@ def grid_table(
     summaries: Mapping[str, Summary], cells: Mapping[str, Mapping[str, str]]
 ) -> pd.DataFrame:
     """One row for each combination, a column for each total: accuracy, the mean over repeats where
-    there are several, and one deviation: over repeats, or of the test count's noise."""
+    there are several, and one deviation: over repeats, or of noise and sampling."""
     rows: dict[tuple[str, ...], dict[str, list[Tested]]] = {}
     for name, own in cells.items():
         row = rows.setdefault(tuple(own.values()), {})
@@ -207,7 +214,7 @@ def grid_table(
 
 def _mean(tests: Sequence[Tested]) -> str:
     found = [test.accuracy for test in tests]
-    sd = stdev(found) if len(found) > 1 else tests[0].accuracy_sd
+    sd = stdev(found) if len(found) > 1 else tests[0].spread
     return f"{fmean(found):.1%}" + (f" ± {sd:.1%}" if sd else "")
 
 
@@ -283,7 +290,8 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     """Headings and values as text; what is not known is empty, and a column of nothing else left
     out."""
     columns = {}
-    for name, values in table.dropna(axis="columns", how="all").items():
+    seen = table.drop(columns=[*UNSEEN], errors="ignore")
+    for name, values in seen.dropna(axis="columns", how="all").items():
         heading, show = SHOWN.get(str(name), (str(name), str))
         columns[heading] = ["" if pd.isna(value) else show(value) for value in values]
     return pd.DataFrame(columns)

@@ -25,8 +25,9 @@ from dpladder.report.style import (
 )
 from dpladder.report.summary import Summary
 
+BESIDE = 1.03  # of an epsilon, from one mark to the next that stands beside it
 LEAST_HEIGHT = 0.1  # of the accuracy axis: small differences should look small
-# epsilon as composed, test accuracy, and the deviation its noise gives it
+# epsilon as composed, test accuracy, and its deviation over noise and sampling
 Point = tuple[float, float, float]
 
 
@@ -73,7 +74,7 @@ def no_privacy(axes: Axes, accuracy: float, name: str, colour: str = INK) -> Non
 
 def _points(summary: Summary) -> list[Point]:
     found = summary.targets
-    return sorted((one.epsilon, one.test.accuracy, one.test.accuracy_sd) for one in found)
+    return sorted((one.epsilon, one.test.accuracy, one.test.spread) for one in found)
 
 
 def _draw_lineage(axes: Axes, summaries: Sequence[Summary]) -> None:
@@ -81,7 +82,9 @@ def _draw_lineage(axes: Axes, summaries: Sequence[Summary]) -> None:
     found.sort(key=lambda pair: -max(y for _, y, _ in pair[1]))
     looks = [(colour, marker) for marker, colour in product(MARKERS, CYCLE)]
     for place, (name, points) in enumerate(found):
-        _draw_models(axes, points, name, *looks[place % len(looks)])
+        aside = BESIDE ** (place - (len(found) - 1) / 2) if _meet(found) else 1.0
+        beside = [(x * aside, y, sd) for x, y, sd in points]
+        _draw_models(axes, beside, name, *looks[place % len(looks)])
     open_ones = [summary.open.test.accuracy for summary in summaries if summary.open]
     if open_ones:
         no_privacy(axes, max(open_ones), summaries[0].lineage)
@@ -100,6 +103,12 @@ def _draw_lineage(axes: Axes, summaries: Sequence[Summary]) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=math.ceil(len(found) / 14))
 
 
+def _meet(found: Sequence[tuple[str, Sequence[Point]]]) -> bool:
+    """Whether models of several experiments stand at one epsilon, where marks would overlap."""
+    places = [x for _, points in found for x in {round(x, 6) for x, _, _ in points}]
+    return len(set(places)) < len(places)
+
+
 def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, marker: str) -> None:
     x, y, sd = ([point[k] for point in points] for k in range(3))
     axes.plot(x, y, color=colour, lw=1, alpha=0.4, zorder=2)
@@ -109,9 +118,8 @@ def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, ma
 
 
 def _finish(axes: Axes, points: Sequence[Point], summary: Summary) -> None:
-    noised = any(sd > 0 for _, _, sd in points)
     axes.set_xlabel(f"total ε, search included (δ = {plain(summary.delta)})")
-    axes.set_ylabel(summary.counted("test accuracy") + (" (± 1 sd of its noise)" if noised else ""))
+    axes.set_ylabel(summary.counted("test accuracy") + " (± 1 sd, noise and sampling)")
     percent_axis(axes.yaxis)
     epsilons = [x for x, _, _ in points]
     axes.set_xlim(log_limits(epsilons))

@@ -1,0 +1,71 @@
+"""What the config says of a model in words, for people who look at its results: public all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpladder.config import Config, Project
+from dpladder.config.model import HUGGING_FACE
+from dpladder.config.sources import kind_of
+
+MOST_NAMES = 20  # of classes that are listed
+KINDS = {
+    "folder": "a folder of images",
+    "texts": "a folder of texts",
+    "csv": "a table",
+    "parquet": "a table",
+    "jsonl": "lines of text",
+    "hdf5": "arrays",
+    "npz": "arrays",
+}
+
+
+def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
+    """What each experiment with models of its own is about, the first of its repeats alone."""
+    firsts = {name: project.experiments[name] for name in project.repeats}
+    return {name: _told(config) for name, config in firsts.items() if config.models == "own"}
+
+
+def _told(config: Config) -> dict[str, str]:
+    return {
+        "what it does": _task(config),
+        "public network": _network(config),
+        "learner": config.learner.name,
+        "private data": _data(config),
+    }
+
+
+def _task(config: Config) -> str:
+    classes = config.dataset.classes
+    if config.task == "language_model":
+        return "writes texts"
+    if isinstance(classes, tuple):
+        some = ", ".join(classes[:MOST_NAMES]) + (", ..." if len(classes) > MOST_NAMES else "")
+        return f"tells {len(classes)} classes apart: {some}"
+    kind = kind_of(config.dataset.source)
+    known = classes or (kind and kind.classes)
+    count = len(known) if isinstance(known, tuple) else known
+    return f"tells {count} classes apart" if count else "tells classes apart"
+
+
+def _network(config: Config) -> str:
+    """Where a checkpoint or a network lies in the operator's file system is nobody's business."""
+    features = config.features
+    if features.model == "none":
+        return "none: the records are features"
+    name, weights = features.model, Path(features.weights).name
+    if name.startswith((f"{HUGGING_FACE}.", f"{HUGGING_FACE}~", f"{HUGGING_FACE}/")):
+        name = Path(name.removeprefix(HUGGING_FACE)).name
+    cut = "" if features.until is None else f", trained above {features.until}"
+    size = "" if features.image_size is None else f" at {features.image_size} pixels"
+    return f"{name}{size}, weights: {weights}{cut}"
+
+
+def _data(config: Config) -> str:
+    dataset = config.dataset
+    name = dataset.source.partition(":")[0]
+    kind = KINDS.get(name, dataset.source)
+    return (
+        f"{kind}; {dataset.nominal_size:,} {dataset.unit.by}s declared for training; lineage "
+        f"{dataset.lineage}"
+    )

@@ -1,0 +1,64 @@
+"""What the page says of the models themselves: facts in words, warnings, and how to use them. From
+the config, the statement and releases alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.report.reading import percent
+from dpladder.report.summary import FinalFound, Summary
+
+Fact = tuple[str, str]
+SURE = 2.0  # deviations
+UNSAID = "not said: fill in the section deployment of the config"
+UNCOUNTED = "not released; evaluate.measures: classes counts it at the price of the test count"
+
+
+def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement) -> Sequence[Fact]:
+    """What somebody asks who was never told of an experiment's models."""
+    [majority] = {one.test.majority for one in summary.targets[:1]} or {None}
+    chance = summary.classes and f"{percent(1 / summary.classes)}, one class of {summary.classes}"
+    share = UNCOUNTED if majority is None else f"{percent(majority.value)} ± {percent(majority.sd)}"
+    compared = [("guessing at random", chance), ("always the largest class", share)]
+    return [
+        *about.items(),
+        *([(name, words) for name, words in compared if words] if chance else []),
+        ("stated on", statement.origin.date),
+        ("may be used for", str((statement.deployment or {}).get("use", UNSAID))),
+    ]
+
+
+def commands(summary: Summary, artifact: str) -> Sequence[str]:
+    """How to use a final model, and how to check what is said of it."""
+    use = (
+        f'dpladder generate {artifact} "To be,"'
+        if summary.classes is None and summary.targets[0].test.perplexity
+        else f"dpladder predict {artifact} NEW_DATA --output predictions.csv"
+    )
+    return [use, f"dpladder export {artifact} FOLDER", "dpladder verify results"]
+
+
+def warnings(summary: Summary) -> Iterator[str]:
+    """A model that is no better than what needs no model, in words."""
+    for target in summary.targets:
+        test = target.test
+        if test.perplexity is not None:
+            continue
+        rivals = {"guessing at random": (1 / summary.classes, 0.0)} if summary.classes else {}
+        if test.majority is not None:
+            found = test.majority
+            rivals["always naming the largest class"] = (found.value, found.sd)
+        for rival, (share, sd) in rivals.items():
+            if test.accuracy - share < SURE * math.hypot(test.spread, sd):
+                yield _told(summary.experiment, target, rival, share)
+                break
+
+
+def _told(experiment: str, target: FinalFound, rival: str, share: float) -> str:
+    return (
+        f"The final model of {experiment} at a total of ε = {target.total} is not clearly better "
+        f"than {rival}: {percent(target.test.accuracy)} ± {percent(target.test.spread)} of its "
+        f"predictions are right, and {percent(share)} would be without a model."
+    )

@@ -1,0 +1,174 @@
+"""The page in a real browser: nothing is wider than a phone's screen, every word can be read in
+light and in dark, every link leads somewhere, and it prints on A4."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from made_up import from_json, statement
+from made_up import summary as made_up
+
+from dpladder.config.section import restored
+from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.report.budget_figure import plot_budget
+from dpladder.report.ladder_figure import plot_ladder
+from dpladder.report.model_chapter import warnings
+from dpladder.report.page import Captions, write_page
+from dpladder.report.scores_figure import plot_scores
+from dpladder.report.summary import Summary
+from dpladder.report.utility_figure import plot_utility
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+browsed = pytest.mark.skipif(BROWSER is None, reason="no Chromium: apt-get install chromium")
+PHONE = 390
+TOTALS = (0.5, 1, 2, 4, 8)
+ABOUT = {"main": {"what it does": "tells 10 classes apart", "private data": "a table"}}
+CLASSES = [
+    {"name": name, "accuracy": share, "accuracy_sd": 0.01, "correct": right, "wrong": wrong}
+    | {"sd": 2.0}
+    for name, share, right, wrong in (("healthy", 0.98, 941.0, 19.0), ("ill", 0.1, 4.0, 36.0))
+]
+# In a frame as wide as a phone: what sticks out, what is hard to read, which links lead nowhere.
+MEASURE = """
+const page = frame.contentDocument, view = frame.contentWindow, root = page.documentElement;
+const scrolls = node => node.closest('.scroll') !== null;
+const wide = [...page.body.querySelectorAll('*')].filter(node =>
+  !(scrolls(node) && !node.classList.contains('scroll')) && node.tagName !== 'svg' &&
+  !node.closest('svg') && node.getBoundingClientRect().right > %(width)s + 0.5).map(n => n.outerHTML.slice(0, 80));
+const channel = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const parse = text => text.match(/[\\d.]+/g).map(Number);
+const behind = node => {
+  for (; node; node = node.parentElement) {
+    const c = parse(view.getComputedStyle(node).backgroundColor);
+    if (c.length < 4 || c[3] > 0) return c;
+  }
+  return [255, 255, 255];
+};
+const pale = [...page.querySelectorAll('h1,h2,h3,p,dt,dd,th,td,a,code,figcaption')].filter(node => {
+  const a = light(parse(view.getComputedStyle(node).color)), b = light(behind(node));
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5;
+}).map(node => node.outerHTML.slice(0, 80));
+const lost = [...page.querySelectorAll('a')].filter(a =>
+  !page.getElementById(decodeURIComponent(a.getAttribute('href').slice(1)))).map(a => a.outerHTML);
+const bars = [...page.querySelectorAll('.scroll')].filter(n => n.scrollWidth > n.clientWidth);
+document.body.textContent = JSON.stringify({wide, pale, lost, scrolled: root.scrollWidth,
+  bars: bars.length, reached: bars.filter(n => n.tabIndex === 0).length,
+  paper: view.getComputedStyle(page.body).backgroundColor});
+"""
+
+
+def the_page(folder: Path, changes: dict | None = None) -> str:
+    """Of a made-up run, as the workflow writes it."""
+    one = made_up(totals=TOTALS) | {"classes": 10} | (changes or {})
+    figures = folder / "results" / "main" / "figures"
+    figures.mkdir(parents=True)
+    for plot, name in ((plot_ladder, "ladder"), (plot_scores, "scores"), (plot_utility, "utility")):
+        from_json(plot)(one, figures / f"{name}.svg")
+    shared = folder / "results" / "figures"
+    shared.mkdir()
+    stated = statement(one)
+    sealed = restored(SealedStatement, stated | {"id": "ab" * 32, "seal": ""})
+    plot_budget(sealed, shared / "budget.svg")
+    pictures = [*figures.iterdir(), shared / "budget.svg"]
+    path = folder / "report.html"
+    write_page(sealed, [restored(Summary, one)], pictures, path, about=ABOUT)
+    return path.read_text("utf-8")
+
+
+def in_browser(page: str, folder: Path, width: int, *options: str) -> dict:
+    frame = (
+        f'<iframe id="frame" style="border:0;width:{width}px;height:900px" '
+        f'srcdoc="{html.escape(page)}"></iframe>'
+        f"<script>const frame = document.getElementById('frame'); onload = () => {{{MEASURE % {'width': width}}}}</script>"
+    )
+    path = folder / "framed.html"
+    path.write_text(f"<!doctype html><body>{frame}</body>", "utf-8")
+    found = browse(folder, "--dump-dom", "--virtual-time-budget=5000", *options, path.as_uri())
+    return json.loads(html.unescape(re.search(r"<body>(\{.*\})</body>", found, re.S)[1]))
+
+
+def browse(folder: Path, *options: str) -> str:
+    fixed = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}")
+    ended = subprocess.run(
+        [BROWSER, *fixed, *options], capture_output=True, text=True, timeout=120, check=True
+    )
+    return ended.stdout
+
+
+@browsed
+@pytest.mark.parametrize("width", [PHONE, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_and_can_be_read(width, scheme, tmp_path):
+    dark = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    found = in_browser(the_page(tmp_path), tmp_path, width, *dark)
+    assert found["wide"] == []
+    assert found["scrolled"] <= width
+    assert found["pale"] == []
+    assert found["lost"] == []
+    assert found["reached"] == found["bars"]
+    assert (found["bars"] > 0) or width > PHONE
+    assert (found["paper"] == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+@browsed
+def test_the_page_prints_on_a4(tmp_path):
+    the_page(tmp_path)
+    paper = tmp_path / "report.pdf"
+    browse(tmp_path, f"--print-to-pdf={paper}", (tmp_path / "report.html").as_uri())
+    boxes = re.findall(rb"/MediaBox ?\[ ?0 0 ([\d.]+) ([\d.]+)", paper.read_bytes())
+    assert boxes
+    assert {(round(float(x)), round(float(y))) for x, y in boxes} <= {(595, 842), (596, 842)}
+
+
+def test_the_page_says_what_the_model_is_and_how_it_is_used(tmp_path):
+    page = the_page(tmp_path)
+    for words in (
+        "tells 10 classes apart",
+        "10.0%, one class of 10",
+        "not released; evaluate.measures: classes",
+        "2026-01-01",
+        "fill in the section deployment",
+        "dpladder predict results/main/final/0.5/weights.safetensors",
+        "dpladder export results/main/final/0.5/weights.safetensors",
+    ):
+        assert words in page, words
+    assert "In research" not in page  # of what is not there nothing is said
+    assert "Warning." not in page
+
+
+def test_a_model_that_does_not_beat_the_largest_class_is_said_not_to(tmp_path):
+    """94.5 % beside 96 % who are healthy; and 11 % of ten classes."""
+    test = {"accuracy": 0.945, "accuracy_sd": 0.004, "correct": 945.0, "total": 1000.0, "sd": 4.0}
+    one = made_up() | {"classes": 2}
+    [target] = one["targets"]
+    told = [
+        *warnings(of(one, target, test | {"noised": True, "classes": CLASSES})),
+        *warnings(of(one | {"classes": 10}, target, test | {"noised": True, "accuracy": 0.11})),
+        *warnings(of(one, target, test | {"noised": True})),
+    ]
+    assert len(told) == 2
+    assert "than always naming the largest class: 94.5%" in told[0]
+    assert "and 96.0% would be without a model" in told[0]
+    assert "than guessing at random: 11.0%" in told[1]
+
+
+def of(one, target, test):
+    return restored(Summary, one | {"targets": [target | {"test": test}]})
+
+
+def test_a_caption_is_printed_once_and_says_what_there_is():
+    nothing = dict.fromkeys(("ladder", "research", "groups", "speaks", "limit"), False)
+    caption = Captions(nothing)
+    first, second = caption("finals"), caption("finals")
+    assert "ladder" not in first
+    assert "research" not in first
+    assert "κ*, the noise" in first
+    assert second == "<strong>The final models.</strong> As above."
+    assert "as the ladder" in Captions({**nothing, "ladder": True})("finals")
