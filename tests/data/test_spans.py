@@ -17,7 +17,7 @@ from languages import WORDS, save_tokenizer, tiny_causal_model
 from transformers import AutoTokenizer
 
 from dpladder.config.model import Dataset, Features, Unit
-from dpladder.config.spans import Spans
+from dpladder.config.shift import Spans
 from dpladder.data.cache import open_cache
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, Manifest, prepare, read_manifest

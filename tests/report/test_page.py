@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,9 @@ document.body.textContent = JSON.stringify({wide, pale, lost, scrolled: root.scr
 """
 
 
-def the_page(folder: Path, changes: dict | None = None) -> str:
+def the_page(folder: Path, contests: Sequence[Path] = ()) -> str:
     """Of a made-up run, as the workflow writes it."""
-    one = made_up(totals=TOTALS) | {"classes": 10} | (changes or {})
+    one = made_up(totals=TOTALS) | {"classes": 10}
     figures = folder / "results" / "main" / "figures"
     figures.mkdir(parents=True)
     for plot, name in ((plot_ladder, "ladder"), (plot_scores, "scores"), (plot_utility, "utility")):
@@ -78,7 +79,7 @@ def the_page(folder: Path, changes: dict | None = None) -> str:
     plot_budget(sealed, shared / "budget.svg")
     pictures = [*figures.iterdir(), shared / "budget.svg"]
     path = folder / "report.html"
-    write_page(sealed, [restored(Summary, one)], pictures, path, about=ABOUT)
+    write_page(sealed, [restored(Summary, one)], pictures, path, about=ABOUT, contests=contests)
     return path.read_text("utf-8")
 
 
@@ -172,3 +173,13 @@ def test_a_caption_is_printed_once_and_says_what_there_is():
     assert "κ*, the noise" in first
     assert second == "<strong>The final models.</strong> As above."
     assert "as the ladder" in Captions({**nothing, "ladder": True})("finals")
+
+
+def test_contests_that_somebody_asked_for_have_their_section(tmp_path):
+    drawing = tmp_path / "results" / "comparison" / "hpo.svg"
+    drawing.parent.mkdir(parents=True)
+    drawing.write_text('<svg xmlns="http://www.w3.org/2000/svg"><text>oracle</text></svg>')
+    page = the_page(tmp_path, contests=[drawing])
+    assert "<h2>Contests</h2>" in page
+    assert "Ways to search against each other" in page
+    assert "<h2>Contests</h2>" not in the_page(tmp_path / "without")

@@ -75,7 +75,7 @@ def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, 
         first == f"{said} So far epsilon = 1.0000 of it is spent, which is no guarantee by itself."
     )
     assert re.fullmatch(
-        r"main: test accuracy [\d.]+% \(± [\d.]+% of its noise\) at a total of epsilon = "
+        r"main: test accuracy [\d.]+% \(± [\d.]+%, noise and sampling\) at a total of epsilon = "
         r"1",
         accuracy,
     )

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from dpladder.config import Config, Project
 from dpladder.config.model import Dataset
-from dpladder.config.shift import Matching
-from dpladder.config.spans import Spans, spans_of
+from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import told_columns
 from dpladder.data.census import contact_sheet, looked_into, report
@@ -111,7 +110,7 @@ def _sources(project: Project) -> Iterator[tuple[Config, SourceAsked]]:
 
 
 def _looked(config: Config) -> Iterator[SourceAsked]:
-    spans = spans_of(config)
+    spans = config.spans
     yield SourceAsked(config.dataset, None, None, "", spans)
     for part in PUBLIC:
         if getattr(config.dataset, f"public_{part}") is not None:

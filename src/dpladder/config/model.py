@@ -22,7 +22,7 @@ from dpladder.config.section import (
     Positive,
     Section,
 )
-from dpladder.config.shift import Grouping
+from dpladder.config.shift import Grouping, Spans
 from dpladder.config.sources import FORMS, Takes, kind_of
 
 
@@ -820,6 +820,12 @@ class Config(Section):
     def totals_key(self) -> str:
         """The key that says them."""
         return "final.targets" if self.final.targets else "privacy.epsilon"
+
+    @property
+    def spans(self) -> Spans | None:
+        """How its documents are cut into records, where they are."""
+        features = self.features
+        return Spans(features.model, features.tokens) if self.dataset.spans else None
 
     def promised(self, total: float) -> float:
         """What the final model of a total may cost the lineage."""

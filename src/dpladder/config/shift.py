@@ -1,5 +1,5 @@
-"""What a further test is: how its labels find their class, which groups its records are of, and how
-its images are corrupted."""
+"""What records are besides a source: how documents are cut; and of a further test how its labels
+find their class, which groups its records are of, and how its images are corrupted."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ class Matching:
     labels: tuple[str, ...]
     counts_as: tuple[tuple[str, str], ...]
     grouping: Grouping | None = None
+
+
+@dataclass(frozen=True)
+class Spans:
+    """How documents are cut into records: by the tokenizer of `model`, `tokens` at a time, special
+    ones included."""
+
+    model: str
+    tokens: int
 
 
 ALSO = "also-"  # begins the parts of further tests

@@ -23,7 +23,6 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.section import Section
 from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of
-from dpladder.config.spans import spans_of
 from dpladder.plan import reads
 from dpladder.plan.about import about
 from dpladder.plan.mechanisms import Versions, raised
@@ -154,7 +153,7 @@ def _all_further(asked: JobAsked) -> list[Keys]:
 
 
 def _spans(asked: JobAsked) -> Keys | None:
-    return _plain(spans_of(asked.config))
+    return _plain(asked.config.spans)
 
 
 def _matched(asked: JobAsked) -> Keys | None:

@@ -74,7 +74,7 @@ def _open(config: Config) -> Iterator[str]:
 
 def _guided(config: Config) -> Iterator[str]:
     """How much of a step is the public records' (learn/guide.py), or could be."""
-    learner, totals = config.learner, stages.targets(config) if stages.has_models(config) else ()
+    learner, totals = config.learner, config.totals if config.tested is None else ()
     if config.dataset.public_sample is None or not totals:
         return
     if guided(learner):

@@ -16,8 +16,7 @@ from pydantic import ConfigDict, Field
 from dpladder.config import model as sections
 from dpladder.config.learner_sections import Covariance, Learner
 from dpladder.config.search_sections import PrivateSearch
-from dpladder.config.shift import Corruption, FurtherTest, Matching
-from dpladder.config.spans import Spans
+from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]

@@ -27,6 +27,7 @@ from dpladder.plan.settle import as_planned, opened, taken_over
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
+from dpladder.privacy.accounting.shown import spread
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger, State
@@ -299,11 +300,11 @@ def _accuracies(project: Project) -> Iterator[str]:
     """What the final models are worth, as far as summaries tell."""
     for path in [RESULTS / name / "summary.json" for name in project.experiments]:
         for final in _read_json(path)["targets"] if path.is_file() else ():
-            test, noise = final["test"], " of its noise" if final["test"]["noised"] else ""
+            test = final["test"]
+            sd = spread(test["accuracy"], test["accuracy_sd"], test["total"])
             yield (
-                f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± "
-                f"{test['accuracy_sd']:.1%}{noise}) at a total of "
-                f"epsilon = {final['target_epsilon']:g}"
+                f"{path.parent.name}: test accuracy {test['accuracy']:.1%} (± {sd:.1%}, noise and "
+                f"sampling) at a total of epsilon = {final['target_epsilon']:g}"
             )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from dpladder.config.section import restored
+from dpladder.privacy.accounting.shown import spread
 from dpladder.privacy.statement.documents import Cost
 
 
@@ -83,13 +84,6 @@ class FitFound:
     epsilon: float
     mu: float
     best: Place | None = None
-
-
-def spread(share: float, sd: float, total: float) -> float:
-    """One deviation of a share of `total` records: over the noise, whose own is `sd`, and over
-    which records happened to be in the test."""
-    inside = min(max(share, 0.0), 1.0)
-    return math.hypot(sd, math.sqrt(inside * (1.0 - inside) / max(total, 1.0)))
 
 
 @dataclass(frozen=True)

@@ -205,18 +205,17 @@ def _measured(model: Model) -> Iterator[str]:
     if found is None:
         yield TO_WRITE
         return
-    how = (
-        f"noised, standard deviation {found.accuracy_sd:.2%}"
-        if found.noised
-        else "on data declared public"
-    )
     if (one := found.perplexity) is not None:
         yield (
             f"Perplexity on held-out data: {one.value:.2f}, between {one.low:.2f} and "
             f"{one.high:.2f} by its noise."
         )
         return
-    yield f"Accuracy on held-out data: {found.accuracy:.1%} ({how})."
+    whose = "held-out data" if found.noised else "data declared public"
+    yield (
+        f"Accuracy on {whose}: {found.accuracy:.1%} ± {found.spread:.1%}, one standard deviation "
+        "over noise and sampling."
+    )
     most = model.facts["config"].get("dataset.labels", 1)
     if most > 1:
         yield (
@@ -228,9 +227,9 @@ def _measured(model: Model) -> Iterator[str]:
             noise = f", standard deviation of its noise {shown.sd:.3f}" if shown.sd else ""
             yield f"{words}: {shown.value:.3f}{noise}."
     if found.classes is not None:
-        yield from ("", "| class | accuracy | standard deviation of its noise |", "|---|---|---|")
+        yield from ("", "| class | accuracy | ± 1 sd, noise and sampling |", "|---|---|---|")
         yield from (
-            f"| {in_cell(one.name)} | {_told(one.accuracy)} | {_told(one.accuracy_sd)} |"
+            f"| {in_cell(one.name)} | {_told(one.accuracy)} | {_told(one.spread)} |"
             for one in found.classes
         )
     if found.groups is not None:
@@ -245,12 +244,12 @@ def _by_group(found: Tested) -> Iterator[str]:
         )
     yield from (
         "",
-        "| group | trained on | accuracy | standard deviation of its noise |",
+        "| group | trained on | accuracy | ± 1 sd, noise and sampling |",
         "|---|---|---|---|",
     )
     yield from (
         f"| {in_cell(one.name)} | {'yes' if one.trained else 'no'} | {_told(one.accuracy)} | "
-        f"{_told(one.accuracy_sd)} |"
+        f"{_told(one.spread)} |"
         for one in found.groups or ()
     )
 

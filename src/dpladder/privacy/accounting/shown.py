@@ -19,6 +19,13 @@ def mu_up(mu: float) -> str:
     return up(mu, max(2 - math.floor(math.log10(mu)), 0)) if mu > 0 else "0"
 
 
+def spread(share: float, sd: float, total: float) -> float:
+    """One deviation of a share of `total` records: over the noise, whose own is `sd`, and over
+    which records happened to be in the test."""
+    inside = min(max(share, 0.0), 1.0)
+    return math.hypot(sd, math.sqrt(inside * (1.0 - inside) / max(total, 1.0)))
+
+
 def in_cell(text: str) -> str:
     """Words of others as Markdown shows them: on one line, no end of a table's cell, no HTML, no
     link, no picture."""

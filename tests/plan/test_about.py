@@ -1,0 +1,45 @@
+"""What a page tells of a model is what the config declares, and not where the operator's files
+lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dpladder.config.load import resolve
+from dpladder.plan.about import about
+
+BASE = {
+    "dataset": {"lineage": "pets", "source": "digits", "nominal_size": 1400},
+    "privacy": {"epsilon": 1.0, "delta": 1e-5},
+}
+
+
+def told(folder: Path, source: str = "digits", **features: object) -> dict[str, str]:
+    dataset = BASE["dataset"] | {"source": source}
+    if source != "digits":
+        dataset |= {"classes": ["ill", "healthy"]}
+    return about(resolve(BASE | {"dataset": dataset, "features": features}))["main"]
+
+
+def test_a_model_is_told_by_what_was_declared(tmp_path):
+    found = told(tmp_path)
+    assert found["what it does"] == "tells 10 classes apart"
+    assert found["private data"] == "digits; 1,400 records declared for training; lineage pets"
+    (tmp_path / "secret.npz").touch()
+    found = told(tmp_path, f"npz:{tmp_path}/secret.npz", model="none")
+    assert found["what it does"] == "tells 2 classes apart: ill, healthy"
+    assert found["public network"] == "none: the records are features"
+
+
+@pytest.mark.parametrize("mark", ["./", "~/", ""])
+def test_no_path_of_the_operators_is_told(mark, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.jsonl").touch()
+    place = f"{mark or tmp_path}/secret/mine"
+    found = told(
+        tmp_path, f"jsonl:{tmp_path}/secret.jsonl", model=f"hf:{place}", weights="pretrained"
+    )
+    assert found["public network"].startswith("mine")
+    assert not [words for words in found.values() if "secret" in words or "/" in words]
