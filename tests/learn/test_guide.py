@@ -185,7 +185,8 @@ def test_a_sample_whose_labels_teach_nothing_is_not_followed() -> None:
 
 @pytest.mark.parametrize("move", [0, 1])
 def test_a_sample_about_something_else_is_not_followed(move: int) -> None:
-    """With each label moved on by one the head is wrong everywhere, and training goes its own way."""
+    """With each label moved on by one the head is wrong everywhere, and training goes its own
+    way."""
     data, sample = records(400, 1), records(300, 2)
     sample = replace(sample, labels=(sample.labels + move) % CLASSES)
     learner = Descent(public="gradient", look=0.1)

@@ -324,7 +324,8 @@ def test_features_of_another_build_and_device_are_those_that_were_lost(story, mo
 
 
 def test_features_of_before_are_known_when_they_come_back(story, monkeypatch):
-    """A project of before home remembered features, whose private folder was lost and is restored."""
+    """A project of before home remembered features, whose private folder was lost and is
+    restored."""
     paid = story.finish()
     shutil.rmtree(story.home / "features")
     shutil.copytree(story.folder / "private", story.folder / "backup")

@@ -55,7 +55,7 @@ plot_ladder, plot_scores, plot_shift, plot_pareto, plot_utility = map(
     ),
 )
 
-# --- reading a figure back -----------------------------------------------------------------------------------------
+# --- reading a figure back ------------------------------------------------------------------------
 
 
 def drawn(plot, document, folder):
@@ -231,7 +231,7 @@ LABELS = {
 each_figure = pytest.mark.parametrize("plot", LABELS)
 
 
-# --- every figure --------------------------------------------------------------------------------------------------
+# --- every figure ---------------------------------------------------------------------------------
 
 
 @pytest.mark.ci
@@ -259,7 +259,7 @@ def test_no_two_parts_of_a_figure_have_one_id(plot, tmp_path):
     assert len(ids) == len(set(ids))
 
 
-# --- the ladder ----------------------------------------------------------------------------------------------------
+# --- the ladder -----------------------------------------------------------------------------------
 
 
 @each_document
@@ -286,7 +286,7 @@ def test_the_ladder_says_what_the_fit_did(tmp_path):
     assert "r* = 500, the limit" in clamped
 
 
-# --- scores --------------------------------------------------------------------------------------------------------
+# --- scores ---------------------------------------------------------------------------------------
 
 
 @each_document
@@ -305,7 +305,7 @@ def test_each_panel_shows_its_rungs_scores(one, tmp_path):
             )
 
 
-# --- the budget ----------------------------------------------------------------------------------------------------
+# --- the budget -----------------------------------------------------------------------------------
 
 
 def budget(tmp_path, *summaries, change=lambda line: line, **terms):
@@ -420,7 +420,7 @@ def test_only_what_was_spent_is_explained(tmp_path):
     assert "outside this workflow" not in words(drawn(plot_stated, alone, tmp_path))
 
 
-# --- privacy and utility -------------------------------------------------------------------------------------------
+# --- privacy and utility --------------------------------------------------------------------------
 
 
 @each_document
@@ -507,7 +507,7 @@ def test_the_frontier_is_what_no_other_model_beats(points):
     assert best == sorted({point for point in points if not beaten(point)})
 
 
-# --- learning rate and steps ---------------------------------------------------------------------------------------
+# --- learning rate and steps ----------------------------------------------------------------------
 
 GRID = [(steps, eta) for steps in (5, 10, 20, 50) for eta in (0.05, 0.1, 0.2)]
 

@@ -307,7 +307,10 @@ def _page_of(lineage: str, dataset: Stated) -> list[str]:
     ]
     lines += [line for told in told_of(dataset.spends) for line in ("", f"Releases of {told}.")]
     if dataset.mu and dataset.accountant == "exact":
-        theirs = f"**The unit is a {dataset.unit}: for a person with that many {dataset.unit}s, these are the figures.**"
+        theirs = (
+            f"**The unit is a {dataset.unit}: for a person with that many {dataset.unit}s, these "
+            "are the figures.**"
+        )
         lines += [
             "",
             f"Several {dataset.unit}s of one group together bear k mu."
