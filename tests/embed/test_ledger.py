@@ -21,6 +21,7 @@ import dpladder
 from dpladder.cli import main
 from dpladder.embed.released import digest
 from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
 
@@ -133,6 +134,20 @@ def test_what_is_paid_for_is_paid_again_only_on_demand(ledger):
     ledger.spend("count", COUNT, again=True).finish(2)
     assert ledger.spent > before
     assert ledger.released("count") == digest(2)
+
+
+def test_what_is_left_can_be_spent_and_the_ledger_says_it(ledger):
+    assert repr(ledger) == (
+        "<Ledger of lineage patients: epsilon = 0.0000 of 1 is spent, 0.9930 is left (delta = "
+        "1e-05, add_remove, for each record)>"
+    )
+    ledger.spend("count", COUNT).finish(1)
+    assert 0 < ledger.left < 1.0
+    rest = dp_event.GaussianDpEvent(1 / gdp.mu(ledger.left, 1e-5))
+    assert ledger.affords(rest)
+    ledger.spend("rest", rest).finish(2)
+    assert ledger.left < 0.02
+    assert f"{ledger.left:.4f} is left" in repr(ledger)
 
 
 # --- terms ----------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from dpladder.learn.descent import EMA
 from dpladder.learn.heads.train import train_many
 from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
 from dpladder.learn.linear import clipped_sum, resident
-from dpladder.learn.records import load
+from dpladder.learn.records import load, prepare
 from dpladder.learn.registry import method
 from dpladder.privacy.release.meter import Meter
 
@@ -566,3 +566,10 @@ def test_a_neighbour_shifts_chunks_of_a_million_records_of_one_class_within_the_
     own = np.outer([-1.0, 1.0], rows[0])
     own *= (1 - slack) / np.linalg.norm(own)
     assert np.linalg.norm(whole - without - own) < slack
+
+
+def test_no_arithmetic_of_a_gpu_is_rounded_to_tf32():
+    torch.backends.cudnn.allow_tf32 = True  # as torch begins
+    prepare(ONE)
+    assert not torch.backends.cudnn.allow_tf32
+    assert not torch.backends.cuda.matmul.allow_tf32

@@ -41,6 +41,7 @@ def device_of() -> Any:
     """Where networks run, set to give the same bits every time."""
     import torch
 
+    torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

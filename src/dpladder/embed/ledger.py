@@ -179,6 +179,20 @@ class OpenLedger:
         with self._lock:
             return book.spent(self._ledger, book.load(self._ledger)).epsilon
 
+    @property
+    def left(self) -> float:
+        """Epsilon of the largest Gaussian mechanism that the limit still has room for."""
+        with self._lock:
+            return book.left(self._terms, book.load(self._ledger).charged())
+
+    def __repr__(self) -> str:
+        terms = self._terms
+        return (
+            f"<Ledger of lineage {terms.lineage}: epsilon = {self.spent:.4f} of "
+            f"{terms.lifetime_epsilon:g} is spent, {self.left:.4f} is left (delta = "
+            f"{terms.delta:g}, {terms.relation}, for each {terms.unit})>"
+        )
+
     def statement(self) -> str:
         """Write privacy.json and privacy.md into `results`, with a record of each spend, and return
         the page. `dpladder verify RESULTS` recomputes them."""

@@ -88,7 +88,8 @@ def exactly(summed: Tensor) -> Tensor:
 def prepare(resources: Resources) -> torch.device:
     """Pin what the arithmetic depends on, for the whole process, and choose the device."""
     torch.set_num_threads(resources.threads)
-    torch.set_float32_matmul_precision("highest")  # no TF32
+    torch.set_float32_matmul_precision("highest")  # no TF32 in products
+    torch.backends.cudnn.allow_tf32 = False  # nor in convolutions, where it is on by default
     return torch.device("cuda" if resources.gpu and torch.cuda.is_available() else "cpu")
 
 

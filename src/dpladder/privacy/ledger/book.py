@@ -588,6 +588,13 @@ def spent(ledger: Ledger, state: State) -> Composition:
     return ever(terms_of(ledger, state), state.charged())
 
 
+def left(terms: Terms, charged: tuple[Spend, ...]) -> float:
+    """Epsilon of the largest Gaussian mechanism that the limit still has room for, rounded down:
+    who asks for just that must get it."""
+    room = gdp.remaining(caps(terms).mu, [compose(charged, terms.delta).entry.mu])
+    return math.floor(gdp.epsilon(room, terms.delta) * 1e4) / 1e4 if room else 0.0
+
+
 def name(job: Job) -> str:
     """A job as messages call it."""
     return f"{job.experiment}/{job.rule}" + "".join(
@@ -781,13 +788,8 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
     if all(entry.mu <= most.mu for entry in entries):
         return ""
     before = compose(kept, terms.delta)
-    left = gdp.remaining(most.mu, [before.entry.mu])
-    # Rounded down: who asks for just that must get it.
-    remains = (
-        f", which leaves epsilon = {math.floor(gdp.epsilon(left, terms.delta) * 1e4) / 1e4:.4f}"
-        if left
-        else ""
-    )
+    room = left(terms, kept)
+    remains = f", which leaves epsilon = {room:.4f}" if room else ""
     return (
         f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at "
         f"delta = {terms.delta:g}. "
