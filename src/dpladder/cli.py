@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from getpass import getpass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,26 @@ def _parser() -> argparse.ArgumentParser:
         "results", type=Path, nargs="*", help="results folders whose statements anchor the ledger"
     )
     verify.set_defaults(run=_ledger_verify)
+
+    home = commands.add_parser("home", help="the folder with the ledgers, the key and the releases")
+    kept = home.add_subparsers(required=True, metavar="action")
+    for action, of, run_it in (
+        ("backup", "write it to a new encrypted file; runs may go on", _home_backup),
+        ("restore", "make it of a backup, where DPLADDER_HOME names none", _home_restore),
+    ):
+        asked = kept.add_parser(action, help=of)
+        asked.add_argument("file", type=Path, help="the backup")
+        asked.add_argument(
+            "--passphrase-file", type=Path, help="a file with the passphrase; none: it is asked for"
+        )
+        asked.set_defaults(run=run_it)
+    asked.add_argument(
+        "results",
+        type=Path,
+        nargs="*",
+        default=[Path("results")],
+        help="results that the ledgers must not be older than; none: results, here",
+    )
 
     check = commands.add_parser(
         "verify", help="recompose a finished run from its records; needs no private data"
@@ -318,6 +339,38 @@ def _shown(state: State) -> dict[str, Any] | None:
             for h in state.items.values()
         ],
     }
+
+
+def _home_backup(given: argparse.Namespace) -> int:
+    from dpladder.privacy.ledger.backup import backup
+
+    home = open_home(create=False)
+    count = backup(home, given.file, _passphrase(given.passphrase_file, again=True))
+    print(f"{given.file} holds {home.path}: {count:,} files")
+    return 0
+
+
+def _home_restore(given: argparse.Namespace) -> int:
+    from dpladder.privacy.ledger.backup import restore
+
+    anchors = [anchor for results in given.results for anchor in anchors_in(results)]
+    place = open_home(create=False).path
+    found = restore(given.file, place, _passphrase(given.passphrase_file), anchors)
+    print(f"{place} is restored: lineages {', '.join(found) or 'none'}")
+    return 0
+
+
+def _passphrase(file: Path | None, again: bool = False) -> str:
+    """The first line of a file, or what is typed."""
+    if file is None:
+        typed = getpass("passphrase: ")
+        if again and getpass("the same again: ") != typed:
+            raise BadInput("the two differ. Nothing was written.")
+        return typed
+    try:
+        return file.read_text("utf-8").partition("\n")[0]
+    except (OSError, UnicodeDecodeError):
+        raise BadInput(f"{file} cannot be read as a file with a passphrase.") from None
 
 
 def _ledger_verify(given: argparse.Namespace) -> int:
