@@ -5,13 +5,15 @@ python tools/public_sample.py [digits mixture ...] [--samples 50 200 1000] [--ep
 
 The sample is the first so many of the training records, which are no longer private; it centres
 the features too. No search: one training with the whole total at the prior's kappa, alone and
-guided by the sample. The first line is the public head itself. With `--labels` half of the sample's
-labels are drawn at random, all of them, or each is moved on by one class.
+guided by the sample. The first line is the public head itself; standard error tells how many
+directions features take up. With `--labels` half of the sample's labels are drawn at random, all of
+them, or each is moved on by one class.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Features, Search
 from dpladder.data.centre import Map, plain_mean
-from dpladder.learn import public_head
+from dpladder.learn import linear, public_head
 from dpladder.learn.interface import Data
 from dpladder.learn.registry import method
 from dpladder.learn.score import correct_count
@@ -66,6 +68,7 @@ def main() -> None:
         whole = stored(problem, given.cache, given.threads, 0)
         for count in given.samples:
             arena = beside(whole, count, given.labels)
+            print(f"{problem}, {count} public: {directions(arena)}", file=sys.stderr)
             for name, cells in lines(arena, asked):
                 told = " | ".join(f"{cell:.3f}" for cell in cells)
                 print(f"| {problem} | {count} | {name} | {told} |", flush=True)
@@ -92,6 +95,13 @@ def beside(arena: Arena, count: int, labels: str) -> Arena:
         claim=public_head.claimed(sample, classes, by_head),
     )
     return replace(arena, train=train, test=test, constants=constants)
+
+
+def directions(arena: Arena) -> str:
+    assert arena.train.sample is not None
+    records, _ = linear.resident(arena.train.sample, arena.constants, arena.resources)
+    found, width = linear.directions(records), arena.constants.dimension
+    return f"features take up {found:.0f} of {width} directions"
 
 
 def relabelled(labels: NDArray[np.int64], classes: int, how: str) -> NDArray[np.int64]:
