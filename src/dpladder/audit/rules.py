@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import h5py
 import numpy as np
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import neighbours
@@ -110,6 +110,24 @@ def trial(stage: SceneFolder, kind: Kind) -> Mechanism:
 def final(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _final(stage, kind).mechanism(
         f"rule train_final {kind}", lambda asked: ETA * _scale(asked, "noise") / N0, pairs(kind)
+    )
+
+
+def guided_final(stage: SceneFolder, kind: Kind) -> Mechanism:
+    """One step from a public head, beside public records of which no neighbour has others."""
+    guided = {
+        "dataset": {"public_sample": f"npz:{stage.folder}/public.npz"},
+        "features": {"centre": "none"},
+        "learner": {"public": "gradient", "look": 0.0},
+    }
+    rule = _final(stage, kind, guided)
+    head = stage.folder / "head.safetensors"
+    save_file({"head": np.zeros((CLASSES, 3), np.float32)}, head)
+    rule.inputs = {**rule.inputs, "start": str(head)}
+    return rule.mechanism(
+        f"rule train_final guided {kind}",
+        lambda asked: ETA * _scale(asked, "noise") / N0,
+        pairs(kind),
     )
 
 
@@ -250,7 +268,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "estimate_covariance": (covariance,),
     "estimate_statistics": (statistics,),
     "run_trial": (trial,),
-    "train_final": (final,),
+    "train_final": (final, guided_final),
     "evaluate": (evaluation, evaluation_by_class, evaluation_of_scores, evaluation_by_group),
     "evaluate_of": (evaluation_of_another, evaluation_of_another_by_group),
     "evaluate_also": (further_evaluation, further_evaluation_of_a_group),

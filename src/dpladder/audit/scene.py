@@ -56,6 +56,9 @@ Labelled = tuple[tuple[float, ...], int]  # features and label
 Unit = tuple[Labelled, ...]
 Units = tuple[Unit, ...]
 Inputs = Mapping[str, Any]
+SAMPLE: Units = tuple(
+    ((features, label),) for label, features in enumerate(((1.0, 2.0, 3.0), (0.5, -1.0, 0.0)))
+)
 NOTHING: Inputs = {"fit": [], "below": []}
 
 
@@ -78,14 +81,16 @@ class Scene:
     def task(
         self, rule: str, wildcards: Mapping[str, str], units: Units, inputs: Inputs = NOTHING
     ) -> Task[Any]:
-        """The rule's own params, and caches of these units behind every part that it reads."""
+        """The rule's own params, and caches of these units behind every private part that it
+        reads."""
         named = {"experiment": "main", **wildcards}
         cfg = dag.params(self.project, rule, named)
         group = self.project.experiments[named["experiment"]].dataset.group
         folder = self.folder / "features" / dag.digest(units, named["experiment"])[:16]
         for part in cfg["places"]["features"]:
             cfg["places"]["features"][part] = str(folder)
-            self._cache(folder / f"{part}.h5", part, units, group)
+            own = SAMPLE if part == "sample" else units  # public records are no neighbour's
+            self._cache(folder / f"{part}.h5", part, own, group)
         outputs = (
             "mean.safetensors",
             "covariance.safetensors",
