@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from dpladder.config import Config, Project
-from dpladder.config.learner_sections import shares_releases
+from dpladder.config.learner_sections import guided, shares_releases
 from dpladder.config.load import BASE
 from dpladder.config.model import Features, Research, Select
 from dpladder.config.search_sections import Ladder
@@ -319,6 +319,7 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
             and config.features.until is None
             and config.features.mean is None
             and not shares_releases(config.learner)
+            and guided(config.learner) <= guided(project.main.learner)
             and isinstance(config.hpo, Ladder),
         }
         for name, config in project.modelled.items()
