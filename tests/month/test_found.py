@@ -359,3 +359,12 @@ def test_a_name_of_its_own_is_no_way_out_of_new_data(story):
     assert "name of its own" not in refused
     story.data.back(0)
     assert "name of its own" in story.run(story.wish.with_one("main", clip=0.5)).refused
+
+
+def test_a_trial_that_is_added_to_a_rung_is_no_other_one(story):
+    story.finish()
+    more = story.wish.with_one("main", rungs=((0.1, 3),), targets=(2.0,))
+    story.finish(replace(more, respend=True))
+    rung = story.folder / "results/main/rungs/0/trials"
+    found = [json.loads((rung / f"{trial}/score.json").read_text())["trial"] for trial in range(3)]
+    assert [one["trial"] for one in found] == [0, 1, 2]

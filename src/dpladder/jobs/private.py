@@ -279,6 +279,8 @@ def _vouch(release: Release, questions: Sequence[Question]) -> None:
 
 
 def _is_new(state: State, question: Question) -> bool:
+    if state.done(question.query) is not None:  # asked beside it, and restored
+        return True
     own = (held for held in state.of(question.job) if held.static == question.static)
     return any(held.status == "RESERVED" for held in own)
 

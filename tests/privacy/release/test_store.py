@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +184,34 @@ def test_identical_trials_get_independent_noise(
     reserve(ledger, [Item(other, "static", spends)])
     ask(job=other, spends=spends, query=query_digest(data="version 1", trial=1))
     assert outputs["weights"].read_bytes()[:32] != first
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_what_is_left_keeps_its_place_beside_what_is_restored(
+    first: int, ledger: Ledger, tmp_path: Path
+) -> None:
+    """A trial that is added to a rung must not be another's once more."""
+    jobs = [Job("main", "run_trial", (("trial", str(number)),)) for number in range(3)]
+    spends = [(dataclasses.replace(SPENDS[0], job=job),) for job in jobs]
+    items = [Item(*one) for one in zip(jobs, itertools.repeat("static"), spends, strict=False)]
+    reserve(ledger, items)
+    questions = [
+        store.Question(
+            job, "static", query_digest(of=place), paid, DRAWS, {"of": tmp_path / f"{place}"}
+        )
+        for place, (job, paid) in enumerate(zip(jobs, spends, strict=True))
+    ]
+    asked: list[list[int]] = []
+
+    def write(works: Sequence[store.Work]) -> None:
+        asked.append([work.place for work in works])
+        for work in works:
+            work.meter.publish("noise", np.zeros(4))
+            (work.folder / "of").write_text(f"{asked[-1]}")
+
+    store.release_together(ledger, [questions[first]], write)
+    store.release_together(ledger, questions, write)
+    assert asked == [[0], [place for place in range(3) if place != first]]
 
 
 def test_nothing_runs_without_a_reservation(ask: Ask, outputs: dict[str, Path]) -> None:

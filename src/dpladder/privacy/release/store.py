@@ -17,6 +17,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
+from functools import partial
 from pathlib import Path
 
 from dpladder.errors import TWICE, BadInput, Refused
@@ -66,7 +67,7 @@ class Work:
     """A question that has to be answered now: all randomness from the meter, its files into the
     folder."""
 
-    place: int  # among the questions
+    place: int  # among all the questions that are asked together
     meter: Meter
     folder: Path
 
@@ -116,9 +117,12 @@ def release_together(
         if any(name != Path(name).name or name.startswith(".") for name in question.outputs):
             raise BadInput("outputs are named by plain file names: no folders, no leading dot.")
     restored, own = _done(ledger, questions), dict[str, Held]()
-    while left := [question for question in questions if question.query not in restored | own]:
+    while places := [
+        place for place, question in enumerate(questions) if question.query not in restored | own
+    ]:
+        left = [questions[place] for place in places]
         try:
-            own = _answer(ledger, left, produce, seed, ready)
+            own = _answer(ledger, left, partial(_among_all, places, produce), seed, ready)
         except Exception:
             # Another clone may have answered meanwhile, and swept away what this one was working
             # in.
@@ -130,6 +134,11 @@ def release_together(
         _concluded(ledger, question, known[question.query], question.query in restored)
         for question in questions
     ]
+
+
+def _among_all(places: Sequence[int], produce: Produce, works: Sequence[Work]) -> None:
+    """What is left, by its places among all questions."""
+    produce([replaced(work, place=places[work.place]) for work in works])
 
 
 def _done(ledger: Ledger, questions: Sequence[Question]) -> dict[str, Held]:
