@@ -96,14 +96,6 @@ def test_a_rho_is_for_the_relation_of_the_lineage_and_a_noise_multiplier_for_add
     assert gaussian < charged(dp_event.ZCDpEvent(4 * 0.02), "replace_one")
 
 
-def test_a_pure_mechanism_costs_what_the_documentation_says():
-    assert charged(dp_event.DiscreteLaplaceDpEvent(1, 1)) == pytest.approx(5.58, abs=0.01)
-    assert charged(dp_event.LaplaceDpEvent(1.0)) == pytest.approx(4.53, abs=0.01)
-    hundred = dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.1, 1), 100)
-    assert charged(hundred) == pytest.approx(5.70, abs=0.01)
-    assert peer(hundred) == pytest.approx(4.31, abs=0.01)
-
-
 def test_the_best_of_a_secret_number_of_runs_is_charged_below_renyi():
     event = dp_event.RepeatAndSelectDpEvent(dp_event.GaussianDpEvent(3.7306), 10.0, 1.0)
     renyi = RdpAccountant().compose(event).get_epsilon(DELTA)
@@ -172,16 +164,20 @@ def test_mechanisms_on_one_sample_are_charged_together(relation):
     assert together > 1.1 * charged(run(2.0), relation)
 
 
+HUNDRED = dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.1, 1), 100)
+
+
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "told", "priced"),
     [
-        (dp_event.DiscreteLaplaceDpEvent(1.0, 1), "5.58"),
-        (dp_event.LaplaceDpEvent(1.0), "4.53"),
-        (dp_event.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.1, 1), 100), "5.70"),
+        (dp_event.DiscreteLaplaceDpEvent(1.0, 1), "takes 5.58 of", charged),
+        (dp_event.LaplaceDpEvent(1.0), "a Laplace 4.53.", charged),
+        (HUNDRED, "A hundred discrete ones of ε = 0.1 take 5.70,", charged),
+        (HUNDRED, "their joint distribution has 4.31.", peer),
     ],
-    ids=["a discrete Laplace", "a Laplace", "a hundred"],
+    ids=["a discrete Laplace", "a Laplace", "a hundred", "their joint distribution"],
 )
-def test_what_pure_mechanisms_are_booked_at_is_what_the_page_says(given, told) -> None:
+def test_what_pure_mechanisms_cost_is_what_the_page_says(given, told, priced) -> None:
     page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text("utf-8")
-    assert f"{charged(given):.2f}" == told
-    assert f" {told}" in page
+    assert f" {priced(given):.2f}" in told
+    assert told in " ".join(page.split())

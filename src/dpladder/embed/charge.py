@@ -26,7 +26,7 @@ from dpladder.privacy.release.publish import on_grid
 if TYPE_CHECKING:
     from opacus.accountants import IAccountant
 
-AGAIN = "Reserve anew, which is a new charge"
+AGAIN = "Reserve anew with again=True, which is a new charge"
 
 
 class Charge:
@@ -158,7 +158,7 @@ class Charge:
     def __reduce_ex__(self, _: Any) -> NoReturn:
         self._refuse(
             "cannot be copied, or sent to another process or host. Open the Ledger there and "
-            "reserve there"
+            "reserve there, under another name"
         )
 
     def _take(self, fits: Callable[[Steps], bool], what: str) -> Steps:
@@ -182,15 +182,15 @@ class Charge:
             self._refuse(f"cannot {what}: {before}")
         if threading.current_thread() is not self._thread:
             self._refuse(
-                f"cannot {what} in another thread than the one that committed it. {AGAIN} in each "
-                "thread"
+                f"cannot {what} in another thread than the one that committed it. {AGAIN}, in "
+                "each thread"
             )
 
     def _own_process(self) -> None:
         if os.getpid() != self._process:
             self._refuse(
                 "was reserved by another process, of which this is a fork. Open the Ledger here "
-                "and reserve here"
+                "and reserve here, under another name"
             )
 
     def _refuse(self, what: str) -> NoReturn:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from dpladder.embed.charge import AGAIN, Charge
+from dpladder.embed.charge import Charge
 from dpladder.embed.mechanisms import Mechanism, events_of
 from dpladder.embed.statement import write_statement
 from dpladder.errors import BadInput, Refused
@@ -240,7 +240,7 @@ class OpenLedger:
         raise Refused(
             f"spend {name} on lineage {self._ledger.lineage} was committed before, so it is paid "
             "for. What it released stands; "
-            f"use another name for another release, or again=True. {AGAIN}."
+            "use another name for another release, or again=True, which is a new charge."
         )
 
 

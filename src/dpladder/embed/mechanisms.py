@@ -174,6 +174,7 @@ def _moved(relation: Relation) -> float:
 def _positive(name: str, value: float) -> float:
     if not value > 0.0:
         raise Refused(
-            f"{name} is {value}: without noise everything is revealed, and no budget pays for that."
+            f"{name} is {value}: without noise everything is revealed, and no budget pays for "
+            "that. Give a positive one."
         )
     return float(value)

@@ -753,7 +753,8 @@ def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, .
 _WITHIN = (
     "undo what asks for it, and what was released is restored, free; or ask for no more than "
     "remains. What is reserved and "
-    "unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it"
+    "unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it, or "
+    "by the refund() of whoever reserved it"
 )
 
 
@@ -783,7 +784,7 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
             f"{up(math.exp(need.weight) + 1e-6, 2)}. "
             "Search by the ladder; or, for data that nothing was spent on yet, declare "
             "privacy.lifetime.loss and "
-            "privacy.lifetime.weight so"
+            "privacy.lifetime.weight so (dpladder.Ledger: loss=, weight=)"
         )
     if all(entry.mu <= most.mu for entry in entries):
         return ""
