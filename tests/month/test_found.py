@@ -108,6 +108,12 @@ def model(stated: Mapping[str, Any], name: str, total: str = "1") -> Mapping[str
     return stated["artifacts"][f"results/{name}/final/{total}/weights.safetensors"]
 
 
+def test_a_new_name_asks_no_room_of_a_lifetime(story):
+    full = replace(named(story, e1=OTHER), lifetime=1.5)
+    paid = story.finish(full)
+    assert story.finish(replace(named(story, e2=OTHER), lifetime=1.5)) == paid
+
+
 def test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total(story):
     """Also where the questions themselves had another number of rungs then."""
     wide = replace(OTHER, rungs=((0.1, 1), (0.2, 1)), targets=(0.5,))

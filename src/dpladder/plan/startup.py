@@ -236,7 +236,7 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
     """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
     refuse_replaced(project, states)
     for lineage, state in states.items():
-        known = {(held.job, held.static) for held in state.items.values()}
+        known = {(job, held.static) for job, held in state.by_name()}
         new = [item for item in plan.items_of(lineage) if (item.job, item.static) not in known]
         # A lineage that is yet to be opened has the terms that a run would open it under, for life.
         ledgers.admit(plan.terms[lineage], state, new, paid_again(project, plan.items))

@@ -229,7 +229,7 @@ def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:
 
 def _after(plan: Plan, lineage: str, state: State) -> Composition:
     """Everything ever charged on the lineage once the plan is done."""
-    known = {(h.job, h.static) for h in state.items.values() if h.status in ("COMMITTED", "DONE")}
+    known = {(job, h.static) for job, h in state.by_name() if h.status in ("COMMITTED", "DONE")}
     new = tuple(
         s
         for item in plan.items.values()
