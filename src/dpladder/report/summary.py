@@ -24,6 +24,10 @@ class Choice:
     alpha: float | None = None
     steps: int | None = None
 
+    @property
+    def choice(self) -> dict[str, float | None]:
+        return {"eta": self.eta, "ridge": self.ridge, "alpha": self.alpha, "steps": self.steps}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrialFound(Choice):

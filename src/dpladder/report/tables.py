@@ -15,7 +15,7 @@ from dpladder.errors import BadInput
 from dpladder.privacy.accounting.shown import in_cell, mu_up, up
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report.reading import percent, plain
-from dpladder.report.summary import Shown, Summary, Tested, WorstTested
+from dpladder.report.summary import ClassTested, Shown, Summary, Tested, WorstTested
 
 Show = Callable[[Any], str]
 UNSEEN = ("accuracy_sd",)  # by readers, who see one deviation: of noise and sampling together
@@ -74,10 +74,7 @@ def summary_table(summary: Summary) -> pd.DataFrame:
                 "own_epsilon": target.epsilon,
                 "kappa_star": target.kappa_star,
                 "r_star": target.r_star,
-                "eta": target.eta,
-                "ridge": target.ridge,
-                "alpha": target.alpha,
-                "steps": target.steps,
+                **target.choice,
                 "sigma": target.sigma,
                 **_told(test),
                 **_shown("balanced", test.balanced),
@@ -102,11 +99,7 @@ def _told(test: Tested) -> dict[str, float | None]:
             "accuracy_sd": test.accuracy_sd,
             "accuracy_spread": test.spread,
         }
-    return {
-        "perplexity": found.value,
-        "perplexity_low": found.low,
-        "perplexity_high": found.high,
-    }
+    return {"perplexity": found.value, "perplexity_low": found.low, "perplexity_high": found.high}
 
 
 def _shown(name: str, found: Shown | None) -> dict[str, float | None]:
@@ -120,6 +113,17 @@ def _worst(found: WorstTested | None) -> dict[str, str | float | None]:
     return {"worst": found.name, "worst_accuracy": found.value, "worst_sd": found.sd}
 
 
+def _counted(one: ClassTested) -> dict[str, float | None]:
+    return {
+        "accuracy": one.accuracy,
+        "accuracy_sd": one.accuracy_sd or None,
+        "accuracy_spread": one.spread,
+        "correct": one.correct,
+        "wrong": one.wrong,
+        "score_sd": one.sd or None,
+    }
+
+
 def classes_table(summary: Summary) -> pd.DataFrame:
     """One row for each class of each final model that was counted by class; empty where none was."""
     return pd.DataFrame(
@@ -128,12 +132,7 @@ def classes_table(summary: Summary) -> pd.DataFrame:
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
                 "class": one.name,
-                "accuracy": one.accuracy,
-                "accuracy_sd": one.accuracy_sd,
-                "accuracy_spread": one.spread,
-                "correct": one.correct,
-                "wrong": one.wrong,
-                "score_sd": one.sd or None,
+                **_counted(one),
             }
             for target in summary.targets
             for one in target.test.classes or ()
@@ -153,12 +152,7 @@ def groups_table(summary: Summary) -> pd.DataFrame:
                 "group": one.name,
                 "trained": "yes" if one.trained else "no",
                 "lowest": "lowest" if test.worst and one.name == test.worst.name else None,
-                "accuracy": one.accuracy,
-                "accuracy_sd": one.accuracy_sd or None,
-                "accuracy_spread": one.spread,
-                "correct": one.correct,
-                "wrong": one.wrong,
-                "score_sd": one.sd or None,
+                **_counted(one),
             }
             for target in summary.models
             for name, test in target.tests.items()
@@ -228,10 +222,7 @@ def trials_table(summary: Summary) -> pd.DataFrame:
                 "trial": trial.trial,
                 "kappa": trial.kappa,
                 "r": trial.r,
-                "eta": trial.eta,
-                "ridge": trial.ridge,
-                "alpha": trial.alpha,
-                "steps": trial.steps,
+                **trial.choice,
                 "score": trial.score,
                 "score_sd": trial.score_sd,
                 "best": "best" if trial.trial == rung.best.trial else "",
