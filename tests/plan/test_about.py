@@ -43,3 +43,10 @@ def test_no_path_of_the_operators_is_told(mark, tmp_path, monkeypatch):
     )
     assert found["public network"].startswith("mine")
     assert not [words for words in found.values() if "secret" in words or "/" in words]
+
+
+def test_of_a_grid_the_first_cell_is_told_and_a_table_compares_the_others():
+    grid = {"learner": {"slow": {"momentum": 0.9}, "fast": {"momentum": 0.5}}}
+    project = resolve(BASE | {"grid": grid, "experiments": {"more": {"fit": {"using": "pooled"}}}})
+    assert len(project.experiments) == 3
+    assert [*about(project)] == ["main", "more"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config import Config, Project
+from dpladder.config.load import BASE
 from dpladder.config.model import HUGGING_FACE
 from dpladder.config.sources import kind_of
 
@@ -21,8 +22,10 @@ KINDS = {
 
 
 def about(project: Project, experiment: str = "") -> dict[str, dict[str, str]]:
-    """What each experiment with models of its own is about, the first of its repeats alone."""
-    firsts = {name: project.experiments[name] for name in project.repeats}
+    """What each experiment with models of its own is about: the first of its repeats alone, and of
+    a grid the first cell, because a table compares the others."""
+    beside = {name for name in project.grid if name != BASE}
+    firsts = {name: project.experiments[name] for name in project.repeats if name not in beside}
     return {name: _told(config) for name, config in firsts.items() if config.models == "own"}
 
 

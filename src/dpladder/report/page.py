@@ -143,12 +143,11 @@ def _models(
     about: Mapping[str, Mapping[str, str]],
 ) -> Iterator[ModelShown]:
     for one in summaries:
-        if one.experiment not in about:  # a repeat, or a cell, is told of where it is compared
-            continue
         artifacts = statement.datasets[one.lineage].artifacts.items()
-        path = next(path for path, model in artifacts if model.experiment == one.experiment)
-        told = facts(one, about[one.experiment], statement)
-        yield ModelShown(one.experiment, told, commands(one, path))
+        paths = [path for path, model in artifacts if model.experiment == one.experiment]
+        if one.experiment in about and paths:
+            told = facts(one, about[one.experiment], statement)
+            yield ModelShown(one.experiment, told, commands(one, paths[0]))
 
 
 def _told(statement: SealedStatement, summaries: Sequence[Summary]) -> Mapping[str, bool]:
