@@ -25,7 +25,8 @@ from dpladder.report.scores_figure import plot_scores
 from dpladder.report.summary import Summary
 from dpladder.report.utility_figure import plot_utility
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
 browsed = pytest.mark.skipif(BROWSER is None, reason="no Chromium: apt-get install chromium")
 PHONE = 390
 TOTALS = (0.5, 1, 2, 4, 8)
