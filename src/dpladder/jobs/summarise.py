@@ -67,9 +67,10 @@ def summarise(task: Task[Summarise]) -> None:
 
 
 def _classes(task: Task[Summarise]) -> int | None:
-    """How many the first final model tells apart; a language model tells none."""
+    """How many the first final model tells apart, one for each record."""
     speaks = restored(Tested, read_json(task.input["metrics"][0])).perplexity is not None
-    return None if speaks else len(weights.load(Path(task.input["finals"][0]))[0][-1])
+    several = task.reads.labels > 1
+    return None if speaks or several else len(weights.load(Path(task.input["finals"][0]))[0][-1])
 
 
 def _range(

@@ -34,7 +34,7 @@ def commands(summary: Summary, artifact: str) -> Sequence[str]:
     """How to use a final model, and how to check what is said of it."""
     use = (
         f'dpladder generate {artifact} "To be,"'
-        if summary.classes is None and summary.targets[0].test.perplexity
+        if summary.targets[0].test.perplexity
         else f"dpladder predict {artifact} NEW_DATA --output predictions.csv"
     )
     return [use, f"dpladder export {artifact} FOLDER", "dpladder verify results"]

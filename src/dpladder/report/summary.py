@@ -259,7 +259,7 @@ class Summary:
     """`searches`: what r stands for. `sampling_rate`: of units at each step, 1 for the full batch.
     `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was searched.
     `open`: null unless final.without_noise. `classes`: how many the final models tell apart, null
-    of a language model."""
+    of a language model and where a record may be of several."""
 
     experiment: str
     mode: Literal["release", "research"]
