@@ -2030,6 +2030,7 @@ _sweep(ledger, finished)""",
         "bytes(1)",
         ("privacy/ledger/test_backup.py",),
     ),
+    Mutant(
         "private records are taken for the public sample",
         "jobs/private.py",
         "read",
