@@ -94,7 +94,7 @@ def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None
         return SimpleNamespace(models=models)
 
     def tested(accuracy: float, sd: float) -> Tested:
-        return Tested(accuracy, sd, correct=0.0, total=0.0, sd=0.0, noised=True)
+        return Tested(accuracy, sd, correct=0.0, total=1e12, sd=0.0, noised=True)
 
     summaries = {
         "main": summary(0.5, 0.8),
@@ -114,4 +114,4 @@ def test_the_table_has_a_row_for_each_cell_and_the_mean_of_its_repeats() -> None
         "ε = 4": "80.0%",
         "ε = ∞": "",
     }
-    assert (rows[1]["ε = 4"], rows[1]["ε = ∞"]) == ("90.0% ± 1.0%", "99.0%")
+    assert (rows[1]["ε = 4"], rows[1]["ε = ∞"]) == ("90.0% ± 1.0%", "99.0% ± 0.0%")

@@ -32,6 +32,7 @@ from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
+from dpladder.report.summary import Shown
 from dpladder.report.summary import Tested as Found
 
 UNITS: Units = tuple((((1.0, 0.5, place / 200), place % 2),) for place in range(200))
@@ -110,7 +111,7 @@ def test_exact_counts_of_a_public_source_have_no_noise() -> None:
     found = metrics(("a", "b"), np.array([[3.0, 1.0], [0.0, 4.0]]), 0.0)
     assert not found.noised
     assert found.accuracy == 3 / 8
-    assert found.balanced == {"value": 0.375, "sd": 0.0}
+    assert found.balanced == Shown(0.375, 0.0)
     assert [one.accuracy for one in found.classes or ()] == [0.75, 0.0]
 
 
@@ -203,10 +204,10 @@ def test_accuracies_by_group_follow_from_the_counts_alone() -> None:
     assert (found.accuracy, found.total) == (38 / 50, 50.0)
     assert found.sd == pytest.approx(0.5 * 2**0.5)
     assert found.elsewhere is not None
-    assert found.elsewhere["value"] == 0.25
+    assert found.elsewhere.value == 0.25
     assert found.worst is not None
     assert (found.worst.name, found.worst.value) == ("b", 0.25)
-    assert found.worst.sd == found.elsewhere["sd"]  # of one group, the same counts
+    assert found.worst.sd == found.elsewhere.sd  # of one group, the same counts
 
 
 def test_a_record_is_in_one_bin_whatever_the_others_score() -> None:

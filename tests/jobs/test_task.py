@@ -58,7 +58,7 @@ CFG: dict[str, dict[str, object]] = {
         "public_parts": [],
         "few_usable": False,
     },
-    PUBLIC: {"cells": {}, "pictures": [], "left_behind": []},
+    PUBLIC: {"contests": [], "about": {}, "cells": {}, "pictures": [], "left_behind": []},
 }
 
 

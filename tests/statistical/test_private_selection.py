@@ -32,13 +32,10 @@ from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.publish import Noise
 from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
-from dpladder.search import prices
+from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition, prices
 from dpladder.search.asking import Answer, Setting, alone
 from dpladder.search.dp_hypo import CELLS
-from dpladder.search.dp_hypo import run as dp_hypo
-from dpladder.search.koskela_kulkarni import run as koskela_kulkarni
 from dpladder.search.methods import searcher_of
-from dpladder.search.naive_composition import run as naive_composition
 from dpladder.search.prices import price
 from dpladder.search.propose_test import Searcher as DoublingTests
 from dpladder.search.space import bounds

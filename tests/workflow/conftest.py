@@ -122,8 +122,8 @@ def charges(jobs: set[Any]) -> Counter[str]:
     """What the ledgers would charge for these jobs, as the reservation at the start of a run
     computes it."""
     project = opened(["config.yaml"], recall=recalled)
-    states = known_states(project)
-    plan = make_plan(*assign(project, states))
+    project, states = assign(project, known_states(project))
+    plan = make_plan(project, states)
     charged: Counter[str] = Counter()
     for lineage, terms in plan.terms.items():
         items = [item for item in plan.items_of(lineage) if item.job in jobs]
