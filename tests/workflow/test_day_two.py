@@ -67,6 +67,23 @@ def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(
     assert KEPT in capfd.readouterr().err
 
 
+def test_what_was_chosen_follows_its_questions_to_another_name(tmp_path, monkeypatch):
+    old = unpacked("1-auto", tmp_path, monkeypatch)
+    book.settle(Ledger(open_home(), "auto"), opened(["config.yaml"]).settled)
+    Path("results/plan.json").unlink()
+    moved = {"learner": {"clip": 1.0}, "final": {"targets": [2.0, 1.0]}}
+    reconfigure(old, "experiments", moved=moved)
+    reconfigure(old, "learner", clip=0.5)
+    reconfigure(old, "final", targets=[3.0])
+    told = opened(["config.yaml"], recall=recalled).choices
+    assert "kept as it was chosen" in told["moved"]
+    assert "kept as it was chosen" not in told["main"]
+    # Another total alone is another experiment, and chooses for itself.
+    reconfigure(old, "experiments", moved=moved | {"final": {"targets": [1.0]}})
+    told = opened(["config.yaml"], recall=recalled).choices
+    assert "kept as it was chosen" not in told["moved"]
+
+
 def given_a_mean(old):
     reconfigure(old, "features", mean={"epsilon": 0.2})
 
