@@ -374,3 +374,23 @@ def test_a_trial_that_is_added_to_a_rung_is_no_other_one(story):
     rung = story.folder / "results/main/rungs/0/trials"
     found = [json.loads((rung / f"{trial}/score.json").read_text())["trial"] for trial in range(3)]
     assert [one["trial"] for one in found] == [0, 1, 2]
+
+
+def test_research_goes_back_to_data_of_before(story):
+    """Where parts hang on the version of the data, a record is of the release on its version."""
+    story.data = Data(story.folder / "data.npz", ids=False)
+    first = replace(story.wish, mode="research")
+    story.finish(first)
+    story.data.append()
+    paid = story.finish(first)
+    story.data.back(0)
+    assert story.finish(first) == paid
+
+
+def test_what_is_asked_anew_of_the_same_mechanism_is_restored_as_what_it_was(story):
+    """Only what stands behind it has a newer version: the question is the same."""
+    first = replace(story.wish, mode="research")
+    paid = story.finish(first)
+    mechanisms.VERSIONS["run_trial"] = 2
+    assert story.finish(replace(first, respend=("train_final",))) == paid
+    assert story.finish(first) == paid

@@ -383,4 +383,4 @@ def release_once(release: Release) -> None:
     anchors.keep(RESULTS, [ledgers.head(ledger)])
     _remember(task)  # what was released before home remembered features too
     for one, outcome in zip(release.asked, outcomes, strict=True):
-        write_record(one.task, outcome.spends)
+        write_record(one.task, outcome.spends, static=outcome.static)

@@ -14,10 +14,12 @@ from dpladder.privacy.statement.records import record_of
 FROM_RELEASES = "drawn from releases alone"
 
 
-def write_record(task: Task[Any], spends: Sequence[Spend] = (), free: str | None = None) -> None:
-    """`basis` is what the output was made from, as far as it is known before data is read."""
+def write_record(
+    task: Task[Any], spends: Sequence[Spend] = (), free: str | None = None, static: str = ""
+) -> None:
+    """`static`: what the ledger knows the release by. `basis` is what the output was made from, as far as it is known before data is read."""
     if free is None:
-        record = record_of(task.rule, task.wildcards, spends, task.reads.static)
+        record = record_of(task.rule, task.wildcards, spends, static)
     else:
         record = {"rule": task.rule, "wildcards": task.wildcards, "free": free}
     write_json(task.output["privacy"], record | {"basis": dag.digest(task.cfg, task.code)})

@@ -31,12 +31,14 @@ from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job released, what that cost, and whether it had been released before."""
+    """What a job released, what that cost, and whether it had been released before: then under the
+    `static` of that time, which may be of older mechanisms behind it."""
 
     restored: bool
     query: str
     output: str
     spends: tuple[Spend, ...]
+    static: str = ""
 
 
 def query_digest(**parts: object) -> str:
@@ -192,7 +194,7 @@ def _concluded(ledger: Ledger, question: Question, finished: Held, restored: boo
     ledgers.refund(ledger, [token for token in unused if token != finished.token])
     _sweep(ledger, finished)
     _publish(ledger, finished, question.outputs)
-    return Outcome(restored, question.query, str(finished.output), finished.spends)
+    return Outcome(restored, question.query, str(finished.output), finished.spends, finished.static)
 
 
 def is_kept(home: Home, path: Path, lineage: str | None) -> bool:

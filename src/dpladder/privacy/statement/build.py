@@ -173,7 +173,7 @@ def _stated(
     named = [(job, held) for job, held in state.by_name() if job.experiment in experiments]
     current = {
         job: held
-        for job, held in named
+        for job, held in sorted(named, key=lambda one: _is_of(one[1], recorded.get(one[0])))
         if held.status == "DONE" and job in recorded and _records(held, statics.get(job))
     }
     _agree(recorded, current, lineage)
@@ -217,6 +217,12 @@ def _stated(
         ledger=anchor,
         chosen=chosen_among(lines, beside, terms.delta),
     )
+
+
+def _is_of(held: Held, spends: tuple[Spend, ...] | None) -> bool:
+    """Whether a record is of this release, of several answers to one question on versions of the
+    data."""
+    return tuple(replace(spend, query=None) for spend in held.spends) == spends
 
 
 def _records(held: Held, static: str | None) -> bool:
