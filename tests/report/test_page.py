@@ -88,7 +88,8 @@ def in_browser(page: str, folder: Path, width: int, *options: str) -> dict:
     frame = (
         f'<iframe id="frame" style="border:0;width:{width}px;height:900px" '
         f'srcdoc="{html.escape(page)}"></iframe>'
-        f"<script>const frame = document.getElementById('frame'); onload = () => {{{MEASURE % {'width': width}}}}</script>"
+        "<script>const frame = document.getElementById('frame'); onload = () => "
+        f"{{{MEASURE % {'width': width}}}}</script>"
     )
     path = folder / "framed.html"
     path.write_text(f"<!doctype html><body>{frame}</body>", "utf-8")

@@ -35,8 +35,8 @@ the folder of the first config; for a config of the clone's own, here.
   --report report.html   the finished run's report
   -h, --help   this text; for the rest: snakemake --help"""
 
-TEMPLATE = """# What this project trains, and what it may spend. Every value here is public: choose it
-# before you look at the data.
+TEMPLATE = """# What this project trains, and what it may spend. Every value here is public: choose
+# it before you look at the data.
 # All keys: {reference}
 dataset:
   lineage: {lineage}  # the data's name for life: every later version of the same data keeps it

@@ -53,7 +53,8 @@ def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -
 
 
 def problems_of_task(config: Config) -> Iterator[Problem]:
-    """Keys that a language model decides by itself, as they were given; and what only it can have."""
+    """Keys that a language model decides by itself, as they were given; and what only it can
+    have."""
     of_task = LANGUAGE_MODEL if config.task == "language_model" else CLASSIFIER
     yield from problems(of_task, config)
 
@@ -219,7 +220,8 @@ def _source(field: str, c: Config) -> Messages:
     if here is not None and there is not None and here != there:
         place = next(at for at, both in enumerate(zip_longest(here, there)) if both[0] != both[1])
         remedy = (
-            f"learner.{'public: gradient' if guided(c.learner) else 'init: public'} needs one whose "
+            f"learner.{'public: gradient' if guided(c.learner) else 'init: public'} needs one "
+            "whose "
             "labels are the same"
             if field == "public_sample"
             else "name it in evaluate.also, where labels are matched by name"
@@ -262,7 +264,8 @@ def _classes(c: Config) -> Messages:
 
 
 def _labels(c: Config, of_one: str = "leave it out") -> Messages:
-    """A record of several classes needs room for them, and a learner and a measure that know of it."""
+    """A record of several classes needs room for them, and a learner and a measure that know of
+    it."""
     dataset, kind, names = c.dataset, _kind(c), _names(c)
     if dataset.labels == 1:
         return
@@ -368,7 +371,8 @@ RADIUS = (
 
 
 def _until(c: Config) -> Messages:
-    """Activations at a cut are what a network goes on from, and nothing else may be made of them."""
+    """Activations at a cut are what a network goes on from, and nothing else may be made of
+    them."""
     features = c.features
     if features.until is None:
         return

@@ -54,7 +54,8 @@ def _is_safetensors(file: BinaryIO) -> bool:
 
 
 def _is_saved_by_torch(file: BinaryIO) -> bool:
-    """An archive whose list of files, at its end, is there; or a pickle, as torch saved before 1.6."""
+    """An archive whose list of files, at its end, is there; or a pickle, as torch saved before
+    1.6."""
     if file.read(1) == PICKLE:
         return True
     try:

@@ -333,7 +333,8 @@ class LossesLookedAt(Section):
 
 
 class HyperparameterFree(LossesLookedAt):
-    """HyFreeDP on a linear head: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
+    """HyFreeDP on a linear head: step sizes from privatised losses, automatic clipping (Bu &
+    Liu)."""
 
     name: Literal["hyfree_dp"] = "hyfree_dp"
 

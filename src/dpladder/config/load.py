@@ -289,7 +289,7 @@ def overlay(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 class _Loader(yaml.SafeLoader):
@@ -410,7 +410,7 @@ def _yaml_message(path: Path, text: str, error: yaml.YAMLError) -> str:
     )
 
 
-# --- validating --------------------------------------------------------------------------------------------------
+# --- validating -----------------------------------------------------------------------------------
 
 
 def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:

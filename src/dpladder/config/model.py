@@ -506,7 +506,8 @@ class Search(Section):
 
 
 class Select(Section):
-    """How a rung's best trial is chosen. Nothing about a trial's quality is free on private data."""
+    """How a rung's best trial is chosen. Nothing about a trial's quality is free on private
+    data."""
 
     by: Literal["noisy_count", "public"] = Field(
         "noisy_count",

@@ -113,8 +113,8 @@ def address(root: Path, attrs: Attrs, key: bytes) -> Path:
 
 
 def name_of(attrs: Attrs, key: bytes) -> str:
-    """A keyed digest of a version of the data and of the map from a record to its features, whatever
-    build or device makes them."""
+    """A keyed digest of a version of the data and of the map from a record to its features,
+    whatever build or device makes them."""
     return _named(attrs, MADE_BY, key)
 
 

@@ -175,7 +175,8 @@ class OpenLedger:
 
     @property
     def spent(self) -> float:
-        """Epsilon of all that is spent or reserved, whoever spent it. The guarantee is the limit."""
+        """Epsilon of all that is spent or reserved, whoever spent it. The guarantee is the
+        limit."""
         with self._lock:
             return book.spent(self._ledger, book.load(self._ledger)).epsilon
 

@@ -1,4 +1,5 @@
-"""The check before anything is spent: a run stops where its data cannot be what the config means."""
+"""The check before anything is spent: a run stops where its data cannot be what the config
+means."""
 
 from __future__ import annotations
 

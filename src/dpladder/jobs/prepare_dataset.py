@@ -52,7 +52,8 @@ def cutter_of(task: Task[PrepareDataset]) -> Cutter | None:
 
 
 def dataset_of(task: Task[PrepareDataset]) -> Dataset:
-    """The dataset section, as far as a manifest hangs on it. Its nominal size plays no part there."""
+    """The dataset section, as far as a manifest hangs on it. Its nominal size plays no part
+    there."""
     reads = task.reads
     return Dataset(
         lineage=reads.lineage,

@@ -106,9 +106,9 @@ def _noised(task: Task[ReleaseReads]) -> bool:
 
 @dataclass(frozen=True)
 class Part:
-    """A part's feature cache. `seal` names its exact bytes without a private read; `known_as` is the
-    seal that questions have it under, of the same features when releases first stood on them; `name`
-    is what the two have in common. `dimension` is that of its rows as they are stored."""
+    """A part's feature cache. `seal` names its exact bytes without a private read; `known_as` is
+    the seal that questions have it under, of the same features when releases first stood on them;
+    `name` is what the two have in common. `dimension` is that of its rows as they are stored."""
 
     path: Path
     seal: str

@@ -17,7 +17,8 @@ FROM_RELEASES = "drawn from releases alone"
 def write_record(
     task: Task[Any], spends: Sequence[Spend] = (), free: str | None = None, static: str = ""
 ) -> None:
-    """`static`: what the ledger knows the release by. `basis` is what the output was made from, as far as it is known before data is read."""
+    """`static`: what the ledger knows the release by. `basis` is what the output was made from, as
+    far as it is known before data is read."""
     if free is None:
         record = record_of(task.rule, task.wildcards, spends, static)
     else:

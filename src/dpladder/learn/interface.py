@@ -102,7 +102,8 @@ class Hyper:
 
     @property
     def ridge(self) -> float:
-        """lambda, for learners that solve instead of descending: 1/r (config/learner_sections.py)."""
+        """lambda, for learners that solve instead of descending: 1/r
+        (config/learner_sections.py)."""
         return 1.0 / (self.eta * self.steps)
 
 
@@ -214,7 +215,8 @@ def metered(fit: Callable[..., Weights]) -> Train:
 
 
 def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) -> float:
-    """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe side."""
+    """sigma: the noise sd of each step over the sensitivity of its sum, rounded to the safe
+    side."""
     if learner.sampling_rate == 1.0:
         return gdp.sigma(hyper.mu, hyper.steps)
     return sampled_sigma(

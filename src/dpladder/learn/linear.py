@@ -49,7 +49,8 @@ def descend_heads(
     resources: Resources,
     begin: Begin,
 ) -> NDArray[np.float32]:
-    """Independent trials with any update, one meter each: weights of shape (trials, classes, width)."""
+    """Independent trials with any update, one meter each: weights of shape (trials, classes,
+    width)."""
     records, threads = resident(data, constants, resources, learner.augment, learner.bias)
     first = initial(learner, constants, data.start).to(records.device)
     sums = sums_of(

@@ -62,7 +62,8 @@ def class_by_class(
 
 
 def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:
-    """Some records scaled into the ball, as (rows, dimension); zero where they contribute nothing."""
+    """Some records scaled into the ball, as (rows, dimension); zero where they contribute
+    nothing."""
     factors = (radius * (1.0 - records.slack) / records.gram[rows, 0, 0].sqrt()).clamp_(max=1.0)
     scaled: Tensor = records.block(rows)[:, 0] * factors.float()[:, None]
     return scaled

@@ -87,7 +87,8 @@ class Method:
         return getattr(self.room("train"), "train_many", None)
 
     def logits(self, learner: Any, constants: Constants) -> Logits | None:
-        """Where weights are no layers of a perceptron, what they make of features (learn/score.py)."""
+        """Where weights are no layers of a perceptron, what they make of features
+        (learn/score.py)."""
         own = self._own("logits")
         return None if own is None else partial(own, learner, constants)
 

@@ -1,4 +1,5 @@
-"""Weights as safetensors files, with the config and the statement they belong to in the metadata."""
+"""Weights as safetensors files, with the config and the statement they belong to in the
+metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the config says of a model in words, for people who look at its results: public all of it."""
+"""What the config says of a model in words, for people who look at its results: public all of
+it."""
 
 from __future__ import annotations
 

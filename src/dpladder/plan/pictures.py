@@ -32,7 +32,8 @@ def pictures_of(project: Project) -> tuple[Picture, ...]:
 
 
 def left_over(project: Project) -> tuple[str, ...]:
-    """Pictures that an earlier config may have had: they would tell of what is no longer asked for."""
+    """Pictures that an earlier config may have had: they would tell of what is no longer asked
+    for."""
     own = [Path("results", name, kind.file) for name in project.modelled for kind in OWN]
     found = {str(path) for path in [*own, *(Path("results", kind.file) for kind in OF_ALL)]}
     return tuple(sorted(found - {picture.path for picture in pictures_of(project)}))

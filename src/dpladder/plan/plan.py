@@ -64,8 +64,8 @@ class TrialBudget:
 class Artifact:
     """One published final model, or the measuring of another lineage's: its file, the total it
     promises, and every job its guarantee composes. `earlier`: what other answers to its questions
-    cost that were released before it was planned. `former`: the names that its experiment had; `shared_with`: experiments that are
-    gone, and paid for some of its jobs."""
+    cost that were released before it was planned. `former`: the names that its experiment had;
+    `shared_with`: experiments that are gone, and paid for some of its jobs."""
 
     path: str
     experiment: str
@@ -97,7 +97,8 @@ class Plan:
         return [item for item in self.items.values() if item.spends[0].lineage == lineage]
 
     def of_lineage(self, lineage: str) -> tuple[Spend, ...]:
-        """Every spend of the DAG on one lineage, charged once however many artifacts stand on it."""
+        """Every spend of the DAG on one lineage, charged once however many artifacts stand on
+        it."""
         return tuple(s for s in (*self.of(self.items), *self.superseded) if s.lineage == lineage)
 
 
@@ -328,7 +329,8 @@ def partition(config: Config, *parts: str) -> Partition:
 
 
 def _parallel(config: Config) -> bool:
-    """Whether the test part is paid for beside the training part. A replaced unit may touch both."""
+    """Whether the test part is paid for beside the training part. A replaced unit may touch
+    both."""
     return config.dataset.split.rule == "hash" and config.privacy.relation == "add_remove"
 
 

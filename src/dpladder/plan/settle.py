@@ -277,7 +277,8 @@ def strength(config: Config) -> float:
 
 
 def _look(config: Config) -> Bought | None:
-    """What a ladder left to the plan should buy; None where there is none, or it was given by hand."""
+    """What a ladder left to the plan should buy; None where there is none, or it was given by
+    hand."""
     if (
         config.sweep.rungs is not None
         or config.learner.searches is None

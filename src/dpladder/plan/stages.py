@@ -324,7 +324,8 @@ class Stage:
 
     @property
     def trains(self) -> bool:
-        """Whether its learner's own code is behind it: training, or telling what weights are worth."""
+        """Whether its learner's own code is behind it: training, or telling what weights are
+        worth."""
         return issubclass(self.reads, reads.TrainingReads | reads.EvaluateTest)
 
     @property

@@ -1,4 +1,5 @@
-"""The ladder in one picture: where the trials looked, which of them won, what the fit made of it."""
+"""The ladder in one picture: where the trials looked, which of them won, what the fit made of
+it."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def plot_ladder(summary: Summary, path: Path) -> None:
             figure,
             [axes],
             points,
-            f"score: {summary.counted('correct predictions')}{', noised' if summary.noised else ''}",
+            f"score: {summary.counted('correct predictions')}"
+            f"{', noised' if summary.noised else ''}",
         )
         figure.legend(handles=_keys(), loc="outside lower center", ncols=5, fontsize=8.5)
 
@@ -115,7 +117,8 @@ def _draw_targets(axes: Axes, targets: Targets) -> None:
 
 
 def _name_totals(axes: Axes, targets: Targets) -> None:
-    """The totals stand above the final trainings, which cost less: the search has taken its part."""
+    """The totals stand above the final trainings, which cost less: the search has taken its
+    part."""
     top = axes.secondary_xaxis("top")
     top.set_xticks([x for x, _, _ in targets], [target.total for _, target, _ in targets])
     top.set_xticks([], minor=True)

@@ -1,4 +1,5 @@
-"""The report: one page that opens with the guarantee and the result, and needs nothing but itself."""
+"""The report: one page that opens with the guarantee and the result, and needs nothing but
+itself."""
 
 from __future__ import annotations
 

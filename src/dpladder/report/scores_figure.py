@@ -21,7 +21,8 @@ from dpladder.report.summary import RungFound, Summary
 
 
 def plot_scores(summary: Summary, path: Path) -> None:
-    """Score against r, one panel for each rung, with one standard deviation of the selection noise."""
+    """Score against r, one panel for each rung, with one standard deviation of the selection
+    noise."""
     rungs = summary.rungs
     with panels(path, len(rungs), most_columns=4) as (figure, grid):
         grid[0].set_xlim(log_limits(summary.r_range))
@@ -31,7 +32,8 @@ def plot_scores(summary: Summary, path: Path) -> None:
             _draw_rung(axes, rung, number)
         figure.supxlabel(summary.r_label, fontsize="medium")
         figure.supylabel(
-            f"score: {summary.counted('correct predictions')}{', noised (± 1 sd)' if summary.noised else ''}",
+            f"score: {summary.counted('correct predictions')}"
+            f"{', noised (± 1 sd)' if summary.noised else ''}",
             fontsize="medium",
         )
         figure.suptitle(

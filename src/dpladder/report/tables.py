@@ -125,7 +125,8 @@ def _counted(one: ClassTested) -> dict[str, float | None]:
 
 
 def classes_table(summary: Summary) -> pd.DataFrame:
-    """One row for each class of each final model that was counted by class; empty where none was."""
+    """One row for each class of each final model that was counted by class; empty where none
+    was."""
     return pd.DataFrame(
         [
             {
@@ -271,7 +272,8 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def words(table: pd.DataFrame, told: Callable[[str], str]) -> pd.DataFrame:
-    """The table with its words, which others may have chosen, told otherwise; numbers stay numbers."""
+    """The table with its words, which others may have chosen, told otherwise; numbers stay
+    numbers."""
     return table.map(lambda value: told(value) if isinstance(value, str) else value).rename(
         columns=told
     )
@@ -304,4 +306,5 @@ def _html(table: pd.DataFrame) -> str:
         "th, td { padding: 4px 12px; text-align: left; border-bottom: 1px solid #ddd }"
     )
     body = table.to_html(index=False, border=0, justify="left")
-    return f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<style>{style}</style>\n{body}\n</html>\n'
+    head = f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<style>{style}</style>'
+    return f"{head}\n{body}\n</html>\n"

@@ -54,7 +54,8 @@ class Bench:
 
 
 def answers(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], Floats]:
-    """Each one's weights and score, and its share of the time. Every core has a batch of its own."""
+    """Each one's weights and score, and its share of the time. Every core has a batch of its
+    own."""
     batches = [*_batches(trainings, bench.resources.threads)]
     found: dict[int, Answer] = {}
     seconds = np.empty(len(trainings))

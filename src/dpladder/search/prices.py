@@ -111,7 +111,8 @@ def _on_subset(
 def _proposed(
     search: ProposeTest, epsilon: float, delta: float, relation: Relation
 ) -> tuple[Counted, ...]:
-    """A share of mu^2 for the final training, the rest for as many rounds of tests as there can be."""
+    """A share of mu^2 for the final training, the rest for as many rounds of tests as there can
+    be."""
     rounds, delta0 = rounds_of(search), booking.delta0_of(delta, booking.FINAL)
     whole = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
     final = math.sqrt(search.final) * whole

@@ -172,7 +172,8 @@ def clipped_sum(
     rows: Sequence[Rows],
     scale: Scale = clip,
 ) -> Tensor:
-    """Sum of the records' gradients, each kept within `bound`, for weights of shape (1, numbers)."""
+    """Sum of the records' gradients, each kept within `bound`, for weights of shape (1,
+    numbers)."""
     plan.tuned.put(weights[0].float())
     total = torch.zeros_like(weights)
     for chunk in rows:

@@ -224,7 +224,8 @@ def _chosen(
 
 
 def _check_patterns(patterns: Sequence[str], names: Iterable[str]) -> None:
-    """Each has to fit a tensor: one that fits none is a slip, and would train less than was meant."""
+    """Each has to fit a tensor: one that fits none is a slip, and would train less than was
+    meant."""
     for pattern in patterns:
         if not any(_named(name, [pattern]) for name in names):
             raise BadInput(

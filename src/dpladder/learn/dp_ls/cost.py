@@ -40,7 +40,8 @@ def declare_sums(mu: float, radius: float, constants: Constants, own: bool = Tru
 
 
 def logit_noise(learner: LeastSquares, hyper: Hyper, constants: Constants) -> float:
-    """What the noise on the targets is divided by is the ridge, in the directions that hardly vary."""
+    """What the noise on the targets is divided by is the ridge, in the directions that hardly
+    vary."""
     own = learner.covariance is None
     length = min(constants.length, learner.radius)
     return (

@@ -23,7 +23,8 @@ Keep = Callable[[str, int | None, ArrayLike], None]
 
 @contextmanager
 def create(path: Path, mu: float, constants: Constants) -> Iterator[Keep]:
-    """A file to fill, one sum at a time: `covariance`, and `moments` and `targets` of each class."""
+    """A file to fill, one sum at a time: `covariance`, and `moments` and `targets` of each
+    class."""
     classes, dimension = constants.classes, constants.dimension
     size = coordinates(dimension)
     with h5py.File(path, "w") as file:

@@ -1,4 +1,5 @@
-"""What DP-MLP costs: a noised sum of clipped gradients at each step, of all weights in one vector."""
+"""What DP-MLP costs: a noised sum of clipped gradients at each step, of all weights in one
+vector."""
 
 from __future__ import annotations
 

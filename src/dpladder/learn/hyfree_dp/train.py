@@ -159,7 +159,8 @@ def noised_gradient(
 
 
 def places(points: int) -> list[int]:
-    """Where losses are looked at, in steps back along the direction: 1, 0, -1 or 2, 1, 0, -1, -2."""
+    """Where losses are looked at, in steps back along the direction: 1, 0, -1 or 2, 1, 0, -1,
+    -2."""
     return list(range(points // 2, -(points // 2) - 1, -1))
 
 

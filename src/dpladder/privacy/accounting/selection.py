@@ -185,7 +185,8 @@ def _secant(low: float, high: float, below: float, above: float, close: float) -
 
 @cache
 def stopping(runs: Runs) -> float:
-    """gamma of a truncated negative binomial of this mean (Papernot & Steinke 2022, Definition 1)."""
+    """gamma of a truncated negative binomial of this mean (Papernot & Steinke 2022, Definition
+    1)."""
 
     def mean(gamma: float) -> float:
         eta = runs.shape

@@ -61,7 +61,8 @@ def keep(results: Path, anchors: Iterable[Anchor]) -> None:
 
 
 def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = NOTHING) -> None:
-    """Refuse a home whose ledgers are not, or no longer, those that some results were made under."""
+    """Refuse a home whose ledgers are not, or no longer, those that some results were made
+    under."""
     for anchor in anchors:
         ledger = Ledger(home, anchor.lineage)
         state = states.get(anchor.lineage) or load(ledger)

@@ -5,8 +5,8 @@ those that are there at one moment are a ledger as it was. They are read first, 
 those that they know: a release is complete before the entry that says so. What units are in which
 lineage only grows, and more of it than a ledger knows refuses at most too much.
 
-**Encrypted** as in STREAM (Hoang et al. 2015): blocks under AES-256-GCM, whose nonce counts them and
-marks the last, by a key that scrypt (RFC 7914) makes of a passphrase. A backup that was cut,
+**Encrypted** as in STREAM (Hoang et al. 2015): blocks under AES-256-GCM, whose nonce counts them
+and marks the last, by a key that scrypt (RFC 7914) makes of a passphrase. A backup that was cut,
 reordered or changed is refused before anything of it is kept.
 
 **Never back in time.** A home is restored where there is none, and not beside results that saw more

@@ -147,7 +147,8 @@ class Held:
 
 @dataclass(frozen=True)
 class Anchor:
-    """Where a ledger stood. A statement carries it, so that a ledger put back in time is found out."""
+    """Where a ledger stood. A statement carries it, so that a ledger put back in time is found
+    out."""
 
     lineage: str
     seq: int
@@ -532,7 +533,8 @@ def load(ledger: Ledger) -> State:
 
 
 def verify(ledger: Ledger, anchors: Iterable[Anchor] = ()) -> list[str]:
-    """Every problem by name; none if the ledger is whole and holds all that the anchors saw in it."""
+    """Every problem by name; none if the ledger is whole and holds all that the anchors saw in
+    it."""
     kept = _kept_queries(ledger)
     state, chain = State(), Chain()
     if ledger.folder.is_dir():
@@ -753,7 +755,8 @@ def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, .
 _WITHIN = (
     "undo what asks for it, and what was released is restored, free; or ask for no more than "
     "remains. What is reserved and "
-    "unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it, or "
+    "unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it, "
+    "or "
     "by the refund() of whoever reserved it"
 )
 

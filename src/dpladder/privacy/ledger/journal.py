@@ -98,7 +98,8 @@ def append(journal: Journal, chain: Chain, fold: Fold, decide: Decide) -> None:
 
 
 def advance(journal: Journal, chain: Chain, fold: Fold) -> None:
-    """Take in every entry after those in `chain`; refuse a journal that is not as it was written."""
+    """Take in every entry after those in `chain`; refuse a journal that is not as it was
+    written."""
     read(journal, chain, fold)
     if chain.problems:
         raise Refused(

@@ -38,7 +38,8 @@ class Unsound:
 
 
 def _of_sampled_losses(draws: Draws) -> bool:
-    """Losses of a sample, by a version that did not say how far a unit moves them that enters it."""
+    """Losses of a sample, by a version that did not say how far a unit moves them that enters
+    it."""
     return any(
         draw["name"] == "losses" and draw["under"] and "entering" not in draw for draw in draws
     )

@@ -191,7 +191,8 @@ def _unit(words: Words) -> Floats:
 def _fill(
     stream: bytes, shape: Shape, block: Callable[[Words], Floats], words: int, samples: int
 ) -> Floats:
-    """An array of `shape` made block by block; each block turns (words, m) into samples·m values."""
+    """An array of `shape` made block by block; each block turns (words, m) into samples·m
+    values."""
     out = np.empty(math.prod(shape))
     # The key belongs to this draw alone, so the counter may start at zero.
     encryptor = Cipher(algorithms.AES(stream), modes.CTR(bytes(16))).encryptor()

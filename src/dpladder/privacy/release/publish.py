@@ -73,5 +73,6 @@ def on_grid(total: Any, noise: Any, scale: float) -> Any:
 
 
 def slack(numbers: int) -> tuple[float, float]:
-    """What the arithmetic of this many released numbers adds to epsilon and to delta at the most."""
+    """What the arithmetic of this many released numbers adds to epsilon and to delta at the
+    most."""
     return 2 * numbers * RHO, 2 * numbers * TAIL

@@ -292,7 +292,8 @@ def anchors_of(statement: Mapping[str, Any]) -> list[Anchor]:
 
 
 def stated_anchors(results: Path) -> list[Anchor]:
-    """Where the ledgers stood when the statement of a results folder was composed, if there is one."""
+    """Where the ledgers stood when the statement of a results folder was composed, if there is
+    one."""
     return anchors_of(read_statement(results)) if (results / "privacy.json").exists() else []
 
 

@@ -246,7 +246,8 @@ class Statement:
 
 @dataclass(frozen=True, kw_only=True)
 class SealedStatement(Statement):
-    """With its digest, which shows any slip, and a MAC, which shows any forgery to who has the key."""
+    """With its digest, which shows any slip, and a MAC, which shows any forgery to who has the
+    key."""
 
     id: str
     seal: str

@@ -218,7 +218,8 @@ def first_line(statement: Statement, lineage: str) -> str:
 
 
 def closing_line(terms: Terms, state: State) -> str:
-    """Where a lineage stands by its ledger alone, at the end of a run that may have stated nothing."""
+    """Where a lineage stands by its ledger alone, at the end of a run that may have stated
+    nothing."""
     spent, delta = up(ever(terms, state.charged()).epsilon), terms.delta
     if terms.mode == "research":
         return (
