@@ -59,7 +59,10 @@ def main() -> int:
 
 
 VENV_HELP = "Debian and Ubuntu ship it apart: apt-get install python3-venv"
-NETWORK_HELP = "Check that PyPI (or the index that pip is configured for) can be reached, that a proxy is set where one is needed, and free disk space; then run the same command again."
+NETWORK_HELP = (
+    "Check that PyPI (or the index that pip is configured for) can be reached, that a proxy is set "
+    "where one is needed, and free disk space; then run the same command again."
+)
 
 
 def fingerprint() -> str:

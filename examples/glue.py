@@ -38,7 +38,13 @@ TASKS = (
     Task("sst2", "SST-2", ("sentence",), "label", ("0", "1")),
     Task("qnli", "QNLI", ("question", "sentence"), "label", ("entailment", "not_entailment")),
     Task("qqp", "QQP", ("question1", "question2"), "is_duplicate", ("0", "1")),
-    Task("mnli", "MNLI", ("sentence1", "sentence2"), "gold_label", ("entailment", "neutral", "contradiction")),
+    Task(
+        "mnli",
+        "MNLI",
+        ("sentence1", "sentence2"),
+        "gold_label",
+        ("entailment", "neutral", "contradiction"),
+    ),
 )  # fmt: skip
 
 

@@ -42,6 +42,18 @@ def run(*command: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str
     )
 
 
+def test_no_line_of_code_is_wider_than_a_hundred_characters() -> None:
+    files = [ROOT / "Snakefile", *ROOT.glob("*/**/*.py"), *ROOT.glob("workflow/**/*.smk")]
+    wide = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in files
+        if not any(part.startswith(".") for part in file.relative_to(ROOT).parts)
+        for number, line in enumerate(file.read_text("utf-8").split("\n"), start=1)
+        if len(line) > 100
+    ]
+    assert not wide
+
+
 # --- the lock -------------------------------------------------------------------------------------
 
 

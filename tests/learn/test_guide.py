@@ -205,7 +205,8 @@ def test_trainings_of_different_lengths_have_each_its_own_weight() -> None:
     train_many = method("dp_gd").train_many
     assert train_many is not None
     meters = [Silent() for _ in hypers]
-    together = train_many(data, hypers, GUIDED, constants_of(data), meters, ONE)  # type: ignore[arg-type]
+    constants = constants_of(data)
+    together = train_many(data, hypers, GUIDED, constants, meters, ONE)  # type: ignore[arg-type]
     for found, hyper in zip(together, hypers, strict=True):
         assert np.allclose(found, trained(data, GUIDED, hyper), rtol=1e-5, atol=1e-6)
 

@@ -260,7 +260,8 @@ def test_a_plan_that_snakemake_forgot_is_named(story):
     assert "snakemake --forcerun plan_spend" in ended.told
     story.finish(left, "plan_spend")
     artifacts = story.stated()["artifacts"]
-    assert [*artifacts] == ["results/main/final/1/weights.safetensors"]  # type: ignore[call-overload]
+    final = "results/main/final/1/weights.safetensors"
+    assert [*artifacts] == [final]  # type: ignore[call-overload]
 
 
 def test_the_larger_total_that_is_named_is_enough(story):

@@ -42,7 +42,8 @@ const page = frame.contentDocument, view = frame.contentWindow, root = page.docu
 const scrolls = node => node.closest('.scroll') !== null;
 const wide = [...page.body.querySelectorAll('*')].filter(node =>
   !(scrolls(node) && !node.classList.contains('scroll')) && node.tagName !== 'svg' &&
-  !node.closest('svg') && node.getBoundingClientRect().right > %(width)s + 0.5).map(n => n.outerHTML.slice(0, 80));
+  !node.closest('svg') && node.getBoundingClientRect().right > %(width)s + 0.5)
+  .map(n => n.outerHTML.slice(0, 80));
 const channel = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
 const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
 const parse = text => text.match(/[\\d.]+/g).map(Number);
