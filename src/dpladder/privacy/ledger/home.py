@@ -187,8 +187,8 @@ def _read_key(home: Home) -> bytes:
         raise BadInput(
             f"key {home.key} is missing. A ledger without its key cannot be trusted and a new key "
             "would not fit it: "
-            f"check that the disk holding {home.path} is mounted and that {VARIABLE} is right, or "
-            "restore the key."
+            f"check that {VARIABLE} is right and that the disk holding {home.path} is mounted, on a "
+            "cluster that it is mounted on this node; or restore the key."
         ) from None
     except OSError as error:
         raise BadInput(
