@@ -395,7 +395,7 @@ def uneven_columns(records: int, labels: int) -> Write:
         (
             (uneven_columns(40, 41), uneven_columns(RECORDS, BAD)),
             "",
-            "Give every record one label.",
+            "Give every record one value in each.",
         ),
     ],
     ids=["unforeseen", "foreseen"],
