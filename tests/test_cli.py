@@ -32,6 +32,12 @@ def config(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.fixture(autouse=True)
+def _beside_no_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where `make demo` ran in the clone, its results are of another home than these tests'."""
+    monkeypatch.chdir(tmp_path)
+
+
 def test_a_plan_is_shown_without_making_a_home(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -186,9 +186,9 @@ def _read_key(home: Home) -> bytes:
     except FileNotFoundError:
         raise BadInput(
             f"key {home.key} is missing. A ledger without its key cannot be trusted and a new key "
-            "would not fit it: "
-            f"check that {VARIABLE} is right and that the disk holding {home.path} is mounted, on a "
-            "cluster that it is mounted on this node; or restore the key."
+            f"would not fit it: check that {VARIABLE} is right and that the disk holding "
+            f"{home.path} is mounted, on a cluster that it is mounted on this node; or restore the "
+            "key."
         ) from None
     except OSError as error:
         raise BadInput(
