@@ -13,6 +13,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support import ROOT
 
@@ -221,6 +223,15 @@ def test_each_column_is_told_with_what_a_run_makes_of_it(kind: str, tmp_path: Pa
     )
     assert "sex: words, 25.0% missing; a feature for each of 1 levels; 2 records hold none" in told
     assert "propose" not in told
+
+
+def test_a_column_that_holds_whole_rows_of_features_is_told_of_nothing(tmp_path: Path) -> None:
+    rows = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0, 3.0, 4.0]), 2)
+    table = pa.table({"features": rows, "label": [0, 1]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    source = open_source(f"parquet:{tmp_path / 't.parquet'}")
+    assert source.read(1).tolist() == [3.0, 4.0]
+    assert columns_of(source, Layout()) == []
 
 
 def test_features_that_nobody_declared_are_proposed_without_a_value_of_the_data(

@@ -46,6 +46,18 @@ def test_no_path_of_the_operators_is_told(mark, tmp_path, monkeypatch):
     assert not [words for words in found.values() if "secret" in words or "/" in words]
 
 
+def test_no_path_of_a_network_in_a_folder_is_told(tmp_path):
+    network = tmp_path / "secret" / "mine"
+    network.mkdir(parents=True)
+    (network / "config.json").write_text("{}")
+    (tmp_path / "images" / "ill").mkdir(parents=True)
+    found = told(
+        tmp_path, f"folder:{tmp_path}/images", model=f"local-dir:{network}", weights="pretrained"
+    )
+    assert found["public network"].startswith("mine")
+    assert not [words for words in found.values() if "secret" in words or "/" in words]
+
+
 def test_of_a_grid_the_first_cell_is_told_and_a_table_compares_the_others():
     grid = {"learner": {"slow": {"momentum": 0.9}, "fast": {"momentum": 0.5}}}
     project = resolve(BASE | {"grid": grid, "experiments": {"more": {"fit": {"using": "pooled"}}}})

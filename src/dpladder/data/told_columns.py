@@ -65,6 +65,8 @@ def columns_of(source: Source, layout: Layout) -> list[Told]:
     table = tables.columns_in(Path(path).expanduser())
     roles = {name: role for role, name in layout.beside(table).items()}
     chosen = {name_of(one): one for one in tables.features_in(Path(path), [*table], layout)}
+    if [*chosen] == ["features"] and any(isinstance(row, list) for row in table["features"]):
+        return []  # a row's features in one column
     return [
         _told(name, values, roles.get(name), chosen.get(name)) for name, values in table.items()
     ]

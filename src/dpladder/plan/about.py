@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpladder.config import Config, Project
 from dpladder.config.load import BASE
-from dpladder.config.model import HUGGING_FACE
+from dpladder.config.model import FOLDER, HUGGING_FACE
 from dpladder.config.sources import kind_of
 
 MOST_NAMES = 20  # of classes that are listed
@@ -60,6 +60,8 @@ def _network(config: Config) -> str:
     name, weights = features.model, Path(features.weights).name
     if name.startswith((f"{HUGGING_FACE}.", f"{HUGGING_FACE}~", f"{HUGGING_FACE}/")):
         name = Path(name.removeprefix(HUGGING_FACE)).name
+    elif name.startswith(FOLDER):
+        name = Path(name.removeprefix(FOLDER)).name
     cut = "" if features.until is None else f", trained above {features.until}"
     size = "" if features.image_size is None else f" at {features.image_size} pixels"
     return f"{name}{size}, weights: {weights}{cut}"

@@ -18,7 +18,7 @@ UNCOUNTED = "not released; evaluate.measures: classes counts it at the price of 
 
 def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement) -> Sequence[Fact]:
     """What somebody asks who was never told of an experiment's models."""
-    [majority] = {one.test.majority for one in summary.targets[:1]} or {None}
+    majority = summary.targets[0].test.majority if summary.targets else None
     chance = summary.classes and f"{percent(1 / summary.classes)}, one class of {summary.classes}"
     share = UNCOUNTED if majority is None else f"{percent(majority.value)} ± {percent(majority.sd)}"
     compared = [("guessing at random", chance), ("always the largest class", share)]

@@ -66,7 +66,7 @@ def _write(home: Home, file: IO[bytes], passphrase: str) -> int:
     file.write(MAGIC + salt)
     sealed: Any = _Sealing(file, _key(passphrase, salt))
     count = 0
-    with tarfile.open(fileobj=sealed, mode="w|") as archive:
+    with tarfile.open(fileobj=sealed, mode="w|", bufsize=BLOCK) as archive:
         for name, data in _files(home):
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode = len(data), 0o600
@@ -130,7 +130,7 @@ def _read(path: Path, folder: Path, passphrase: str) -> None:
         if file.read(len(MAGIC)) != MAGIC:
             raise BadInput(f"{path} is no backup of a home that this dpladder can read.")
         opened: Any = _Opening(file, _key(passphrase, file.read(SALT)), path)
-        with tarfile.open(fileobj=opened, mode="r|") as archive:
+        with tarfile.open(fileobj=opened, mode="r|", bufsize=BLOCK) as archive:
             for entry in archive:
                 archive.extract(entry, folder, filter="data")
         while opened.read(BLOCK):  # what follows the archive vouches for its end
