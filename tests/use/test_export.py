@@ -110,6 +110,7 @@ def test_a_network_of_a_folder_is_exported_with_its_own_preprocessing(tmp_path: 
     Image.fromarray(RANDOM.integers(0, 256, (40, 50, 3), np.uint8)).save(image)
     wanted = dpladder.load(file).predict([image]).probabilities
     assert main(["export", str(file), str(tmp_path / "out")]) == 0
+    assert str(tmp_path) not in (tmp_path / "out" / "README.md").read_text()
     folder.rename(tmp_path / "moved")
     [row] = alone(tmp_path / "out", f"c.classify([{str(image)!r}])")
     assert [row["cat"], row["dog"]] == pytest.approx(wanted[0], abs=1e-3)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.model import HUGGING_FACE
+from dpladder.config.model import FOLDER, HUGGING_FACE
 from dpladder.config.section import restored
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.shown import in_cell, up
@@ -70,7 +70,7 @@ def _public_network(model: Model) -> str:
     name = model.features.model
     if name.startswith(HUGGING_FACE) and _hub_name(model) is None:
         return Path(name.removeprefix(HUGGING_FACE)).name
-    return name
+    return Path(name.removeprefix(FOLDER)).name if name.startswith(FOLDER) else name
 
 
 def _body(model: Model) -> Iterator[str]:
