@@ -429,3 +429,18 @@ def test_extraction_follows_the_links_that_preparation_followed(
     known = read_manifest(tmp_path / "manifest.h5", KEYS.cache)
     assert known.layout.links == links
     assert (known.labels >= 0).tolist() == [links == "inside"]
+
+
+@pytest.mark.parametrize("told", [b"{", b"\xff", b"[" * 9], ids=["cut", "no UTF-8", "open"])
+def test_what_pandas_told_of_a_table_is_damaged_with_it(told: bytes, tmp_path: Path) -> None:
+    table = pa.table({"label": ["0"], "x": [1.0]}).replace_schema_metadata({"pandas": told})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(BadInput, match="is truncated, unreadable or not parquet"):
+        from_parquet(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("told", [b"[]", b'{"index_columns": 3}', b"null"])
+def test_what_pandas_did_not_tell_names_no_index(told: bytes, tmp_path: Path) -> None:
+    table = pa.table({"label": ["0"], "x": [1.0]}).replace_schema_metadata({"pandas": told})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert from_parquet(tmp_path / "t.parquet").width == 1

@@ -159,7 +159,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
 
     try:
         table = pq.read_table(path)
-        held = table.column_names
+        held, index = table.column_names, _index_of(table.schema)
     except FileNotFoundError:
         raise absent(
             path, "a parquet table with a label column and numeric feature columns"
@@ -171,7 +171,6 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     found = beside(columns, path, len(table))
     if TEXT in held and not layout.columns:
         return _text_column(table.column(TEXT), found, path)
-    index = _index_of(table.schema)
     chosen = features_in(
         path, [name for name in held if name not in index or layout.columns], layout
     )
@@ -240,7 +239,8 @@ def _text_column(column: Any, beside: Mapping[str, Any], path: Path) -> Source:
 def _index_of(schema: Any) -> list[str]:
     """The columns that hold a pandas index, which numbers rows and tells nothing about them."""
     pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    return [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
+    index = pandas.get("index_columns") if isinstance(pandas, dict) else None
+    return [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
 
 
 def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path) -> None:
