@@ -22,6 +22,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.release import store
 
 SHORT = Experiment(rungs=((0.1, 1),))
 
@@ -313,6 +314,34 @@ def test_new_data_is_no_older_versions_answer(story):
     assert "version 1 of dp_gd" in told
     assert "respend: [dp_gd]" in told
     assert story.finish(replace(first, respend=("dp_gd",))) == paid + 3
+
+
+def cut_off(story: Story) -> int:
+    """A run that breaks between a COMMIT and its answer. How many charges there are by then."""
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(store.Meter, "close", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            story.run()
+    charges = plain.charges(story.home, LINEAGE)
+    assert [one.status for one in charges.values()].count("COMMITTED") == 1
+    return len(charges)
+
+
+def test_what_was_cut_off_is_no_newer_versions_answer(story):
+    charged = cut_off(story)
+    mechanisms.VERSIONS["run_trial"] = 2
+    told = story.run().refused
+    assert "cut off under version 1 of run_trial" in told
+    assert "respend: [run_trial]" in told
+    mechanisms.VERSIONS["run_trial"] = 1
+    assert story.finish() == charged
+
+
+def test_what_was_cut_off_is_asked_anew_where_the_config_says_so(story):
+    charged = cut_off(story)
+    mechanisms.VERSIONS["run_trial"] = 2
+    room = story.wish.with_one("main", targets=(1.5,))
+    assert story.finish(replace(room, respend=("run_trial",))) == charged + 1
 
 
 def test_features_of_another_build_and_device_are_those_that_were_lost(story, monkeypatch):

@@ -167,20 +167,29 @@ def _methods(task: Task[ReleaseReads]) -> tuple[str | None, str | None]:
 
 def _check_versions(asked: Asked, question: Question) -> None:
     """What is kept under an older version is restored, and never made by a newer one under that
-    name: in research new data would be, for it pays again unasked."""
+    name: in research new data would be, for it pays again unasked; and so would what was cut off
+    before an upgrade."""
     state, task = asked.held.ledger.state, asked.task
     if state.done(question.query) is not None:
         return
     names = mechanisms.behind(task.rule, *_methods(task))
     for held in state.of(question.job):
         older = [n for n in names if held.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
-        if held.status == "RESERVED" and held.static == question.static and older:
+        cut_off = held.status == "COMMITTED" and held.query == question.query
+        asks = held.status == "RESERVED" and held.static == question.static
+        if older and (cut_off or asks):
+            then, now = held.versions.get(older[0], 1), mechanisms.VERSIONS[older[0]]
             raise Refused(
-                f"{ledgers.name(question.job)} was released by version "
-                f"{held.versions.get(older[0], 1)} of {older[0]}, of which this dpladder has "
-                f"version {mechanisms.VERSIONS[older[0]]}, and its data changed since. Nothing was "
-                "read or spent. Undo the change, and what was released is restored, free; or ask "
-                f"anew with respend: true, or respend: [{older[0]}]."
+                f"{ledgers.name(question.job)} was {'cut off' if cut_off else 'released'} under "
+                f"version {then} of {older[0]}, of which this dpladder has version {now}"
+                + (
+                    ". No more was read or spent. Finish it with the dpladder of then, which is "
+                    "free"
+                    if cut_off
+                    else ", and its data changed since. Nothing was read or spent. Undo the "
+                    "change, and what was released is restored, free"
+                )
+                + f"; or ask anew with respend: true, or respend: [{older[0]}]."
             )
 
 

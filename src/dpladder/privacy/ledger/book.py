@@ -514,7 +514,7 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
         if used := [h for h in held if h.status in ("COMMITTED", "DONE")]:
             raise Refused(
                 f"{name(used[0].job)} is {used[0].status}: it may have read private data and stays "
-                "charged."
+                "charged. Keep what it gave; another attempt is a spend of its own."
             )
         live = [h.token for h in held if h.status == "RESERVED"]
         return ("REFUNDED", {"tokens": live}) if live else None
