@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from month import plain
 from month.driver import Ended, ask, configure, in_process, killed_in_process
 from month.project import DELTA, LINEAGE, Data, Experiment, Wish
-from support import commit
+from support import commit, mixture
 
 from dpladder.data import backbones, extract
 from dpladder.errors import Refused
@@ -357,6 +358,22 @@ def test_features_of_another_build_and_device_are_those_that_were_lost(story, mo
     # They are no other data's.
     story.data.append()
     assert "its data, code or upstream releases changed" in story.run().refused
+
+
+def test_what_is_found_of_a_sample_on_another_device_is_what_was_lost(story, monkeypatch):
+    sample = {name: values[-40:] for name, values in mixture(records=400).items()}
+    np.savez(story.folder / "sample.npz", **sample)
+    public = {
+        "dataset": {"public_sample": f"npz:{story.folder / 'sample.npz'}"},
+        "features": {"centre": "public"},
+        "learner": {"clip": 1.0, "init": "public"},
+    }
+    paid = story.finish(replace(story.wish, inert=public))
+    shutil.rmtree(story.folder / "private")
+    monkeypatch.setattr(backbones, "_matrix", rounded(backbones._matrix))
+    for path in story.folder.glob("results/**/*.safetensors"):
+        path.unlink()
+    assert story.finish(story.wish, "prepare_dataset", "prepare_public") == paid
 
 
 def test_features_of_before_are_known_when_they_come_back(story, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from safetensors.numpy import save_file
 
 from dpladder.data import centre
-from dpladder.jobs.private import part_of, read_raw
+from dpladder.jobs.private import part_of, read_raw, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import FindMean
@@ -14,9 +14,9 @@ from dpladder.plan.reads import FindMean
 def find_mean(task: Task[FindMean]) -> None:
     if task.reads.centre == "public":
         found = centre.plain_mean(read_raw(part_of(task, "sample")).features)
+        save_found(task, "mean", {"mean": found})
         free = "the mean of a source that the config declares public"
     else:
-        found = centre.network_mean(task.reads.features)
+        save_file({"mean": centre.network_mean(task.reads.features)}, task.output["mean"])
         free = "computed from a public network alone"
-    save_file({"mean": found}, task.output["mean"])
     write_record(task, free=free)

@@ -4,10 +4,9 @@ public."""
 from __future__ import annotations
 
 import numpy as np
-from safetensors.numpy import save_file
 
 from dpladder.config.learner_sections import guided
-from dpladder.jobs.private import constants_of, part_of, read
+from dpladder.jobs.private import constants_of, part_of, read, save_found
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.learn import public_head
@@ -24,5 +23,5 @@ def find_start(task: Task[FindStart]) -> None:
     if guided(task.reads.learner):
         claim = public_head.claimed(data, classes, seen)
         found["claim"] = np.array([claim.right, claim.luck])
-    save_file(found, task.output["head"])
+    save_found(task, "head", found)
     write_record(task, free="trained on a source that the config declares public")

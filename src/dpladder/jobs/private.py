@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save
 
 from dpladder.data import sealed
 from dpladder.data.cache import name_of, network_behind, open_cache
@@ -37,7 +37,7 @@ from dpladder.privacy.accounting.events import Counted, Job, Spend
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Held, Ledger, State
-from dpladder.privacy.ledger.features import known_as, remember
+from dpladder.privacy.ledger.features import first_found, known_as, remember
 from dpladder.privacy.ledger.home import subkey
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Draw, Meter
@@ -254,6 +254,21 @@ def shared(task: Task[Any]) -> dict[str, str]:
     found = {name: file_digest(Path(path)) if path else "" for name, path in given.items()}
     guiding = SAMPLE in task.reads.places.features
     return found | ({SAMPLE: part_of(task, SAMPLE).seal} if guiding else {})
+
+
+def save_found(task: Task[places.WithFeatures], name: str, found: Mapping[str, Any]) -> None:
+    """Write what was found of a public sample: as it was found first, for another device or build
+    may round it otherwise, and questions name it by its bytes."""
+    mean = task.input.get("mean")
+    under = query_digest(
+        job=task.rule,
+        code=task.code,
+        cfg=task.public_cfg,
+        sources=[part_of(task, part).name for part in task.reads.places.features],
+        mean=file_digest(Path(mean)) if mean else "",
+    )
+    first = first_found(job_home(), under, save(dict(found)))
+    task.output[name].write_bytes(first)
 
 
 @cache
