@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -181,6 +182,21 @@ def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert loaded.stdout.split() == []
+
+
+def test_looking_at_a_source_loads_no_network(tmp_path):
+    """Whoever checks a table or a folder waits for it alone."""
+    code = "import sys; from dpladder.cli import main; main(['check', 'config/config.yaml'])"
+    code += "; print(*{'timm', 'torch', 'matplotlib', 'scipy'} & sys.modules.keys())"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "DPLADDER_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert loaded.stdout.splitlines()[-1] == ""
 
 
 @pytest.mark.parametrize("module", AT_PARSE)

@@ -82,9 +82,11 @@ def _drawn(name: str) -> Any:
 def check_name(name: str) -> None:
     """Refuse a network that timm has not, before anything is read for it. Of one elsewhere that is
     known when it is fetched."""
-    import timm
+    if name in BUNDLED or name.startswith((HUB, FOLDER)):
+        return
+    import timm  # which takes seconds to load
 
-    if name not in BUNDLED and not name.startswith((HUB, FOLDER)) and not timm.is_model(name):
+    if not timm.is_model(name):
         close = get_close_matches(name, timm.list_models(), 5, 0.6)
         raise BadInput(
             f"features.model: timm has no {name!r}. "
