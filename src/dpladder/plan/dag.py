@@ -448,20 +448,28 @@ def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) ->
     paid for it, wherever it stands in the config; or for the trials below it; else the one that
     came first."""
 
-    def known(config: Config) -> tuple[Keys, list[str]]:
-        return identity(config, rule, wildcards), sources_behind(config, rule, wildcards)
-
-    wanted = known(project.experiments[experiment])
-    paid = project.paid.get((rule, job(experiment, rule, wildcards).wildcards), ())
+    asked = job(experiment, rule, wildcards).wildcards
+    wanted = _shared_by(project.experiments[experiment], rule, asked)
+    paid = project.paid.get((rule, asked), ())
     for name in (
         *paid,
         *_owner_below(project, experiment, rule, wildcards),
         *(project.elders or project.experiments),
     ):
         config = project.experiments[name]
-        if name == experiment or (has(config, rule, wildcards) and known(config) == wanted):
+        if name == experiment or (
+            has(config, rule, wildcards) and _shared_by(config, rule, asked) == wanted
+        ):
             return name
     raise AssertionError("an experiment owns its own job at the latest")
+
+
+@cache
+def _shared_by(config: Config, rule: str, wildcards: tuple[tuple[str, str], ...]) -> str:
+    """What two experiments have in common whose job is the same one. Each job of an experiment is
+    compared with all others', so it is made out once."""
+    asked = dict(wildcards)
+    return digest(identity(config, rule, asked), sources_behind(config, rule, asked))
 
 
 def _owner_below(
