@@ -441,3 +441,13 @@ def test_what_is_asked_anew_of_the_same_mechanism_is_restored_as_what_it_was(sto
     mechanisms.VERSIONS["run_trial"] = 2
     assert story.finish(replace(first, respend=("train_final",))) == paid
     assert story.finish(first) == paid
+
+
+def test_new_data_is_no_look_by_hand_after_an_upgrade(story):
+    story.data = Data(story.folder / "data.npz", ids=False)
+    story.finish()
+    mechanisms.VERSIONS["evaluate"] = 2
+    story.finish()
+    story.data.append()
+    paid = story.finish(replace(story.wish, respend=True))
+    assert story.finish(replace(story.wish, respend=False)) == paid

@@ -241,13 +241,14 @@ def _earlier(
     edited: Iterable[Held], lineage: str, counts: Callable[[Job], bool], planned: float
 ) -> tuple[Spend, ...]:
     """What other versions of an artifact's jobs spent before it was planned. Whoever tunes by hand
-    pays for each look; what was released later cannot have been a reason for it."""
+    pays for each look; what was released later cannot have been a reason for it. What is known to
+    have read records of before is no such look."""
     return tuple(
         spend
         for held in edited
         if counts(held.job) and (held.released or held.reserved) < planned
         for spend in held.spends
-        if spend.lineage == lineage
+        if spend.lineage == lineage and not spend.partition.version
     )
 
 

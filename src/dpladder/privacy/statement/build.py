@@ -397,10 +397,12 @@ def mu_of_spend(spend: Spend) -> float | None:
 def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> list[StatedSpend]:
     """The lines of a statement that count against a final model's total: its own and its
     ancestors', and other answers to the same questions that were released before it was planned, as
-    whoever tunes by hand pays for."""
+    whoever tunes by hand pays for. What read another version of the data, as far as that is known,
+    is stated with what was released earlier."""
     lines, jobs = list(lines), {named.job for named in promise.jobs}
     own = [line for line in lines if line.job in jobs and not line.superseded]
     statics = {line.job: line.static for line in own}
+    read = {_version_of(line) for line in own} | {""}
     planned = max((line.reserved for line in own), default=0)
     counts = counts_for(promise.experiment, jobs, promise.former, promise.shared_with)
 
@@ -411,9 +413,16 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
             and edited
             and counts(line.job)
             and (line.released or line.reserved) < planned
+            and _version_of(line) in read
         )
 
     return [*own, *filter(tuned, lines)]
+
+
+def _version_of(line: StatedSpend) -> str:
+    """Of the data that a line is about; empty where its parts do not hang on that."""
+    found: Spend = from_json(line.spend)
+    return found.partition.version
 
 
 def _share(some: Iterable[Spend], of: Sequence[Spend]) -> float | None:
