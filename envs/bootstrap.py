@@ -29,7 +29,8 @@ def main() -> int:
     check_python()
     check_disk()
     print(
-        "Setting up .venv (about 6 GB, most of it PyTorch; a minute or more, once) ...", flush=True
+        "Setting up .venv (about 6.5 GB, most of it PyTorch; a minute or more, once) ...",
+        flush=True,
     )
     STAMP.unlink(missing_ok=True)
     if not healthy_venv():

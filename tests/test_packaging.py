@@ -100,7 +100,7 @@ def test_the_conda_environment_pins_what_the_lock_pins():
     environment = yaml.safe_load((ROOT / "envs" / "dpladder.yaml").read_text("utf-8"))
     *_, pip = environment["dependencies"]
     pinned = dict(line.split("==") for line in pip["pip"])
-    assert pinned.keys() == {requirement.name for requirement in RUNTIME}
+    assert pinned.keys() == {requirement.name for requirement in RUNTIME} | {"pyarrow"}
     assert [
         pin for pin in pinned.items() if pin not in {(name, version) for name, version, _ in PINS}
     ] == []
@@ -126,6 +126,13 @@ def test_contributing_names_no_dependency_that_is_gone():
         for name in re.findall(r"`([^`]+)`", line.split("|")[1])
     }
     assert named == {requirement.name for requirement in RUNTIME + EXTRAS + DEVELOPMENT}
+
+
+def test_the_changelog_tells_of_this_version_below_what_is_to_come():
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert headings[:2] == ["[Unreleased]", f"[{PROJECT['project']['version']}]"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert cited["version"] == PROJECT["project"]["version"]
 
 
 def test_contributing_fits_on_one_screen():

@@ -7,16 +7,18 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import tomllib
 import venv
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from support import ROOT, TINY, mixture
 
 pytestmark = pytest.mark.ci
@@ -53,15 +55,34 @@ def _built(tmp_path_factory) -> Path:
     return folder
 
 
+def plain() -> Iterator[Path]:
+    """What a plain installation puts into site-packages."""
+    todo, known = [Requirement(line) for line in PROJECT["dependencies"]], set()
+    while todo:
+        asked = todo.pop()
+        found = distribution(asked.name)
+        wanted = {(found.name, extra) for extra in asked.extras or {""}} - known
+        known |= wanted
+        for line in found.requires or () if wanted else ():
+            needed = Requirement(line)
+            if any(
+                needed.marker is None or needed.marker.evaluate({"extra": extra})
+                for _, extra in wanted
+            ):
+                todo.append(needed)
+        tops = {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}
+        yield from (Path(str(found.locate_file(top))) for top in sorted(tops))
+
+
 @pytest.fixture(scope="module", name="installed")
 def _installed(built, tmp_path_factory) -> Path:
-    """The commands of a fresh environment. The dependencies are this environment's; dpladder is the
-    wheel's alone."""
+    """The commands of a fresh environment. The dependencies are this environment's, without those
+    of extras and of tests; dpladder is the wheel's alone."""
     place = tmp_path_factory.mktemp("fresh") / "env"
     venv.create(place, with_pip=False)
     (packages,) = place.glob("lib/python*/site-packages")
-    dependencies = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
-    (packages / "dependencies.pth").write_text("\n".join(dependencies) + "\n", "utf-8")
+    for held in dict.fromkeys(plain()):
+        (packages / held.name).symlink_to(held)
     (wheel,) = built.glob("*.whl")
     pip = (
         sys.executable,
@@ -123,6 +144,25 @@ def test_an_installed_dpladder_makes_checks_plans_and_runs_a_project_outside_any
         len(run(dpladder, "predict", "results", "new.npz", cwd=project, home=home).splitlines())
         == 21
     )
+
+
+def test_a_plain_installation_names_the_extra_that_a_parquet_table_needs(installed, tmp_path):
+    config = tmp_path / "config.yaml"
+    table = {"dataset": TINY["dataset"] | {"source": "parquet:data.parquet"}}
+    config.write_text(yaml.safe_dump(TINY | table), "utf-8")
+    (tmp_path / "data.parquet").touch()
+    ended = subprocess.run(
+        [installed / "dpladder", "check"],
+        cwd=tmp_path,
+        env=os.environ | {"DPLADDER_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert ended.returncode == 2
+    assert "needs the package pyarrow, which is not installed" in ended.stderr
+    assert "pip install 'dpladder[parquet]'" in ended.stderr
 
 
 def test_the_demo_of_an_installed_dpladder_is_its_own(installed, tmp_path):

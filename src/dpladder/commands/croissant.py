@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.config import Config, Project
+from dpladder.config.extras import need
 from dpladder.config.sources import kind_of
 from dpladder.data.datasets import known_classes
 from dpladder.data.sources import SUFFIXES, TEXT, TEXT_SUFFIX
@@ -394,6 +395,7 @@ def _columns(path: Path) -> list[tuple[str, str]]:
 
 
 def _parquet(path: Path) -> list[tuple[str, str]]:
+    need("pyarrow", "parquet", str(path))
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from dpladder.commands.compare import table_of
+from dpladder.config.extras import need
 from dpladder.errors import BadInput
 from dpladder.plan.stages import target_name
 from dpladder.privacy.statement.check import checked
@@ -37,10 +37,7 @@ MEASURED = (
 
 def log(folders: Sequence[Path], experiment: str) -> int:
     """One run for each final model, to where MLflow's own settings say. How many runs."""
-    if find_spec("mlflow") is None:
-        raise BadInput(
-            "logging to MLflow needs the extra [mlflow]: pip install 'dpladder[mlflow]'."
-        )
+    need("mlflow", "mlflow", "dpladder mlflow")
     statements = {folder: checked(folder, "Nothing was logged.") for folder in folders}
     import mlflow
     from mlflow.exceptions import MlflowException

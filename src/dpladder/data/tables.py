@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpladder.config.extras import need
 from dpladder.config.model import Chosen
 from dpladder.data.columns import matrix_of, name_of
 from dpladder.data.layout import PLAIN, ROLES, Layout
@@ -154,6 +155,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     """A label column, optional id, user, split and declared group; features are the chosen columns,
     or one list column named features, or all others that are no index of pandas'. Where a column is
     named text and none is chosen, that is what records are."""
+    need("pyarrow", "parquet", str(path))
     import pyarrow as pa
     import pyarrow.parquet as pq
 

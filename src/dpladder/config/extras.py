@@ -1,0 +1,16 @@
+"""Packages that a plain installation leaves out."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from dpladder.errors import BadInput
+
+
+def need(package: str, extra: str, what: str) -> None:
+    """Refuse `what`, in one sentence, where the package of an extra is not installed."""
+    if find_spec(package) is None:
+        raise BadInput(
+            f"{what} needs the package {package.replace('_', '-')}, which is not installed: run "
+            f"pip install 'dpladder[{extra}]', or `make env` in a clone."
+        )
