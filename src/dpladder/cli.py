@@ -7,14 +7,15 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from getpass import getpass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dpladder.commands.project import entered, init, run
+from dpladder.commands.completion import SHELLS, Argument, Command, Run, script, takes
+from dpladder.commands.project import SLURM, VERBOSE, entered, init, run
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import edits
 from dpladder.plan.kept import assign
@@ -29,7 +30,29 @@ from dpladder.privacy.ledger.book import Anchor, Ledger, State
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
 
-JSON = "as JSON, for programs"
+GROUPS = {
+    "ledger": "what was ever spent on each lineage",
+    "home": "the folder with the ledgers, the key and the releases",
+}
+JSON = takes("--json", action="store_true", help="as JSON, for programs")
+CONFIGS = takes(
+    "config",
+    type=Path,
+    nargs="*",
+    help="config files, later ones over earlier ones, or a project's folder; none: config.yaml "
+    "here, else the demo's",
+)
+RESULTS = takes("results", type=Path, help="the results folder of a finished run")
+SEVERAL = takes("results", type=Path, nargs="+", help="results folders of finished runs")
+MODEL = takes("model", type=Path, help="weights.safetensors of a final model, or its folder")
+NETWORK = takes(
+    "--network", type=Path, help="the public network's checkpoint, where it is your own"
+)
+BACKUP = takes("file", type=Path, help="the backup")
+PASSPHRASE = takes(
+    "--passphrase-file", type=Path, help="a file with the passphrase; none: it is asked for"
+)
+COMMANDS: dict[str, Command] = {}
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
 
 
@@ -51,219 +74,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="dpladder", description=__doc__)
     parser.add_argument("--version", action="version", version=f"dpladder {version('dpladder')}")
-    commands = parser.add_subparsers(required=True, metavar="command")
-
-    new = commands.add_parser(
-        "init", help="make a project: a folder with a config, a .gitignore and a README"
-    )
-    new.add_argument("folder", type=Path, help="a new folder, best outside the clone")
-    new.set_defaults(run=_init)
-
-    commands.add_parser(
-        "run", help="start the workflow on a project; takes Snakemake's arguments too"
-    )
-
-    plan = commands.add_parser("plan", help="what a config would spend, before anything is read")
-    _takes_configs(plan)
-    plan.add_argument(
-        "--configfile", type=Path, nargs="+", default=[], help="the same, in Snakemake's words"
-    )
-    plan.add_argument("--json", action="store_true", help=JSON)
-    plan.set_defaults(run=_plan)
-
-    look = commands.add_parser(
-        "check", help="what a run would read: records, classes, parts, problems; for your eyes only"
-    )
-    _takes_configs(look)
-    look.add_argument(
-        "--contact-sheet",
-        action="store_true",
-        help="also write a picture of a few images of each class into the private folder",
-    )
-    look.set_defaults(run=_check)
-
-    ledger = commands.add_parser("ledger", help="what was ever spent on each lineage")
-    actions = ledger.add_subparsers(required=True, metavar="action")
-    show = actions.add_parser("show", help="every lineage: lifetime, and each entry with its state")
-    show.add_argument("--json", action="store_true", help=JSON)
-    show.set_defaults(run=_ledger_show)
-    verify = actions.add_parser("verify", help="whether every entry is as it was written")
-    verify.add_argument(
-        "results", type=Path, nargs="*", help="results folders whose statements anchor the ledger"
-    )
-    verify.set_defaults(run=_ledger_verify)
-
-    home = commands.add_parser("home", help="the folder with the ledgers, the key and the releases")
-    kept = home.add_subparsers(required=True, metavar="action")
-    for action, of, run_it in (
-        ("backup", "write it to a new encrypted file; runs may go on", _home_backup),
-        ("restore", "make it of a backup, where DPLADDER_HOME names none", _home_restore),
-    ):
-        asked = kept.add_parser(action, help=of)
-        asked.add_argument("file", type=Path, help="the backup")
-        asked.add_argument(
-            "--passphrase-file", type=Path, help="a file with the passphrase; none: it is asked for"
-        )
-        asked.set_defaults(run=run_it)
-    asked.add_argument(
-        "results",
-        type=Path,
-        nargs="*",
-        default=[Path("results")],
-        help="results that the ledgers must not be older than; none: results, here",
-    )
-
-    check = commands.add_parser(
-        "verify", help="recompose a finished run from its records; needs no private data"
-    )
-    check.add_argument("results", type=Path, help="the results folder of a finished run")
-    check.set_defaults(run=_verify)
-
-    compared = commands.add_parser(
-        "compare", help="the final models of several results folders in one table"
-    )
-    compared.add_argument("results", type=Path, nargs="+", help="results folders of finished runs")
-    compared.add_argument(
-        "--output", type=Path, help="a .csv, .md or .html file; none: on the terminal"
-    )
-    compared.set_defaults(run=_compare)
-
-    logged = commands.add_parser("mlflow", help="final models as runs of an MLflow experiment")
-    logged.add_argument("results", type=Path, nargs="+", help="results folders of finished runs")
-    logged.add_argument(
-        "--experiment", default="dpladder", help="MLflow's experiment; none: %(default)s"
-    )
-    logged.set_defaults(run=_mlflow)
-
-    crate = commands.add_parser(
-        "crate", help="describe a finished run as an RO-Crate, for repositories"
-    )
-    crate.add_argument("results", type=Path, help="the results folder of a finished run")
-    crate.add_argument(
-        "--license", default="", help="address of the licence that the results are under"
-    )
-    crate.set_defaults(run=_crate)
-
-    public = commands.add_parser(
-        "croissant", help="describe the inputs that a config declares public, in Croissant's format"
-    )
-    _takes_configs(public)
-    public.add_argument(
-        "--folder",
-        type=Path,
-        help="where the descriptions are written; none: results/croissant, where `dpladder crate` "
-        "lists them",
-    )
-    public.set_defaults(run=_croissant)
-
-    register = commands.add_parser(
-        "register",
-        help="an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard",
-    )
-    register.add_argument("results", type=Path, help="the results folder of a finished run")
-    register.add_argument(
-        "--folder",
-        type=Path,
-        default=Path("register"),
-        help="where both are written; none: %(default)s",
-    )
-    register.set_defaults(run=_register)
-
-    predict = commands.add_parser(
-        "predict", help="classes and probabilities of images, texts or features"
-    )
-    predict.add_argument(
-        "model", type=Path, help="weights.safetensors of a final model, or its folder"
-    )
-    predict.add_argument(
-        "input",
-        type=Path,
-        nargs="+",
-        help="images, texts, folders of them, or tables: csv, jsonl, npz, hdf5, parquet",
-    )
-    predict.add_argument(
-        "--output", type=Path, help="a .csv or .parquet file; none: csv on the terminal"
-    )
-    predict.add_argument(
-        "--network", type=Path, help="the public network's checkpoint, where it is your own"
-    )
-    predict.set_defaults(run=_predict)
-
-    generate = commands.add_parser(
-        "generate", help="texts that a language model writes, after a prompt"
-    )
-    generate.add_argument(
-        "model", type=Path, help="weights.safetensors of a final model, or its folder"
-    )
-    generate.add_argument("prompt", help="how each text begins")
-    generate.add_argument(
-        "--tokens", type=int, default=40, help="written after the prompt, at most"
-    )
-    generate.add_argument("--samples", type=int, default=1, help="how many texts")
-    generate.add_argument(
-        "--temperature", type=float, default=1.0, help="0: the likeliest token each time"
-    )
-    generate.add_argument(
-        "--seed", type=int, default=0, help="public: the same seed writes the same texts"
-    )
-    generate.set_defaults(run=_generate)
-
-    export = commands.add_parser(
-        "export", help="a model as a folder that needs no dpladder, with a model card"
-    )
-    export.add_argument(
-        "model", type=Path, help="weights.safetensors of a final model, or its folder"
-    )
-    export.add_argument("folder", type=Path, help="a new folder")
-    export.add_argument(
-        "--to",
-        choices=["torch", "huggingface", "onnx"],
-        default="torch",
-        help="huggingface: a card that its site reads; onnx: also the whole as one graph, "
-        "model.onnx",
-    )
-    export.add_argument(
-        "--network", type=Path, help="the public network's checkpoint, where it is your own"
-    )
-    export.set_defaults(run=_export)
-
-    audit = commands.add_parser(
-        "audit", help="check the noise really drawn, and bound epsilon from below by attack"
-    )
-    audit.add_argument("--learner", help="one learner only")
-    audit.add_argument(
-        "--canaries",
-        action="store_true",
-        help="instead bound epsilon by one real training with canaries in it",
-    )
-    audit.add_argument("--json", action="store_true", help=JSON)
-    audit.set_defaults(run=_audit)
-
-    caches = commands.add_parser("cache", help="the feature caches of a cache root")
-    caches.add_argument(
-        "action", choices=["ls", "verify"], help="list them, or check that each is as it was sealed"
-    )
-    caches.add_argument(
-        "root",
-        type=Path,
-        nargs="?",
-        default=Path("private/cache"),
-        help="the cache root, paths.cache of the config; none: %(default)s",
-    )
-    caches.set_defaults(run=_cache)
+    inside = {"": parser.add_subparsers(required=True, metavar="command")}
+    for name, asked in COMMANDS.items():
+        group, _, word = name.rpartition(" ")
+        if group not in inside:
+            actions = inside[""].add_parser(group, help=GROUPS[group])
+            inside[group] = actions.add_subparsers(required=True, metavar="action")
+        made = inside[group].add_parser(word, help=asked.help)
+        for argument in asked.takes:
+            made.add_argument(*argument.names, **argument.options)
+        made.set_defaults(run=asked.run)
     return parser
 
 
-def _takes_configs(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "config",
-        type=Path,
-        nargs="*",
-        help="config files, later ones over earlier ones, or a project's folder; none: config.yaml "
-        "here, else the demo's",
-    )
+def command(name: str, what: str, *taken: Argument) -> Callable[[Run], Run]:
+    """Enter a function as `dpladder <name>`. Its arguments stand above it."""
+
+    def entered_as(run: Run) -> Run:
+        COMMANDS[name] = Command(what, taken, run)
+        return run
+
+    return entered_as
 
 
+@command(
+    "init",
+    "make a project: a folder with a config, a .gitignore and a README",
+    takes("folder", type=Path, help="a new folder, best outside the clone"),
+)
 def _init(given: argparse.Namespace) -> int:
     init(given.folder)
     print(
@@ -273,6 +111,24 @@ def _init(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "run",
+    "start the workflow on a project; takes Snakemake's arguments too",
+    CONFIGS,
+    takes(SLURM, action="store_true", help="submit the jobs to a SLURM cluster"),
+    takes(VERBOSE, action="store_true", help="show all that Snakemake says"),
+)
+def _run(given: argparse.Namespace) -> int:
+    raise AssertionError("main passes on every word of `run`")
+
+
+@command(
+    "plan",
+    "what a config would spend, before anything is read",
+    CONFIGS,
+    takes("--configfile", type=Path, nargs="+", default=[], help="the same, in Snakemake's words"),
+    JSON,
+)
 def _plan(given: argparse.Namespace) -> int:
     try:
         with entered(given.config + given.configfile) as configs:
@@ -291,6 +147,16 @@ def _plan(given: argparse.Namespace) -> int:
     return 0 if document.feasible else 1
 
 
+@command(
+    "check",
+    "what a run would read: records, classes, parts, problems; for your eyes only",
+    CONFIGS,
+    takes(
+        "--contact-sheet",
+        action="store_true",
+        help="also write a picture of a few images of each class into the private folder",
+    ),
+)
 def _check(given: argparse.Namespace) -> int:
     from dpladder.commands.check import check
 
@@ -299,6 +165,7 @@ def _check(given: argparse.Namespace) -> int:
     return 0
 
 
+@command("ledger show", "every lineage: lifetime, and each entry with its state", JSON)
 def _ledger_show(given: argparse.Namespace) -> int:
     home = open_home(create=False)
     found = {name: _shown(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)}
@@ -341,6 +208,7 @@ def _shown(state: State) -> dict[str, Any] | None:
     }
 
 
+@command("home backup", "write it to a new encrypted file; runs may go on", BACKUP, PASSPHRASE)
 def _home_backup(given: argparse.Namespace) -> int:
     from dpladder.privacy.ledger.backup import backup
 
@@ -350,6 +218,19 @@ def _home_backup(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "home restore",
+    "make it of a backup, where DPLADDER_HOME names none",
+    BACKUP,
+    PASSPHRASE,
+    takes(
+        "results",
+        type=Path,
+        nargs="*",
+        default=[Path("results")],
+        help="results that the ledgers must not be older than; none: results, here",
+    ),
+)
 def _home_restore(given: argparse.Namespace) -> int:
     from dpladder.privacy.ledger.backup import restore
 
@@ -373,6 +254,13 @@ def _passphrase(file: Path | None, again: bool = False) -> str:
         raise BadInput(f"{file} cannot be read as a file with a passphrase.") from None
 
 
+@command(
+    "ledger verify",
+    "whether every entry is as it was written",
+    takes(
+        "results", type=Path, nargs="*", help="results folders whose statements anchor the ledger"
+    ),
+)
 def _ledger_verify(given: argparse.Namespace) -> int:
     home = open_home(create=False)
     anchors = [anchor for results in given.results for anchor in _anchors(results)]
@@ -393,6 +281,7 @@ def _anchors(results: Path) -> list[Anchor]:
     return found
 
 
+@command("verify", "recompose a finished run from its records; needs no private data", RESULTS)
 def _verify(given: argparse.Namespace) -> int:
     statement = read_statement(given.results)
     home = open_home(create=False)
@@ -444,6 +333,12 @@ def _report(problems: Sequence[str], fine: str) -> int:
     return 1 if problems else 0
 
 
+@command(
+    "compare",
+    "the final models of several results folders in one table",
+    SEVERAL,
+    takes("--output", type=Path, help="a .csv, .md or .html file; none: on the terminal"),
+)
 def _compare(given: argparse.Namespace) -> int:
     from dpladder.commands.compare import compare
 
@@ -451,6 +346,12 @@ def _compare(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "mlflow",
+    "final models as runs of an MLflow experiment",
+    SEVERAL,
+    takes("--experiment", default="dpladder", help="MLflow's experiment; none: %(default)s"),
+)
 def _mlflow(given: argparse.Namespace) -> int:
     from dpladder.commands.mlflow import log
 
@@ -459,6 +360,12 @@ def _mlflow(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "crate",
+    "describe a finished run as an RO-Crate, for repositories",
+    RESULTS,
+    takes("--license", default="", help="address of the licence that the results are under"),
+)
 def _crate(given: argparse.Namespace) -> int:
     from dpladder.commands.crate import crate
 
@@ -466,6 +373,17 @@ def _crate(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "croissant",
+    "describe the inputs that a config declares public, in Croissant's format",
+    CONFIGS,
+    takes(
+        "--folder",
+        type=Path,
+        help="where the descriptions are written; none: results/croissant, where `dpladder crate` "
+        "lists them",
+    ),
+)
 def _croissant(given: argparse.Namespace) -> int:
     from dpladder.commands.croissant import croissant
 
@@ -476,6 +394,17 @@ def _croissant(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "register",
+    "an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard",
+    RESULTS,
+    takes(
+        "--folder",
+        type=Path,
+        default=Path("register"),
+        help="where both are written; none: %(default)s",
+    ),
+)
 def _register(given: argparse.Namespace) -> int:
     from dpladder.commands.register import register
 
@@ -491,6 +420,19 @@ def _register(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "predict",
+    "classes and probabilities of images, texts or features",
+    MODEL,
+    takes(
+        "input",
+        type=Path,
+        nargs="+",
+        help="images, texts, folders of them, or tables: csv, jsonl, npz, hdf5, parquet",
+    ),
+    takes("--output", type=Path, help="a .csv or .parquet file; none: csv on the terminal"),
+    NETWORK,
+)
 def _predict(given: argparse.Namespace) -> int:
     from dpladder.commands.predict import predict
 
@@ -498,6 +440,16 @@ def _predict(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "generate",
+    "texts that a language model writes, after a prompt",
+    MODEL,
+    takes("prompt", help="how each text begins"),
+    takes("--tokens", type=int, default=40, help="written after the prompt, at most"),
+    takes("--samples", type=int, default=1, help="how many texts"),
+    takes("--temperature", type=float, default=1.0, help="0: the likeliest token each time"),
+    takes("--seed", type=int, default=0, help="public: the same seed writes the same texts"),
+)
 def _generate(given: argparse.Namespace) -> int:
     from dpladder.commands.predict import model_file
     from dpladder.use.generate import FREE, Writing, samples
@@ -512,6 +464,20 @@ def _generate(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "export",
+    "a model as a folder that needs no dpladder, with a model card",
+    MODEL,
+    takes("folder", type=Path, help="a new folder"),
+    takes(
+        "--to",
+        choices=["torch", "huggingface", "onnx"],
+        default="torch",
+        help="huggingface: a card that its site reads; onnx: also the whole as one graph, "
+        "model.onnx",
+    ),
+    NETWORK,
+)
 def _export(given: argparse.Namespace) -> int:
     from dpladder.commands.predict import model_file
     from dpladder.use.export import export
@@ -523,6 +489,17 @@ def _export(given: argparse.Namespace) -> int:
     return 0
 
 
+@command(
+    "audit",
+    "check the noise really drawn, and bound epsilon from below by attack",
+    takes("--learner", help="one learner only"),
+    takes(
+        "--canaries",
+        action="store_true",
+        help="instead bound epsilon by one real training with canaries in it",
+    ),
+    JSON,
+)
 def _audit(given: argparse.Namespace) -> int:
     if given.canaries:
         return _audit_canaries(given)
@@ -542,6 +519,20 @@ def _audit_canaries(given: argparse.Namespace) -> int:
     return 0 if found.ok else 1
 
 
+@command(
+    "cache",
+    "the feature caches of a cache root",
+    takes(
+        "action", choices=["ls", "verify"], help="list them, or check that each is as it was sealed"
+    ),
+    takes(
+        "root",
+        type=Path,
+        nargs="?",
+        default=Path("private/cache"),
+        help="the cache root, paths.cache of the config; none: %(default)s",
+    ),
+)
 def _cache(given: argparse.Namespace) -> int:
     from dpladder.data.cache import list_caches, verify_cache
 
@@ -561,6 +552,16 @@ def _cache(given: argparse.Namespace) -> int:
     key = subkey(open_home(create=False), "cache")
     problems = [p for cache in list_caches(given.root) if (p := verify_cache(cache.path, key))]
     return _report(problems, "every cache is as it was sealed")
+
+
+@command(
+    "completion",
+    'what a shell completes `dpladder` with: eval "$(dpladder completion bash)"',
+    takes("shell", choices=SHELLS, help="whose script is written"),
+)
+def _completion(given: argparse.Namespace) -> int:
+    print(script(given.shell, COMMANDS, GROUPS))
+    return 0
 
 
 if __name__ == "__main__":
