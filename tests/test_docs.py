@@ -1,17 +1,29 @@
-"""Each thing that a config can name is in the page of its kind. (Learners:
-tests/learn/test_interface.py.)"""
+"""What the pages say is so: names of what a config can hold, messages, and commands. (Learners:
+tests/learn/test_interface.py; commands of dpladder, run: tests/workflow/test_commands.py.)"""
 
 from __future__ import annotations
 
+import argparse
+import ast
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from documented import PAGES, ROOT, commands
 
+from dpladder import cli
+from dpladder.config.docs import TASKS
 from dpladder.config.learner_sections import names
 from dpladder.config.search_sections import SEARCHES
 from dpladder.config.sources import FORMS, SOURCES
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
+GAP = "…"  # in messages: what changes from one to the next
 
 
 @pytest.mark.parametrize(("name", "form"), zip(SOURCES, FORMS, strict=True))
@@ -23,3 +35,98 @@ def test_a_source_is_in_the_page_of_data(name: str, form: str) -> None:
 @pytest.mark.parametrize("name", [name for section in SEARCHES for name in names(section)])
 def test_a_search_is_in_the_page_of_searches(name: str) -> None:
     assert f"`{name}`" in (DOCS / "searches.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("key", [key for keys in TASKS.values() for key in keys])
+def test_a_key_of_a_task_is_in_the_reference(key: str) -> None:
+    page = (ROOT / "config" / "README.md").read_text("utf-8")
+    assert f"| `{key}` | " in page or f"`{key}:` maps" in page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_begins_with_its_answer(page: Path) -> None:
+    """A paragraph, before any list, table, code or heading of the second order."""
+    first = page.read_text("utf-8").partition("\n\n")[2].lstrip()
+    assert not first.startswith(("|", "#", "-", "!", ">", ":", "```")), first[:40]
+
+
+# --- messages -------------------------------------------------------------------------------------
+
+
+@cache
+def sentences() -> str:
+    """Every text that the source holds, with gaps where values come, one a line."""
+    found = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (getattr(part, "value", GAP) for part in node.values)
+                found.append("".join(part if isinstance(part, str) else GAP for part in parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(text.replace("\n", " ") for text in found)
+
+
+def quoted() -> list[str]:
+    rows = re.findall(r"^\| (`.+?) \|", (DOCS / "troubleshooting.md").read_text("utf-8"), re.M)
+    return [message for row in rows for message in re.findall(r"`([^`]+)`", row)]
+
+
+OF_SNAKEMAKE = {"Directory cannot be locked"}
+
+
+@pytest.mark.parametrize("message", [one for one in quoted() if one not in OF_SNAKEMAKE])
+def test_a_message_that_a_page_quotes_is_one_of_dpladders(message: str) -> None:
+    words = ".*".join(re.escape(part.strip()) for part in message.split(GAP) if part.strip())
+    assert re.search(words, sentences()), message
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+class Parsed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("command", commands("python tools/"))
+def test_a_tool_takes_the_arguments_that_a_page_gives_it(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs for minutes to hours, on public data, so its arguments are read here alone."""
+    _, script, *words = shlex.split(command.replace("<data>", "digits"))
+    parse = argparse.ArgumentParser.parse_args
+
+    def parsed(self: argparse.ArgumentParser) -> None:
+        parse(self, words)
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parsed)
+    monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
+    if "parse_args" in (ROOT / script).read_text("utf-8"):
+        with pytest.raises(Parsed):
+            runpy.run_path(str(ROOT / script), run_name="__main__")
+    else:
+        assert not words
+
+
+@pytest.mark.parametrize("command", commands("make "))
+def test_a_target_that_a_page_names_is_in_the_makefile(command: str) -> None:
+    asked = subprocess.run(
+        [*shlex.split(command), "-n"], cwd=ROOT, capture_output=True, check=False, timeout=60
+    )
+    assert asked.returncode == 0
+
+
+@pytest.mark.parametrize("command", commands("snakemake "))
+def test_a_config_that_a_page_starts_is_there(command: str) -> None:
+    """tests/config/test_examples.py plans every example; runs of their kind are in
+    tests/workflow."""
+    for word in shlex.split(command.replace("<yours>", "config/config.yaml")):
+        if word.endswith(".yaml") or word.startswith("profiles/"):
+            assert (ROOT / word).exists()
+
+
+@pytest.mark.parametrize("command", commands("dpladder "))
+def test_a_command_of_dpladder_exists(command: str) -> None:
+    words = shlex.split(command)
+    assert words[1] in cli.COMMANDS or " ".join(words[1:3]) in cli.COMMANDS

@@ -35,6 +35,25 @@ DEMO = {
 """Everything else in the demo is a default. Its rungs are given by hand, to show a ladder: at its
 strength `sweep: auto` would buy none."""
 
+TASKS = {
+    "name the data and say what it holds": (
+        *("dataset.lineage", "dataset.source", "dataset.classes", "dataset.nominal_size"),
+        *("dataset.label", "dataset.columns"),
+    ),
+    "protect people, not records": ("dataset.unit", "dataset.user", "dataset.id"),
+    "say how much may be learned": ("privacy.epsilon", "privacy.delta", "privacy.lifetime"),
+    "choose the public network": ("features.model", "features.weights", "features.image_size"),
+    "use a few public records": ("dataset.public_sample", "learner.public", "learner.look"),
+    "choose how to train": ("learner.name", "final.targets"),
+    "choose how to search": ("sweep", "hpo", "fit"),
+    "measure more than accuracy": ("evaluate.measures", "evaluate.also", "dataset.group"),
+    "compare several ways": ("experiments", "grid", "mode"),
+    "pay again for a changed question": ("respend",),
+    "say who publishes what": ("deployment",),
+    "fit the machine": ("resources", "features.shards", "paths"),
+}
+"""The keys of what people come for. tests/test_docs.py holds them to the config."""
+
 COMMAND = "make docs"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 WIDTH = 60
@@ -134,6 +153,10 @@ def reference() -> str:
         "`grid:` maps sections to named entries: an experiment for every combination of them, in "
         "one table. The first combination is",
         "`main`; the others are called by their entries, such as `lite1-digits`.",
+        "",
+        "| to | set |",
+        "|---|---|",
+        *(f"| {task} | {', '.join(f'`{key}`' for key in keys)} |" for task, keys in TASKS.items()),
         "",
         "| key | allowed | default | meaning |",
         "|---|---|---|---|",
