@@ -2078,4 +2078,12 @@ _sweep(ledger, finished)""",
         "_mapped(task, part)",
         attack("train_final"),
     ),
+    Mutant(
+        "a lineage that was opened is split anew",
+        "plan/settle.py",
+        "_with_test",
+        "asked or split.rule == 'given' or opened_so",
+        "asked or split.rule == 'given'",
+        ("plan/test_split.py",),
+    ),
 )

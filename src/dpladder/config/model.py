@@ -51,6 +51,9 @@ class Unit(Section):
         return self
 
 
+HELD_OUT = 0.2
+
+
 class Split(Section):
     """How a unit finds its part. A keyed hash of the unit's own id decides, never its position."""
 
@@ -58,18 +61,26 @@ class Split(Section):
         "hash",
         description="hash: keyed hash of the unit's id; given: the source names each unit's part",
     )
-    test: Fraction = Field(0.2, description="expected fraction of units held out for evaluation")
+    test: Fraction | None = Field(
+        None,
+        description="expected fraction of units held out for evaluation; empty: 0.2, but 0 for a "
+        "new lineage whose experiments all have dataset.public_test",
+    )
     validation: Fraction = Field(
         0.0, description="expected fraction of units held out to score trials"
     )
 
     @model_validator(mode="after")
     def _something_is_left_to_train_on(self) -> Split:
-        if self.test + self.validation >= 1:
+        if self.held_out + self.validation >= 1:
             raise ValueError(
                 "test + validation must stay below 1, so that something is left to train on"
             )
         return self
+
+    @property
+    def held_out(self) -> float:
+        return HELD_OUT if self.test is None else self.test
 
 
 class Column(Section):

@@ -449,9 +449,9 @@ def _name(given: str) -> bytes:
 def _hashed_part(unit: bytes, split: Split, key: bytes) -> int:
     """A unit's part: where its keyed hash falls in [0, 1), cut at the declared fractions."""
     place = int.from_bytes(prf(key, b"part", unit)[:8], "little") / 2**64
-    if place < split.test:
+    if place < split.held_out:
         return PARTS.index("test")
-    return PARTS.index("validation" if place < split.test + split.validation else "train")
+    return PARTS.index("validation" if place < split.held_out + split.validation else "train")
 
 
 Into = Callable[[Row], Iterator[Row]]

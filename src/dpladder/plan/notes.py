@@ -47,7 +47,7 @@ def _set_aside(project: Project) -> Iterator[str]:
     }
     for lineage, split in splits.items():
         for part in ("test", "validation"):
-            share = getattr(split, part)
+            share = split.held_out if part == "test" else split.validation
             if split.rule == "hash" and share > 0 and part not in read[lineage]:
                 yield (
                     f"lineage {lineage}: {share:.0%} of the units are set aside as the {part} "

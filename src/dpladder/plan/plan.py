@@ -326,7 +326,7 @@ def partition(config: Config, *parts: str) -> Partition:
     split = config.dataset.split
     if split.rule == "given":
         return Partition(f"given {' '.join(parts)}".strip(), parts)
-    return Partition(f"hash test={split.test!r} validation={split.validation!r}", parts)
+    return Partition(f"hash test={split.held_out!r} validation={split.validation!r}", parts)
 
 
 def _parallel(config: Config) -> bool:

@@ -16,6 +16,7 @@ from dpladder.config.model import Mean, Rung, Sweep, Tester
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
 from dpladder.plan import dag, stages
+from dpladder.plan.plan import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.book import Held, State
 from dpladder.search.looking import Bought, bought, written
@@ -36,15 +37,43 @@ Remembered = Mapping[tuple[str, str], Mapping[str, Any]]
 def opened(
     paths: Sequence[Path | str],
     overrides: Mapping[str, Any] | None = None,
-    recall: Callable[[Project], Remembered] = lambda project: {},
+    recall: Callable[[Project], tuple[Project, Remembered]] = lambda project: (project, {}),
 ) -> Project:
-    """The project that these config files describe, with nothing left to choose. `recall`: what was
-    chosen and paid for before."""
-    project = load(paths, overrides)
-    return settled(project, recall(project))
+    """The project that these config files describe, with nothing left to choose. `recall`: it with
+    its lineages' splits as they were opened, and what was chosen and paid for before."""
+    return settled(*recall(load(paths, overrides)))
+
+
+def divided(project: Project, known: Mapping[str, str] = MappingProxyType({})) -> Project:
+    """The project with the test part's share of each lineage, where the config leaves it open.
+    Nobody would read a private part beside a public test, so all units train; but a split holds for
+    a lineage's life. `known`: the rule that a lineage was opened under."""
+    asking = {
+        config.dataset.lineage
+        for config in project.experiments.values()
+        if config.dataset.public_test is None
+    }
+    return replace(
+        project,
+        experiments={
+            name: config
+            if config.dataset.split.test is not None
+            else _with_test(config, config.dataset.lineage in asking, known)
+            for name, config in project.experiments.items()
+        },
+    )
+
+
+def _with_test(config: Config, asked: bool, known: Mapping[str, str]) -> Config:
+    split, lineage = config.dataset.split, config.dataset.lineage
+    opened_so = known.get(lineage) == partition(config).split_rule
+    test = split.held_out if asked or split.rule == "given" or opened_so else 0.0
+    dataset = config.dataset.model_copy(update={"split": split.model_copy(update={"test": test})})
+    return config.model_copy(update={"dataset": dataset})
 
 
 def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
+    project = divided(project)
     asked = project.modelled
     experiments = {name: _expecting(_centred(config)) for name, config in asked.items()}
     looks = {name: _look(config) for name, config in experiments.items()}

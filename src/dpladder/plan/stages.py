@@ -125,8 +125,8 @@ def nominal_size(config: Config, part: str) -> int:
     """How many units a part has by declaration: the training part's n0, and in proportion for the
     others."""
     split = config.dataset.split
-    share = {"validation": split.validation, "test": split.test}.get(part, 0.0) / (
-        1 - split.test - split.validation
+    share = {"validation": split.validation, "test": split.held_out}.get(part, 0.0) / (
+        1 - split.held_out - split.validation
     )
     return (
         config.dataset.nominal_size

@@ -23,7 +23,7 @@ from dpladder.plan import dag, edits, outer, stages
 from dpladder.plan.kept import assign, names_today, paid_again, refuse_replaced
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
-from dpladder.plan.settle import as_planned, opened, taken_over
+from dpladder.plan.settle import as_planned, divided, opened, taken_over
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
@@ -147,15 +147,18 @@ def states_here(project: Project) -> dict[str, State]:
     return states
 
 
-def recalled(project: Project) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """What was chosen for a project's experiments, and paid for: by the ledgers, which remember it
-    since format 2, else by what the last run here planned."""
+def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[str, Any]]]:
+    """A project split as its lineages were opened; and what was chosen for its experiments, and
+    paid for: by the ledgers, which remember it since format 2, else by what the last run here
+    planned."""
     states = known_states(project)
+    opened_under = {name: state.terms.split_rule for name, state in states.items() if state.terms}
+    project = divided(project, opened_under)
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for state in states.values():
         found |= ledgers.remembered_choices(state)
     found = as_planned(project, edits.last_plan().get("keys", {}), states) | found
-    return taken_over(project, found, states) | found
+    return project, taken_over(project, found, states) | found
 
 
 def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:

@@ -37,7 +37,10 @@ def plan_document(
 ) -> PlanDocument:
     """What `dpladder plan --json` puts out. `project`: for what a config says beside its prices."""
     told = None if project is None else project.main.deployment
-    lineages = {lineage: _lineage(plan, lineage) for lineage in plan.terms}
+    lineages = {
+        lineage: replace(_lineage(plan, lineage), units=_units(project, lineage))
+        for lineage in plan.terms
+    }
     lifetimes = {
         lineage: _lifetime(plan, lineage, states.get(lineage, State())) for lineage in plan.terms
     }
@@ -174,6 +177,8 @@ def plan_table(document: PlanDocument) -> str:
     lines += [f"{a.experiment}: {_published(a)}" for a in document.artifacts]
     for lineage, figures in document.datasets.items():
         limit, ever = figures.lifetime_epsilon, document.lifetimes.get(lineage)
+        if figures.units:
+            lines.append(f"lineage {lineage}: {_kept_for(figures.units)}")
         lines.append(
             f"lineage {lineage}: all of this workflow's releases together epsilon = "
             f"{up(figures.epsilon)}; "
@@ -220,6 +225,23 @@ def _lineage(plan: Plan, lineage: str) -> PlannedLineage:
     terms = plan.terms[lineage]
     dag = compose(plan.of_lineage(lineage), terms.delta)
     return PlannedLineage(dag.epsilon, dag.mu, terms.relation, terms.delta, terms.lifetime_epsilon)
+
+
+def _units(project: Project | None, lineage: str) -> dict[str, int]:
+    """How many units are kept for what, by declaration."""
+    configs = () if project is None else project.experiments.values()
+    config = next((one for one in configs if one.dataset.lineage == lineage), None)
+    if config is None:
+        return {}
+    split = config.dataset.split
+    shares = {"test": split.held_out, "validation": split.validation}
+    kept = [part for part, share in shares.items() if split.rule == "hash" and share > 0]
+    return {part: stages.nominal_size(config, part) for part in ("train", *kept)}
+
+
+def _kept_for(units: Mapping[str, int]) -> str:
+    kept = [f"{count:,} are the {part} part" for part, count in units.items() if part != "train"]
+    return f"by declaration {units['train']:,} units train, {' and '.join(kept or ['all of them'])}"
 
 
 def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:

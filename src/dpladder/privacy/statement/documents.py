@@ -69,9 +69,13 @@ class PlannedModel(Promise, Cost):
 
 @dataclass(frozen=True)
 class PlannedLineage(Cost):
+    """`units`: how many each part has by declaration, by the first experiment's nominal size; where
+    the source names each unit's part, those that train alone."""
+
     relation: Relation
     delta: float
     lifetime_epsilon: float | None
+    units: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
