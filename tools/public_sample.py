@@ -87,12 +87,13 @@ def beside(arena: Arena, count: int, labels: str) -> Arena:
     test = mapped(np.asarray(arena.test.features), arena.test.labels)
     dimension = seen.width(arena.constants.dimension)
     constants = replace(arena.constants, n0=len(own) - count, dimension=dimension, length=LENGTH)
-    by_head = method("dp_gd").seen_by_head(GUIDED, constants)
+    seen_by_head = method("dp_gd").seen_by_head(GUIDED, constants)
+    head, claim = public_head.fitted(sample, classes, seen_by_head)
     train = replace(
         mapped(features[count:], own[count:]),
         sample=sample,
-        start=public_head.fitted(sample, classes, by_head),
-        claim=public_head.claimed(sample, classes, by_head),
+        start=head,
+        claim=claim,
     )
     return replace(arena, train=train, test=test, constants=constants)
 

@@ -195,7 +195,7 @@ def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int, l
 def test_a_network_starts_with_the_public_head_above_it() -> None:
     learner, data = FineTune(trains="norm_and_bias", init="public"), records(SMALL)
     seen = method("dp_finetune").seen_by_head(learner, SMALL)
-    head = public_head.fitted(data, CLASSES, seen)
+    head, _ = public_head.fitted(data, CLASSES, seen)
     tuned = parts.tuned_of(learner, SMALL).copied(CPU, torch.float64)
     tuned.put(parts.start(learner, SMALL, tuned, head))
     put_out = tuned.module(torch.from_numpy(np.asarray(data.features)).double())

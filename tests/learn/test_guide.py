@@ -178,7 +178,7 @@ def test_a_sample_whose_labels_teach_nothing_is_not_followed() -> None:
     sample = records(400, 2)
     drawn = np.random.default_rng(0).integers(0, CLASSES, 400)
     seen = method("dp_gd").seen_by_head(GUIDED, constants_of(sample))
-    claim = public_head.claimed(replace(sample, labels=drawn), CLASSES, seen)
+    _, claim = public_head.fitted(replace(sample, labels=drawn), CLASSES, seen)
     assert claim.right < claim.luck
     assert not guide.trusted(1000.0, claim, 1.0, Constants(1000, CLASSES, WIDTH))
 
@@ -192,7 +192,7 @@ def test_a_sample_about_something_else_is_not_followed(move: int) -> None:
     learner = Descent(public="gradient", look=0.1)
     constants, hyper = constants_of(data), Hyper(0.5, 5, 2.0)
     seen = method("dp_gd").seen_by_head(learner, constants)
-    head, claim = (of(sample, CLASSES, seen) for of in (public_head.fitted, public_head.claimed))
+    head, claim = public_head.fitted(sample, CLASSES, seen)
     assert claim.right > 0.9
     found = trained(replace(data, sample=sample, start=head, claim=claim), learner, hyper)
     alone = trained(data, Descent(), guide.of_steps(learner, hyper))

@@ -19,9 +19,9 @@ def find_start(task: Task[FindStart]) -> None:
     constants = constants_of(task, sample)
     seen = method(task.reads.learner.name).seen_by_head(task.reads.learner, constants)
     data, classes = read(task, sample), constants.classes
-    found = {"head": public_head.fitted(data, classes, seen)}
+    head, claim = public_head.fitted(data, classes, seen)
+    found = {"head": head}
     if guided(task.reads.learner):
-        claim = public_head.claimed(data, classes, seen)
         found["claim"] = np.array([claim.right, claim.luck])
     save_found(task, "head", found)
     write_record(task, free="trained on a source that the config declares public")

@@ -15,49 +15,46 @@ from dpladder.learn.interface import Claim, Constants, Data, Shape, plain
 from dpladder.privacy.arrays import Floats
 
 SeenByHead = Callable[[Any], Floats]
-HELD_OUT = 5  # one record in so many chooses how strongly weights are held back
+FOLDS = 5
 STRENGTHS = 10.0 ** np.arange(-4, 4)  # C of scikit-learn, times how many records it is fitted to
 
 
-def fitted(data: Data, classes: int, seen_of: SeenByHead) -> NDArray[np.float32]:
-    """`seen_of`: what the head sees of some records, its constant feature included. A class that
-    the sample lacks starts at zero."""
-    x, labels = _labelled(data, classes, seen_of)
+def fitted(data: Data, classes: int, seen_of: SeenByHead) -> tuple[NDArray[np.float32], Claim]:
+    """The head, and what it may be held to. `seen_of`: what the head sees of some records, its
+    constant feature included. How strongly weights are held back is cross-validated: ten records
+    alone, a fifth of fifty, choose badly. A class that the sample lacks starts at zero."""
+    rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
+    x, labels = seen_of(plain(data.features, rows)), np.asarray(data.labels)[rows]
     if len(np.unique(labels)) < 2:
         raise BadInput(
             "dataset.public_sample has labelled records of fewer than two of dataset.classes, so "
             "there is no head to start from. "
             "Name a sample that has them, or set learner.init: zero."
         )
-    head = _fit(x, labels, _strength(x, labels, classes), classes)
-    return head.astype(np.float16).astype(
-        np.float32
-    )  # few digits, so that another machine finds the same ones
+    tried = [_cross_validated(x, labels, strength, classes) for strength in STRENGTHS]
+    best = int(np.argmin([loss for loss, _ in tried]))
+    head = _fit(x, labels, STRENGTHS[best], classes)
+    share = tried[best][1] / len(labels)
+    claim = Claim(
+        share - (share * (1 - share) / len(labels)) ** 0.5,
+        float(np.bincount(labels).max()) / len(labels),
+    )
+    # few digits, so that another machine finds the same ones
+    return head.astype(np.float16).astype(np.float32), claim
 
 
-def claimed(data: Data, classes: int, seen_of: SeenByHead) -> Claim:
-    """What the head may be held to: cross-validated at its own strength."""
-    x, labels = _labelled(data, classes, seen_of)
-    strength, part = _strength(x, labels, classes), np.arange(len(labels)) % HELD_OUT
-    right = 0
-    for held in (part == fold for fold in range(HELD_OUT)):
-        head = _fit(x[~held], labels[~held], strength, classes)
-        right += int(((x[held] @ head.T).argmax(axis=1) == labels[held]).sum())
-    share, luck = right / len(labels), float(np.bincount(labels).max()) / len(labels)
-    return Claim(share - (share * (1 - share) / len(labels)) ** 0.5, luck)
-
-
-def _labelled(data: Data, classes: int, seen_of: SeenByHead) -> tuple[Floats, NDArray[np.int64]]:
-    rows = np.flatnonzero((data.labels >= 0) & (data.labels < classes))
-    return seen_of(plain(data.features, rows)), np.asarray(data.labels)[rows]
-
-
-def _strength(x: Floats, labels: NDArray[np.int64], classes: int) -> float:
-    held = np.arange(len(labels)) % HELD_OUT == 0
-    losses = [
-        _loss(_fit(x[~held], labels[~held], c, classes), x[held], labels[held]) for c in STRENGTHS
-    ]
-    return float(STRENGTHS[int(np.argmin(losses))])
+def _cross_validated(
+    x: Floats, labels: NDArray[np.int64], strength: float, classes: int
+) -> tuple[float, int]:
+    """The loss over all records, each by a head that was not fitted to it, and how many are
+    right."""
+    loss, right, part = 0.0, 0, np.arange(len(labels)) % FOLDS
+    for held in (part == fold for fold in range(FOLDS)):
+        logits = x[held] @ _fit(x[~held], labels[~held], strength, classes).T
+        own = logits[np.arange(len(logits)), labels[held]]
+        loss += float(np.sum(np.logaddexp.reduce(logits, axis=1) - own))
+        right += int((logits.argmax(axis=1) == labels[held]).sum())
+    return loss, right
 
 
 def seen(learner: Descending, constants: Constants, features: Any) -> Floats:
@@ -91,10 +88,3 @@ def _fit(x: Floats, labels: NDArray[np.int64], strength: float, classes: int) ->
     rows = found.coef_ if len(known) > 2 else np.concatenate([-found.coef_, found.coef_]) / 2
     head[known] = rows / scale
     return head
-
-
-def _loss(head: Floats, x: Floats, labels: NDArray[np.int64]) -> float:
-    logits = x @ head.T
-    return float(
-        np.mean(np.logaddexp.reduce(logits, axis=1) - logits[np.arange(len(labels)), labels])
-    )
