@@ -871,6 +871,12 @@ BETWEEN = {
         "dataset.public_test",
         dataset=a_dataset("split: {test: 0}"),
     ),
+    "the size of no sample": bad(
+        "dataset.public_size",
+        "given 200",
+        "dataset.public_sample, which is not given",
+        dataset=a_dataset("public_size: 200"),
+    ),
     "private inside results": bad(
         "paths.private",
         "given 'results/private'",

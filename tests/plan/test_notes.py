@@ -87,7 +87,7 @@ def test_a_part_that_is_set_aside_and_read_by_nobody_is_told() -> None:
 
 
 def test_how_much_of_a_step_is_the_public_records_is_told(tmp_path: Path) -> None:
-    """At mu = 0.247 (a total of 1), (n0 mu)^2 = 4000^2 * 0.0610: 4000 * 10 / that."""
+    """lambda = P m k / (n0 mu)^2, of 12 directions at least; mu = 0.247 at a total of 1."""
     (tmp_path / "s.npz").touch()
     sample = {
         "dataset": {"nominal_size": 4000, "public_sample": f"npz:{tmp_path / 's.npz'}"},
@@ -97,14 +97,16 @@ def test_how_much_of_a_step_is_the_public_records_is_told(tmp_path: Path) -> Non
     assert "learner.public: gradient lets them guide each step too" in advice
     assert told(sample, {"learner": {"init": "public"}}) == ()
     assert told(sample, {"learner": {"name": "dp_ls"}, "fit": {"using": "pooled"}}) == ()
-    [guided] = told(sample, {"learner": {"public": "gradient"}})
-    expected = 4000 * 10 / (4000 * gdp.mu(1.0, 1e-5)) ** 2
-    assert f"{expected:.2g} at a total of 1, times how many directions" in guided
-    assert "A look at its head costs 5% of each training's mu^2" in guided
-    replaced = {
-        "learner": {"public": "gradient", "look": 0.0},
-        "privacy": {"relation": "replace_one"},
-    }
-    [told_so] = told(sample, replaced)
-    assert f"{4 * expected:.2g} at a total of 1" in told_so
+    guided: dict[str, Any] = {"learner": {"public": "gradient"}}
+    [unsized] = told(sample, guided)
+    assert "(dataset.public_size, how many records it has, tells" in unsized
+    guided["dataset"] = {"public_size": 2000}
+    expected = 2000 * 10 * 12 / (4000 * gdp.mu(1.0, 1e-5)) ** 2
+    [weighed] = told(sample, guided)
+    share = f"{expected / (1 + expected):.0%} of each step"
+    assert f"at least: lambda = {expected:.2g} at a total of 1, {share}." in weighed
+    assert "A look at its head costs 5% of each training's mu^2" in weighed
+    replaced = {"learner": {"look": 0.0}, "privacy": {"relation": "replace_one"}}
+    [told_so] = told(sample, guided, replaced)
+    assert f"lambda = {4 * expected:.2g} at a total of 1" in told_so
     assert "You vouch for it" in told_so

@@ -262,6 +262,12 @@ class Dataset(Section):
         "the features; with learner.init: public their labels train the head that "
         "trainings start from, and with learner.public: gradient they guide each step",
     )
+    public_size: Count | None = Field(
+        None,
+        description="about how many records public_sample has, for the plan alone: with "
+        "learner.public: gradient it says how much of a step is theirs, and whether trials pay "
+        "beside them",
+    )
 
     @model_validator(mode="after")
     def _class_names_are_a_set(self) -> Dataset:

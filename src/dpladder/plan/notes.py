@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from dpladder.config import Config, Project
 from dpladder.config.learner_sections import guided, starts_public
-from dpladder.config.sources import kind_of
 from dpladder.plan import stages
 from dpladder.plan.plan import trial_budget
+from dpladder.plan.settle import classes_of, pull
 from dpladder.privacy.accounting import gdp
 from dpladder.search.looking import ceiling
 
@@ -57,13 +57,6 @@ def _set_aside(project: Project) -> Iterator[str]:
                 )
 
 
-def classes_of(config: Config) -> int | None:
-    """How many classes there are, where that is known before the source is read."""
-    kind, declared = kind_of(config.dataset.source), config.dataset.classes
-    known = declared if declared is not None or kind is None else kind.classes
-    return len(known) if isinstance(known, tuple) else known
-
-
 def _open(config: Config) -> Iterator[str]:
     if config.final.without_noise:
         yield (
@@ -78,15 +71,9 @@ def _guided(config: Config) -> Iterator[str]:
     if config.dataset.public_sample is None or not totals:
         return
     if guided(learner):
-        shares = (
-            f"{_weighs(config, total):.2g} at a total of {total:g}"
-            for total in sorted({min(totals), max(totals)})
-        )
         look = getattr(learner, "look", 0.0)
         yield (
-            "guided by dataset.public_sample: at each step a labelled record of it weighs as much "
-            f"as this many private ones: {', '.join(shares)}, times how many directions features "
-            f"take up{'' if classes_of(config) else ', times classes'}. "
+            f"guided by dataset.public_sample{_pulled(config)}. "
             + (
                 f"A look at its head costs {look:.0%} of each training's mu^2."
                 if look
@@ -100,11 +87,16 @@ def _guided(config: Config) -> Iterator[str]:
         )
 
 
-def _weighs(config: Config, total: float) -> float:
-    """n0 lambda / P for each direction: of a training that may spend the whole total."""
-    n0, moved = config.dataset.nominal_size, 2 if config.privacy.relation == "replace_one" else 1
-    strength = n0 * gdp.mu(total, config.privacy.delta) / moved
-    return n0 * (classes_of(config) or 1) / strength**2
+def _pulled(config: Config) -> str:
+    """Of a training that may spend the whole total."""
+    if config.dataset.public_size is None:
+        return " (dataset.public_size, how many records it has, tells how much of a step is theirs)"
+    shares = (
+        f"lambda = {found:.2g} at a total of {total:g}, {found / (1 + found):.0%} of each step"
+        for total in sorted({min(config.totals), max(config.totals)})
+        for found in [pull(config, total)]
+    )
+    return f", at least: {'; '.join(shares)}"
 
 
 def _totals(config: Config) -> Iterator[str]:

@@ -12,9 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpladder.config import Config, Project, load
+from dpladder.config.learner_sections import guided
 from dpladder.config.model import Mean, Rung, Sweep, Tester
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
+from dpladder.config.sources import kind_of
 from dpladder.plan import dag, stages
 from dpladder.plan.plan import partition
 from dpladder.privacy.accounting import gdp
@@ -28,6 +30,7 @@ KNOWN = ("efficientnet_lite0", "tf_efficientnet_lite0")
 # second on also where the network's own mean is there for nothing: `tools/price_means.py`,
 # `compare_hpo.py --centre bought`.
 MEAN, PAYS, PAYS_AGAIN = 0.05, 240.0, 480.0
+FEWEST = 12  # directions that features take up, of all data sets in docs/learners.md
 
 
 Remembered = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -190,6 +193,7 @@ def _hung_on(config: Config) -> str:
     """A digest of what automatic choices hang on, but for totals: a total that is added changes
     nothing that was paid for."""
     features, sweep = config.features, config.sweep
+    told = [config.dataset.public_size] if pull(config) else []
     plain = config.model_dump(mode="json", include={"learner": True, "mode": True, "hpo": {"name"}})
     return dag.digest(
         dag.without_later(plain),
@@ -197,7 +201,7 @@ def _hung_on(config: Config) -> str:
             mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
         ),
         sweep.model_dump(mode="json", include={"rungs", "search", "select"}),
-        [config.dataset.nominal_size, config.dataset.public_sample is None],
+        [config.dataset.nominal_size, config.dataset.public_sample is None, *told],
         [config.privacy.relation, config.privacy.delta, config.final.budget],
     )
 
@@ -298,11 +302,31 @@ def _expecting(config: Config) -> Config:
     return config.model_copy(update={"sweep": config.sweep.model_copy(update={"search": found})})
 
 
-def strength(config: Config) -> float:
-    """n0 mu of the smallest total, which has to pay for the sweep too. Under replace_one noise is
-    twice as large."""
-    moved = 2 if config.privacy.relation == "replace_one" else 1
-    return config.dataset.nominal_size / moved * gdp.mu(min(config.totals), config.privacy.delta)
+def strength(config: Config, total: float | None = None) -> float:
+    """n0 mu of a total, the smallest one, which has to pay for the sweep too. Under replace_one
+    noise is twice as large."""
+    moved, asked = 2 if config.privacy.relation == "replace_one" else 1, total or min(config.totals)
+    return config.dataset.nominal_size / moved * gdp.mu(asked, config.privacy.delta)
+
+
+def pull(config: Config, total: float | None = None) -> float:
+    """lambda, how much public records weigh beside the private ones in a training with all of a
+    total (learn/guide.py), where features take up as few directions as any that were measured."""
+    count = config.dataset.public_size if guided(config.learner) else None
+    return (count or 0) * (classes_of(config) or 2) * FEWEST / strength(config, total) ** 2
+
+
+def classes_of(config: Config) -> int | None:
+    """How many classes there are, where that is known before the source is read."""
+    kind, declared = kind_of(config.dataset.source), config.dataset.classes
+    known = declared if declared is not None or kind is None else kind.classes
+    return len(known) if isinstance(known, tuple) else known
+
+
+def _outweighed(config: Config, look: Bought) -> bool:
+    """Whether public records are more of a trial's steps than private ones are: mu^2, and so
+    lambda, is a part of the total's. Such a trial tells of another training's kappa."""
+    return any(pull(config) >= rung.part * (1 - look.share) for rung in look.rungs)
 
 
 def _look(config: Config) -> Bought | None:
@@ -314,7 +338,8 @@ def _look(config: Config) -> Bought | None:
         or not isinstance(config.hpo, Ladder)
     ):
         return None
-    return bought(strength(config), config.features.centre != "none")
+    found = bought(strength(config), config.features.centre != "none")
+    return replace(found, rungs=(), gained=found.blind) if _outweighed(config, found) else found
 
 
 def _swept(config: Config, look: Bought | None) -> Config:
@@ -350,6 +375,12 @@ def _said(config: Config, look: Bought | None) -> Iterator[str]:
         )
     elif look is not None:
         yield (
-            f"no sweep: {at} scores would tell less than they cost, so kappa is the prior's "
+            f"no sweep: {at} {_why_not(config)}, so kappa is the prior's "
             f"(on public data of that strength it reaches {look.blind:.3f} by itself)"
         )
+
+
+def _why_not(config: Config) -> str:
+    if _outweighed(config, bought(strength(config), config.features.centre != "none")):
+        return "a trial's steps would be the public records' more than the private ones'"
+    return "scores would tell less than they cost"
