@@ -51,8 +51,12 @@ def a_size(size: str) -> str:
     return f"dataset: {{lineage: digits, source: digits, nominal_size: {size}}}"
 
 
-def also(*says: str, test: str, dataset: str = DATASET, more: str = "") -> Bad:
-    return bad(*says, more=f"evaluate: {{also: [{{{test}}}]}}\n{more}", dataset=dataset)
+FINDINGS = a_dataset("classes: 3, labels: many", f"npz:{__file__}")
+
+
+def also(*says: str, test: str, dataset: str = DATASET, more: str = "", problems: int = 1) -> Bad:
+    more = f"evaluate: {{also: [{{{test}}}]}}\n{more}"
+    return bad(*says, more=more, dataset=dataset, problems=problems)
 
 
 # what a file says about one key: its path, the value given, what is allowed, the nearest spelling
@@ -746,6 +750,68 @@ BETWEEN = {
         "begins with a minus",
         more="features: {model: none}\nlearner: {name: dp_ls}",
         dataset=a_dataset("classes: ['-1', '1'], labels: 2", f"npz:{__file__}"),
+    ),
+    "findings for a learner of one class": bad(
+        "learner.name",
+        "with dataset.labels: many a record has several findings: set learner.name: dp_gd",
+        more="learner: {name: dp_prototypes}",
+        dataset=FINDINGS,
+    ),
+    "findings under one softmax": bad(
+        "learner.link", "set learner.link: sigmoid", more="learner: {}", dataset=FINDINGS
+    ),
+    "findings that start from the public head": bad(
+        "learner.init",
+        "set learner.init: zero or random",
+        more="learner: {link: sigmoid, init: public}",
+        dataset=FINDINGS,
+    ),
+    "findings with a private search": bad(
+        "hpo.name",
+        "set hpo.name: ladder",
+        more="learner: {link: sigmoid}\nhpo: {name: liu_talwar}",
+        dataset=FINDINGS,
+    ),
+    "findings counted by group": bad(
+        "evaluate.measures",
+        "set evaluate.measures: accuracy or classes or auc",
+        more="learner: {link: sigmoid}\nevaluate: {measures: groups}",
+        dataset=FINDINGS,
+    ),
+    "findings tested on another source": also(
+        "evaluate.also",
+        "another source's labels are not matched",
+        test="name: other, source: digits, declared_public: true",
+        more="learner: {link: sigmoid}",
+        dataset=FINDINGS,
+        problems=2,
+    ),
+    "more findings than a number holds": bad(
+        "dataset.labels",
+        "of at most 39",
+        more="learner: {link: sigmoid}",
+        dataset=a_dataset("classes: 40, labels: many", f"npz:{__file__}"),
+    ),
+    "columns of labels for one class each": bad(
+        "dataset.label",
+        "a list is a column for each class: set dataset.labels: many",
+        dataset=a_dataset("label: [a, b]", f"npz:{__file__}"),
+    ),
+    "other columns than classes": bad(
+        "dataset.label",
+        "2 columns for 3 classes",
+        more="learner: {link: sigmoid}",
+        dataset=a_dataset("classes: 3, labels: many, label: [a, b]", f"npz:{__file__}"),
+    ),
+    "a policy where nothing is unknown": bad(
+        "dataset.unknown",
+        "set dataset.labels: many",
+        dataset=a_dataset("classes: 3, unknown: 0", f"npz:{__file__}"),
+    ),
+    "a policy of blanks where nothing is unknown": bad(
+        "dataset.blank",
+        "set dataset.labels: many",
+        dataset=a_dataset("classes: 3, blank: 0", f"npz:{__file__}"),
     ),
     "several labels counted by class": bad(
         "evaluate.measures",

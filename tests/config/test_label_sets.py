@@ -7,7 +7,19 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpladder.config.label_sets import are_of, each_label, end_of_numbers, most_labels, number_of
+from dpladder.config.label_sets import (
+    MANY,
+    MOST_FINDINGS,
+    PRESENT,
+    UNKNOWN,
+    are_of,
+    each_finding,
+    each_label,
+    end_of_numbers,
+    most_labels,
+    number_of,
+    number_of_findings,
+)
 
 
 @st.composite
@@ -57,3 +69,27 @@ def test_each_prediction_is_right_that_is_one_of_the_classes() -> None:
         [True, False],
         [False, False],
     ]
+
+
+@given(
+    st.integers(2, MOST_FINDINGS).flatmap(
+        lambda count: st.lists(
+            st.lists(st.integers(0, 2), min_size=count, max_size=count), min_size=1, max_size=6
+        )
+    )
+)
+def test_findings_come_out_as_they_went_in(wanted: list[list[int]]) -> None:
+    count = len(wanted[0])
+    numbers = np.array([number_of_findings(states) for states in wanted], np.int64)
+    assert (numbers < end_of_numbers(count, MANY)).all()
+    assert end_of_numbers(count, MANY) <= 2**63
+    for kind in (numbers, torch.from_numpy(numbers)):
+        for place, (present, known) in enumerate(each_finding(kind, count)):
+            states = [record[place] for record in wanted]
+            assert present.tolist() == [state == PRESENT for state in states]
+            assert known.tolist() == [state != UNKNOWN for state in states]
+
+
+def test_of_whom_nothing_is_known_counts_as_nothing() -> None:
+    assert number_of_findings([UNKNOWN] * 5) == -1
+    assert number_of_findings([0] * 5) == 0

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
-from dpladder.config import further_tests, learner_sections, search_sections
+from dpladder.config import findings, further_tests, learner_sections, search_sections
 from dpladder.config.checkpoints import wrong_with_checkpoint
-from dpladder.config.label_sets import most_labels
+from dpladder.config.label_sets import MANY, most_labels
 from dpladder.config.learner_sections import Tuning, guided, shares_releases, starts_public
 from dpladder.config.model import (
     BUNDLED_IMAGES,
@@ -271,15 +271,16 @@ def _labels(c: Config, of_one: str = "leave it out") -> Messages:
         return
     if kind and (kind.folder or not kind.own):
         yield f"a record of {shown(dataset.source)} has one label: {of_one}"
-    if c.learner.name != "dp_ls":
+    if dataset.labels == MANY:
+        yield from findings.too_many(_count(c) or 2)
+    elif c.learner.name != "dp_ls":
         yield (
             f"{c.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or "
             "leave it out"
         )
-    count = len(names) or (dataset.classes if isinstance(dataset.classes, int) else 2)
-    if dataset.labels > most_labels(count):
-        yield f"of {count} classes at most {most_labels(count)} can be told together"
-    if any("|" in name for name in names):
+    elif dataset.labels > most_labels(_count(c) or 2):
+        yield f"of {_count(c)} classes at most {most_labels(_count(c))} can be told together"
+    if any("|" in name for name in names) and not isinstance(dataset.label, tuple):
         yield "a name in dataset.classes holds a bar, which stands between names: call it otherwise"
     if any(name.strip().startswith("-") for name in names):
         yield (
@@ -293,6 +294,11 @@ def _public_size(c: Config) -> Messages:
         yield "it is about dataset.public_sample, which is not given: leave it out"
 
 
+def _count(c: Config) -> int:
+    """How many classes the config declares; 0 where it says nothing."""
+    return c.dataset.classes if isinstance(c.dataset.classes, int) else len(_names(c))
+
+
 def _test_part(c: Config) -> Messages:
     split = c.dataset.split
     if c.dataset.public_test is None and split.rule == "hash" and split.test == 0:
@@ -304,6 +310,8 @@ def _test_part(c: Config) -> Messages:
 
 def _measures(c: Config) -> Messages:
     measures, kind = c.evaluate.measures, _kind(c)
+    if c.dataset.labels == MANY:
+        return
     if measures in ("classes", "auc") and c.dataset.labels > 1:
         yield (
             "with dataset.labels above 1 a record is of several classes, and would count in "
@@ -452,7 +460,7 @@ def _path(name: str, c: Config) -> Messages:
         )
 
 
-RULES: Table = {
+OF_ONE_CLASS: Table = {
     "privacy.delta": _delta,
     "privacy.lifetime.epsilon": _lifetime,
     "mode": when(
@@ -513,6 +521,7 @@ RULES: Table = {
     "paths.private": partial(_path, "private"),
     "paths.cache": partial(_path, "cache"),
 }
+RULES = findings.beside(OF_ONE_CLASS)
 
 OF_OTHERS = (
     "hpo.name",

@@ -1,16 +1,26 @@
 """The classes of a record that may be of several, as one number: what stands for them wherever a
 label stands.
 
-Each class plus one is a digit to the base of all classes plus one, and one is taken from what they
+**Up to so many classes** (`dataset.labels: 3`). Each class plus one is a digit to the base of all classes plus one, and one is taken from what they
 make. So a single class is its own number, none is -1, and what knows of single classes alone takes
-any other number for no class at all. Works on arrays of whole numbers, numpy's or torch's.
+any other number for no class at all.
+
+**Findings** (`dataset.labels: many`). Each class by itself is absent, present or unknown: 0, 1 or
+2, a digit to the base of 3. A record of which nothing is known is -1, and counts as nothing.
+
+Works on arrays of whole numbers, numpy's or torch's.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+Labels = int | Literal["many"]
+MANY: Literal["many"] = "many"
+ABSENT, PRESENT, UNKNOWN = STATES = range(3)
+MOST_FINDINGS = 39  # classes: 3^39 is below 2^63
 
 BITS = 63  # of a positive whole number
 
@@ -21,9 +31,32 @@ def number_of(classes: Iterable[int], count: int) -> int:
     return sum((one + 1) * (count + 1) ** place for place, one in digits) - 1
 
 
-def end_of_numbers(count: int, most: int) -> int:
+def number_of_findings(states: Sequence[int]) -> int:
+    """Of the state of each class."""
+    if all(state == UNKNOWN for state in states):
+        return -1
+    return sum(state * len(STATES) ** place for place, state in enumerate(states))
+
+
+def each_finding(numbers: Any, count: int) -> Iterator[tuple[Any, Any]]:
+    """Of each class, which records have it, and of which records that is known. Every digit of -1
+    is unknown."""
+    for place in range(count):
+        state = numbers // len(STATES) ** place % len(STATES)
+        yield state == PRESENT, state != UNKNOWN
+
+
+def each_class(numbers: Any, count: int, most: Labels) -> Iterator[Any]:
+    """Of each class, which records are of it; -1 is of none."""
+    if most == MANY:
+        yield from (present for present, _ in each_finding(numbers, count))
+    else:
+        yield from (are_of(numbers, label, count) for label in range(count))
+
+
+def end_of_numbers(count: int, most: Labels) -> int:
     """Above all numbers of sets of `most` classes."""
-    return (count + 1) ** most - 1
+    return len(STATES) ** count if most == MANY else (count + 1) ** most - 1
 
 
 def most_labels(count: int) -> int:

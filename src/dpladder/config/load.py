@@ -429,9 +429,12 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 def as_task(config: Config) -> Config:
     """With what its task decides: a language model's records are of one kind, and of a text every
-    token is kept."""
+    token is kept. Columns that hold a class each name the classes."""
     if config.task != "language_model":
-        return config
+        if config.dataset.classes is not None or not isinstance(config.dataset.label, tuple):
+            return config
+        named = config.dataset.model_copy(update={"classes": config.dataset.label})
+        return config.model_copy(update={"dataset": named})
     features = config.features.model_copy(update={"until": INPUT, "pooling": "none"})
     dataset = config.dataset.model_copy(update={"classes": 1})
     return config.model_copy(update={"features": features, "dataset": dataset})

@@ -108,6 +108,7 @@ class Column(Section):
         return self
 
 
+Words = Annotated[str, Field(min_length=1)]
 RESERVED_COLUMNS = ("label", "id", "user", "split", "path", "text")
 TAGS = ("a name", "a column")  # how pydantic tells which of both was meant
 Chosen = Annotated[
@@ -175,6 +176,7 @@ class TrainedGroup(Group):
 
 
 Links = Literal["none", "inside"]
+Counted = Literal["ignore", 0, 1]
 
 
 class Dataset(Section):
@@ -194,10 +196,11 @@ class Dataset(Section):
         "pandas index. Of jsonl, which of id, user, split its lines have (or dataset.id and "
         "dataset.user)",
     )
-    label: str | None = Field(
+    label: Words | tuple[Words, ...] | None = Field(
         None,
-        min_length=1,
-        description="of a table or arrays, the column that holds each record's class; empty: label",
+        description="of a table or arrays, the column that holds each record's class; empty: label. "
+        "With labels: many also a list: a column for each class, in the order of dataset.classes, "
+        "which may then be left out, with 1, 0, -1 or nothing in it",
     )
     id: str | None = Field(
         None,
@@ -216,11 +219,21 @@ class Dataset(Section):
         None,
         description="class list, or how many; required for your own data, known for named datasets",
     )
-    labels: Count = Field(
+    labels: Count | Literal["many"] = Field(
         1,
         description="classes that a record may be of, at most, for learner dp_ls: above 1 its "
         "label is a list of them, or their names between bars, as in cat|dog; right is "
-        "whatever names one of them",
+        "whatever names one of them. many: any number of them, and none, as findings in an image: "
+        "each class is told by itself, and names of no class count as other findings",
+    )
+    unknown: Counted = Field(
+        "ignore",
+        description="with labels: many, what a class counts as that is -1 (uncertain) or blank for "
+        "a record: ignore leaves the class out for this record, 0 is absent, 1 present",
+    )
+    blank: Counted | None = Field(
+        None,
+        description="the same for a blank alone, which is often not mentioned; empty: as unknown",
     )
     links: Links = Field(
         "none",
@@ -277,9 +290,14 @@ class Dataset(Section):
             raise ValueError("classes must name each class once, and at least one")
         return self
 
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Those that hold labels, as far as they are named."""
+        return (self.label,) if isinstance(self.label, str) else self.label or ()
+
     @model_validator(mode="after")
     def _named_columns_are_of_a_table(self) -> Dataset:
-        named = [name for name in (self.label, self.id, self.user) if name is not None]
+        named = [*self.label_columns, *filter(None, (self.id, self.user))]
         kind = kind_of(self.source)
         if named and kind is not None and (kind.folder or not kind.own):
             raise ValueError(
@@ -751,9 +769,6 @@ class Paths(Section):
         description="feature caches that clones and projects share; empty: inside the "
         "private folder",
     )
-
-
-Words = Annotated[str, Field(min_length=1)]
 
 
 class Deployment(Section):

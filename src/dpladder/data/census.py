@@ -9,7 +9,8 @@ units are lost, or nearly all that count are of one class. That shows in an exit
 may lie where one person decides. What is counted are units, of which a person is one and moves each
 count by one. To stop, half of all units and `LEAST` at least must be lost; or `LEAST` or more
 count, and fewer than `LEAST`, and fewer than a tenth of them, are of another class than the most
-frequent. Data as it is meant lies far on one side of every line, a mistake far on the other. A
+frequent. Of findings (`dataset.labels: many`) these others are the units that have any, or those
+that lack any, whichever are fewer. Data as it is meant lies far on one side of every line, a mistake far on the other. A
 person decides only where all others stand exactly on a line: nobody but the operator chooses
 sources, and who made up such data would learn of that one person alone.
 """
@@ -24,10 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.label_sets import are_of, each_label
+from dpladder.config.label_sets import MANY, Labels, are_of, each_class, each_finding
 from dpladder.config.model import LARGEST_IMAGE
 from dpladder.config.wording import printable
 from dpladder.data import texts
+from dpladder.data.findings import Findings
 from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
@@ -42,11 +44,15 @@ Place = str | int
 
 
 def cannot_be_meant(
-    units: NDArray[np.uint8], labels: NDArray[np.int64], seen: int, classes: int = 2
+    units: NDArray[np.uint8],
+    labels: NDArray[np.int64],
+    seen: int,
+    classes: int = 2,
+    most: Labels = 1,
 ) -> bool:
     """Whether so little counts, of `seen` units, that other data must have been meant. `units` and
     `labels` are those of the records that were kept; -1 counts as nothing. `classes`: where there
-    is but one, nothing is told apart."""
+    is but one, nothing is told apart. `most`: how many a record may be of."""
     known = labels >= 0
     usable = count_units(units[known])
     lost = seen - usable
@@ -54,17 +60,26 @@ def cannot_be_meant(
         return True
     if usable < LEAST or classes == 1:
         return False
-    frequent = class_counts(labels[known], classes).argmax()
-    others = count_units(units[known & ~are_of(labels, frequent, classes)])
+    kinds = _kinds(labels, classes, most)
+    others = min(count_units(units[known & other]) for other in kinds)
     return others < LEAST and 10 * others < usable
 
 
-def class_counts(labels: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+def _kinds(labels: NDArray[np.int64], classes: int, most: Labels) -> Sequence[NDArray[np.bool_]]:
+    """Which records are of another class than the most frequent one; of findings, which have one,
+    and which lack one."""
+    if most == MANY:
+        found = [*each_finding(labels, classes)]
+        some = np.any([present for present, _ in found], axis=0)
+        lacking = np.any([known & ~present for present, known in found], axis=0)
+        return some, lacking
+    frequent = class_counts(labels[labels >= 0], classes, most).argmax()
+    return (~are_of(labels, frequent, classes),)
+
+
+def class_counts(labels: NDArray[np.int64], classes: int, most: Labels = 1) -> NDArray[np.int64]:
     """How many records are of each class."""
-    found = np.zeros(classes, np.int64)
-    for own in each_label(labels, classes):
-        found += np.bincount(own[own >= 0], minlength=classes)
-    return found
+    return np.array([np.count_nonzero(own) for own in each_class(labels, classes, most)], np.int64)
 
 
 def count_units(ids: NDArray[np.uint8]) -> int:
@@ -98,7 +113,7 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
     count as nothing, whatever their label."""
     source = found.source
     counting = [row for row in found.kept if row.label >= 0 and row.index not in lost]
-    unknown = Counter(text(label) for label in source.labels if found.class_of(label) < 0)
+    unknown = Counter(name for label in source.labels for name in _named_none(found, label))
     return Census(
         source=source.name,
         rows=len(source.labels),
@@ -107,7 +122,7 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
         usable=len({row.unit for row in counting}),
         counting=Counter(PARTS[row.part] for row in counting),
         parts={
-            part: dict(zip(found.names, _by_class(counting, place, len(found.names)), strict=True))
+            part: dict(zip(found.names, _by_class(counting, place, found), strict=True))
             for place, part in enumerate(PARTS)
             if any(row.part == place for row in found.kept)
         },
@@ -118,9 +133,17 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
     )
 
 
-def _by_class(counting: Sequence[Row], part: int, classes: int) -> list[int]:
+def _named_none(found: Survey, label: object) -> Iterator[str]:
+    """What a record's label says that is no class."""
+    if isinstance(found.class_of, Findings):
+        yield from found.class_of.others(label)
+    elif found.class_of(label) < 0:
+        yield text(label)
+
+
+def _by_class(counting: Sequence[Row], part: int, found: Survey) -> list[int]:
     labels = np.array([row.label for row in counting if row.part == part], np.int64)
-    counts: list[int] = class_counts(labels, classes).tolist()
+    counts: list[int] = class_counts(labels, len(found.names), found.dataset.labels).tolist()
     return counts
 
 
@@ -172,7 +195,8 @@ def _stops(found: Survey, lost: Collection[int]) -> bool:
     kept = [row for row in found.kept if row.label >= 0 and row.index not in lost]
     units = ids_of(row.unit for row in kept)
     labels = np.array([row.label for row in kept], np.int64)
-    return cannot_be_meant(units, labels, len(found.units), len(found.names))
+    most = found.dataset.labels
+    return cannot_be_meant(units, labels, len(found.units), len(found.names), most)
 
 
 def _each(source: Source, largest: int) -> Iterator[float | str]:
@@ -264,7 +288,8 @@ def contact_sheet(
     names = found.names
     rows: dict[int, list[int]] = {label: [] for label in range(-1, len(names))}
     for row in found.kept:
-        own = [int(label[0]) for label in each_label(np.array([row.label]), len(names))]
+        held = each_class(np.array([row.label]), len(names), found.dataset.labels)
+        own = [label for label, is_so in enumerate(held) if is_so[0]]
         for label in own or [-1]:
             if len(rows[label]) < each:
                 rows[label].append(row.index)

@@ -14,13 +14,14 @@ from dpladder.data.columns import name_of, plain, restored_columns
 
 ROLES = ("label", "id", "user", "split")
 NAMED = ("label", "id", "user")  # roles whose column the config may name
+OF_CLASS = "label "  # begins the role of a column that holds one class, numbered from 0
 
 
 class Naming(Protocol):
     """What says how the columns of roles are called: a dataset, or a job that reads one."""
 
     @property
-    def label(self) -> str | None: ...
+    def label(self) -> str | tuple[str, ...] | None: ...
     @property
     def id(self) -> str | None: ...
     @property
@@ -55,20 +56,26 @@ class Layout:
     def name(self, role: str) -> str:
         return dict(self.named).get(role, role)
 
+    @property
+    def by_class(self) -> bool:
+        """Whether each class has a column."""
+        return any(role.startswith(OF_CLASS) for role, _ in self.named)
+
     def beside(self, held: Collection[str], plural: str = "") -> dict[str, str]:
         """The column of each role and of the group, as far as they are among those held. Arrays
         have the `plural` of a role for a name."""
-        named = dict(self.named)
-        found = {role: named.get(role, f"{role}{plural}") for role in ROLES}
+        found = {role: f"{role}{plural}" for role in ROLES} | dict(self.named)
+        if self.by_class:
+            del found["label"]
         if self.group is not None:
             found["group"] = self.group
         return {role: name for role, name in found.items() if name in held}
 
     def of_lines(self) -> dict[str, str]:
         """The same for lines of JSON, which have no header: no line may say it for the others."""
-        roles = {"label"} if self.labelled else set()
+        roles = {"label"} if self.labelled and not self.by_class else set()
         roles |= {name_of(column) for column in self.columns} | {role for role, _ in self.named}
-        known = {role: self.name(role) for role in ROLES if role in roles}
+        known = {role: self.name(role) for role in ROLES if role in roles} | dict(self.named)
         return known | ({"group": self.group} if self.group is not None else {})
 
 
@@ -81,8 +88,14 @@ def layout_of(dataset: Dataset, grouping: Grouping | None = None, labelled: bool
 
 def named(says: Naming) -> tuple[tuple[str, str], ...]:
     """The roles whose column is called otherwise, each with its column."""
-    found = ((role, getattr(says, role)) for role in NAMED)
-    return tuple((role, name) for role, name in found if name is not None)
+    found: list[tuple[str, str]] = []
+    for role in NAMED:
+        name = getattr(says, role)
+        if isinstance(name, tuple):
+            found += [(f"{OF_CLASS}{place}", one) for place, one in enumerate(name)]
+        elif name is not None:
+            found.append((role, name))
+    return tuple(found)
 
 
 def as_attrs(layout: Layout) -> dict[str, str]:

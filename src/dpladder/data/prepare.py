@@ -35,7 +35,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import groupby, islice
@@ -45,12 +45,13 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.label_sets import number_of
+from dpladder.config.label_sets import MANY, Labels, number_of
 from dpladder.config.model import Dataset, Split
 from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
 from dpladder.data.datasets import class_count, class_index, classes, open_source
 from dpladder.data.files import write_private
+from dpladder.data.findings import Findings
 from dpladder.data.layout import Layout, as_attrs, from_attrs, layout_of
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.shift import matched
@@ -65,6 +66,11 @@ Identity = Literal["id", "content"]  # what a unit's part follows from, in every
 PARTS: tuple[Part, ...] = ("train", "validation", "test", "sample")
 SPELLINGS = {"train": 0, "training": 0, "validation": 1, "valid": 1, "val": 1, "test": 2}
 ID_BYTES = 16
+TOO_MANY = "label is not in dataset.classes, or it has more than dataset.labels"
+WRONG_LABEL: dict[Labels, str] = {
+    1: "label is not in dataset.classes",
+    MANY: "no class is known, or one is not 1, 0, -1 or blank",
+}
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,7 @@ class Manifest:
     tokenizer: str  # what cut them; empty where nothing did
     digest: str
     groups: NDArray[np.int64] | None = None
+    attrs: sealed.Attrs = field(default_factory=dict)
 
     def rows(self, part: Part) -> NDArray[np.int64]:
         return np.flatnonzero(self.parts == PARTS.index(part))
@@ -207,14 +214,17 @@ def _classes(
         known = classes(dataset, name)
         names = tuple(map(str, range(known) if isinstance(known, int) else known))
         class_of = class_index(known)
-    return _label_of(class_of, len(names), dataset.labels), names
+    return _label_of(class_of, len(names), dataset), names
 
 
-def _label_of(class_of: ClassOf, count: int, most: int) -> ClassOf:
+def _label_of(class_of: ClassOf, count: int, dataset: Dataset) -> ClassOf:
     """From a record's label as given to its class, or to the number of its classes where it may be
-    of `most`; -1 where one of them is none, or they are more."""
+    of several; -1 where one of them is none, or they are more."""
+    most = dataset.labels
     if most == 1:
         return class_of
+    if most == MANY:
+        return Findings(class_of, count, dataset)
 
     def number(given: object) -> int:
         found = {class_of(one) for one in several(given, count)}
@@ -255,6 +265,7 @@ def prepare(
         "commitment": commitment.hexdigest(),
         "identity": _identity(source, found.dataset),
         "tokenizer": "" if cutting is None else cutting.sha256,
+        **({"labels": MANY} if dataset.labels == MANY else {}),
     }
     write_diagnostics(diagnostics, source, found.problems)
     places = {
@@ -278,6 +289,7 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         identity=cast(Identity, file.attrs["identity"]),
         tokenizer=str(file.attrs["tokenizer"]),
         digest=file.digest,
+        attrs=file.attrs,
         **file.arrays,
     )
 
@@ -385,8 +397,7 @@ def _rows(
             problems.append((index, "user is missing"))
             label = -1
         elif label < 0 and not lost and (given or source.ids is None):
-            more = "" if dataset.labels == 1 else ", or it has more than dataset.labels"
-            problems.append((index, f"label is not in dataset.classes{more}"))
+            problems.append((index, WRONG_LABEL.get(dataset.labels, TOO_MANY)))
         if sorter is not None and group < 0:
             problems.append((index, "group is none of the declared ones"))
             label = -1

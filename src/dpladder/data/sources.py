@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dpladder.data.layout import Layout
+from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.errors import BadInput
 
 Column = Sequence[Any]
@@ -77,10 +77,11 @@ def check_held(path: Path, held: Collection[str], layout: Layout, plural: str = 
     if not layout.labelled:
         return
     wanted = {"label": layout.name("label") if layout.named else f"label{plural}"}
+    wanted = {} if layout.by_class else wanted
     wanted |= dict(layout.named) | ({} if layout.group is None else {"group": layout.group})
     for role, name in wanted.items():
         if name not in held:
-            key = "group.column" if role == "group" else role
+            key = "group.column" if role == "group" else role.partition(" ")[0]
             raise BadInput(
                 f"{path} has no {name}. It holds {', '.join(held) or 'nothing'}; name the one that "
                 f"is the {role} in dataset.{key}."
@@ -94,12 +95,19 @@ def beside(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, An
             f"{path}: its columns differ in length. Give every record one value in each."
         )
     return {
-        "labels": columns.get("label", [None] * rows),
+        "labels": _labels(columns) or columns.get("label", [None] * rows),
         "ids": columns.get("id"),
         "users": columns.get("user"),
         "parts": columns.get("split"),
         "groups": columns.get("group"),
     }
+
+
+def _labels(columns: Mapping[str, Column]) -> Column:
+    """Of each record its value in each column that holds one class; nothing without such columns."""
+    return [
+        *zip(*(held for role, held in columns.items() if role.startswith(OF_CLASS)), strict=True)
+    ]
 
 
 def several(label: object, classes: int) -> list[object]:

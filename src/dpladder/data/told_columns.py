@@ -14,7 +14,7 @@ from dpladder.config.model import Chosen
 from dpladder.config.sources import kind_of
 from dpladder.data import tables
 from dpladder.data.columns import levels_of, matrix_of, name_of
-from dpladder.data.layout import Layout
+from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.data.sources import Source
 
 
@@ -39,6 +39,8 @@ class Told:
     @property
     def becomes(self) -> str:
         if self.role is not None:
+            if self.role.startswith(OF_CLASS):
+                return "what each record has of one class"
             return f"the {self.role} of each record"
         if self.feature is None:
             return "not read"

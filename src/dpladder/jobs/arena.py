@@ -20,7 +20,7 @@ def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
             "data with mode: research; on private data, give each way an experiment and its own "
             "budget."
         )
-    if reads.labels > 1 and not isinstance(reads, TrainOpen):
+    if reads.labels != 1 and not isinstance(reads, TrainOpen):
         raise Refused(
             f"{task.rule} sets learners beside each other that take one class for each record, and "
             f"dataset.labels is {reads.labels}. "

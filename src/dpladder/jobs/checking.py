@@ -6,7 +6,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.label_sets import MANY
 from dpladder.data.census import cannot_be_meant
+from dpladder.data.sealed import Attrs
 from dpladder.errors import Refused
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import MergeFeatures, PrepareDataset
@@ -17,11 +19,13 @@ def stop_if_few_usable(
     units: NDArray[np.uint8],
     labels: NDArray[np.int64],
     seen: int,
-    classes: int,
+    attrs: Attrs,
 ) -> None:
-    """One message, whatever the cause: that it is this one tells a bit, and data/census.py says why
+    """`attrs`: of the manifest or the cache that holds these records. One message, whatever the cause: that it is this one tells a bit, and data/census.py says why
     it may."""
-    if not task.reads.few_usable and cannot_be_meant(units, labels, seen, classes):
+    if not task.reads.few_usable and cannot_be_meant(
+        units, labels, seen, int(attrs["classes"]), MANY if attrs.get("labels") == MANY else 1
+    ):
         raise Refused(
             "the data does not look like what the config describes: most of it would count as "
             "nothing, or nearly all of it "

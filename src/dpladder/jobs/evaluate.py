@@ -26,7 +26,7 @@ from dpladder.jobs.private import (
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import measures, score, weights
-from dpladder.learn.interface import Constants, Data, Logits, Losses, Weights, plain
+from dpladder.learn.interface import Constants, Data, Logits, LogOdds, Losses, Weights, plain
 from dpladder.learn.registry import method
 from dpladder.plan.reads import EvaluateAlso, EvaluateFinal, EvaluateOf, EvaluateTest
 from dpladder.privacy.accounting import gdp
@@ -34,7 +34,15 @@ from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
-from dpladder.report.summary import ClassTested, GroupTested, Perplexity, Shown, Tested, WorstTested
+from dpladder.report.summary import (
+    ClassTested,
+    FindingTested,
+    GroupTested,
+    Perplexity,
+    Shown,
+    Tested,
+    WorstTested,
+)
 
 Counts = NDArray[np.float64]
 SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
@@ -93,7 +101,8 @@ class Test:
     constants: Constants
     names: tuple[str, ...]
     measures: Measures
-    losses: Losses | None = None  # of a language model, which names no class
+    # of a language model, which names no class, or of findings
+    losses: Losses | LogOdds | None = None
     groups: Groups = NO_GROUPS
 
     @property
@@ -110,6 +119,8 @@ class Test:
             return score.right_and_wrong(
                 self.model, data.features, data.labels, self.losses or self.own
             )
+        if isinstance(self.losses, LogOdds):
+            return measures.by_finding(self._logits(data), data.labels)
         predicted, classes = (
             score.predict(self.model, data.features, self.own),
             self.constants.classes,
@@ -121,11 +132,18 @@ class Test:
 
     def scores(self, data: Data) -> Counts:
         """Bins of scores, class by class. Private until noise is added."""
+        if isinstance(self.losses, LogOdds):
+            bins = measures.edges_of_each(self.model, self.constants, self.losses)
+            return measures.by_logit(self._logits(data), data.labels, bins)
         edges = measures.edges(self.model, self.constants, self.own)
         starts = range(0, len(data.features), score.CHUNK)
         parts = (plain(data.features, slice(start, start + score.CHUNK)) for start in starts)
         found = [measures.margin(self.model, part, self.own) for part in parts]
         return measures.by_score(np.concatenate([np.empty(0), *found]), data.labels, edges)
+
+    def _logits(self, data: Data) -> NDArray[np.float64]:
+        assert isinstance(self.losses, LogOdds), "of findings alone"
+        return score.each_logit(self.losses, self.model, data.features)
 
     def told(
         self, counts: Counts, sd: float, scores: Counts | None = None, sd_scores: float = 0.0
@@ -133,7 +151,11 @@ class Test:
         """What follows from noised counts; and of a language model, what it is known by."""
         if self.groups.apart:
             return by_groups(self.groups, counts, sd)
+        if isinstance(self.losses, LogOdds) and self.rows is not None:
+            return by_findings(self.names, counts, sd, scores, sd_scores)
         found = metrics(self.names, counts, sd, scores, sd_scores)
+        if isinstance(self.losses, LogOdds):
+            return replace(found, brier=True)
         if self.losses is None:
             return found
         return replace(
@@ -147,10 +169,14 @@ class Test:
 
     def draws(self, mu: float) -> tuple[Draw, ...]:
         """A record is in one of the counts, and in one of the bins; replaced, it may move from one
-        to another."""
+        to another. Of findings it is in one of each class."""
+        counts: tuple[int, ...] = (2,) if self.rows is None else (self.rows, 2)
+        bins: tuple[int, ...] = (2, measures.BINS)
         moved = self.constants.moves_apart(1.0)
-        counts = (2,) if self.rows is None else (self.rows, 2)
-        wanted = (("counts", counts), ("scores", (2, measures.BINS)))
+        if isinstance(self.losses, LogOdds) and self.rows is not None:
+            counts, bins = (self.rows, 2, 2), (self.rows, *bins)
+            moved = self.constants.moves_apart(math.sqrt(self.rows))
+        wanted = (("counts", counts), ("scores", bins))
         sigmas = self.sigmas(mu)
         return tuple(
             gaussian(name, sigma, moved, shape)
@@ -176,7 +202,7 @@ def _evaluate(task: Task[EvaluateTest]) -> None:
         test = _test(task, part)
         data = test.groups.kept(read(task, part))
         scores = test.scores(data) if test.measures == "auc" else None
-        write_json(task.output["metrics"], asdict(test.told(test.counts(data), 0.0, scores)))
+        write_json(task.output["metrics"], test.told(test.counts(data), 0.0, scores).document)
         write_record(task, free="the test source is declared public, and the model is a release")
         return
     release_once(release_of(task))
@@ -199,7 +225,7 @@ def release_of(task: Task[EvaluateTest]) -> Release:
         sds = [draw.scale for draw in draws]
         found = meter.publish("counts", test.counts(data))
         scores = meter.publish("scores", test.scores(data)) if test.measures == "auc" else None
-        write_json(folder / "metrics.json", asdict(test.told(found, sds[0], scores, sds[-1])))
+        write_json(folder / "metrics.json", test.told(found, sds[0], scores, sds[-1]).document)
 
     spends = held.concrete(
         "test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part
@@ -217,7 +243,8 @@ def _test(task: Task[EvaluateTest], part: Part) -> Test:
     reads, constants = task.reads, constants_of(task, part)
     names = class_names(reads.classes, constants)
     own = method(reads.learner.name).logits(reads.learner, constants)
-    losses = method(reads.learner.name).losses(reads.learner, constants)
+    judge = method(reads.learner.name).judge(reads.learner, constants)
+    losses = judge if isinstance(judge, Losses | LogOdds) else None
     also = reads.also if isinstance(reads, EvaluateAlso) else None
     groups = groups_of(reads.group, reads.measures, also)
     if isinstance(reads, EvaluateOf):  # of other people, none of whom was trained on
@@ -285,6 +312,53 @@ def by_groups(groups: Groups, counts: Counts, sd: float) -> Tested:
         if len(others)
         else None,
     )
+
+
+def by_findings(
+    names: tuple[str, ...],
+    counts: Counts,
+    sd: float,
+    scores: Counts | None = None,
+    sd_scores: float = 0.0,
+) -> Tested:
+    """From noised counts of each finding, (classes, lacking and having it, right and wrong). A
+    record weighs as much in the accuracy as if it were one."""
+    ranked = scores if scores is not None else [None] * len(names)
+    each = [
+        _finding(name, own, sd, bins, sd_scores)
+        for name, own, bins in zip(names, counts, ranked, strict=True)
+    ]
+    classes = len(names)
+    found = metrics((), counts.sum(axis=(0, 1)) / classes, sd * math.sqrt(2.0 / classes))
+    return replace(
+        found,
+        findings=tuple(each),
+        balanced=_mean([one.balanced for one in each]),
+        auc=_mean([one.auc for one in each]),
+    )
+
+
+def _finding(
+    name: str, counts: Counts, sd: float, bins: Counts | None, sd_bins: float
+) -> FindingTested:
+    absent, present = _shares(counts, sd)
+    right, wrong = (float(count) for count in counts.sum(axis=0))
+    return FindingTested(
+        name,
+        _measured(measures.share(right, wrong, sd * math.sqrt(2.0))),
+        _measured(present),
+        _measured(absent),
+        _measured(measures.balanced([absent, present])),
+        None if bins is None else _measured(measures.auc(bins, sd_bins)),
+        float(counts[1].sum()),
+        float(counts[0].sum()),
+        sd,
+    )
+
+
+def _mean(each: list[Shown | None]) -> Shown | None:
+    known = [None if one is None else measures.Measured(one.value, one.sd) for one in each]
+    return _measured(measures.balanced(known))
 
 
 def _shares(rows: Counts, sd: float) -> list[measures.Measured | None]:

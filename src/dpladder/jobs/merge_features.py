@@ -27,7 +27,7 @@ def merge_features(task: Task[MergeFeatures]) -> None:
         units, labels = (
             np.concatenate([getattr(one, name) for one in merged]) for name in ("units", "labels")
         )
-        stop_if_few_usable(task, units, labels, count_units(units), int(merged[0].attrs["classes"]))
+        stop_if_few_usable(task, units, labels, count_units(units), merged[0].attrs)
     write_record(
         task, free="rows are put together, none is changed; they stay in the private folder"
     )

@@ -28,7 +28,7 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     found = prepare(dataset_of(task), keys, manifest, diagnostics, cutting=cutter_of(task))
     made = read_manifest(manifest, keys.cache)
     write_private(places.census(task), report(census(found)).encode())
-    stop_if_few_usable(task, made.units, made.labels, len(found.units), made.classes)
+    stop_if_few_usable(task, made.units, made.labels, len(found.units), made.attrs)
     lineage = task.reads.lineage
     # Data that is declared public has no budget to begin anew.
     confirmed = load(Ledger(home, lineage)).confirmed or task.reads.mode == "research"
@@ -69,4 +69,6 @@ def dataset_of(task: Task[PrepareDataset]) -> Dataset:
         label=reads.label,
         id=reads.id,
         user=reads.user,
+        unknown=reads.unknown,
+        blank=reads.blank,
     )

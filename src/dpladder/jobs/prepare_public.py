@@ -23,7 +23,7 @@ def prepare_public(task: Task[PreparePublic]) -> None:
     found = prepare(dataset, keys, manifest, diagnostics, part, task.reads.matched, cutter_of(task))
     public = read_manifest(manifest, keys.cache)
     if part != "sample":  # whose labels a public head alone reads, and it says what it lacks
-        stop_if_few_usable(task, public.units, public.labels, len(found.units), public.classes)
+        stop_if_few_usable(task, public.units, public.labels, len(found.units), public.attrs)
     private = read_manifest(places.manifest(task, "train"), keys.cache)
     if same_data(rows(public.contents), rows(private.contents)):
         what = f"public_{part}" if task.reads.matched is None else f"{named.removeprefix(ALSO)}"

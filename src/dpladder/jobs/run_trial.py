@@ -206,7 +206,7 @@ def _trained(trials: Sequence[Prepared], works: Sequence[Work], data: Data) -> I
 def _write(one: Prepared, found: Weights, counted: Data, work: Work) -> None:
     learner, constants = one.training.learner, one.constants
     known = method(learner.name)
-    own = known.losses(learner, constants) or known.logits(learner, constants)
+    own = known.judge(learner, constants)
     names = known.tensors(learner, constants)
     if one.public:
         released, size = (

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Learner, starts_known
 from dpladder.config.model import Search
 from dpladder.config.section import restored
@@ -59,6 +60,7 @@ def summarise(task: Task[Summarise]) -> None:
         targets=targets,
         r_range=_range(rungs, targets, search),
         classes=_classes(task),
+        findings=reads.labels == MANY,
         open=restored(OpenFound, read_json(task.input["open"])) if task.input["open"] else None,
     )
     write_json(task.output["summary"], asdict(summary))
@@ -69,7 +71,7 @@ def summarise(task: Task[Summarise]) -> None:
 def _classes(task: Task[Summarise]) -> int | None:
     """How many the first final model tells apart, one for each record."""
     speaks = restored(Tested, read_json(task.input["metrics"][0])).perplexity is not None
-    several = task.reads.labels > 1
+    several = task.reads.labels != 1
     return None if speaks or several else len(weights.load(Path(task.input["finals"][0]))[0][-1])
 
 
@@ -96,10 +98,10 @@ def distance(learner: Learner, found: Weights) -> float | None:
 
 def _suspect(test: Tested, stated: StatedModel, reads: Summarise, classes: int) -> str | None:
     """What to ask where a score is better than its mu allows."""
+    if test.perplexity is not None or reads.labels == MANY:  # of no classes, or of how many
+        return None
     mu = stated.mu or gdp.mu(stated.epsilon, reads.privacy.delta)
     most = ceiling(mu, reads.nominal_size, classes, reads.labels)
-    if test.perplexity is not None:  # of no classes
-        return None
     if test.accuracy - SURE * test.accuracy_sd <= most:
         return None
     told = f"{classes}" if reads.labels == 1 else f"up to {reads.labels} of {classes}"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.label_sets import Labels
 from dpladder.config.learner_sections import Descending, Rated
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
@@ -43,7 +44,7 @@ class Constants:
     cap: int = 1  # records per unit, at most
     seed: int = 0  # of `public_random`
     length: float = 1.0  # of a record's features, typically; kappa is told in it
-    labels: int = 1  # classes that a record may be of, at most
+    labels: Labels = 1  # classes that a record may be of, at most
     network: Network | None = (
         None  # that a training goes on from, where features are activations at a cut in it
     )
@@ -77,6 +78,11 @@ class Constants:
         """The same for sums of numbers from 0 to `bound`, such as counts: a replaced unit moves one
         by no more than an added unit does. Never of sums over a sample."""
         return self.enters(bound)
+
+
+def sigmoid_bias(classes: int) -> float:
+    """Where a sigmoid's probability is 1/m (learn/links.py)."""
+    return -math.log(max(classes - 1, 1))
 
 
 def public_random(constants: Constants, *purpose: int) -> np.random.Generator:
@@ -172,6 +178,19 @@ class Losses:
 
     of: Logits
     most: float
+
+
+@dataclass(frozen=True)
+class LogOdds:
+    """Of a model of findings. `of`: from released weights and features to a logit of each class by
+    itself, above zero where the class is more likely present than not."""
+
+    of: Logits
+
+
+Judge = Logits | Losses | LogOdds | None
+"""What tells how right weights are about a record; None where they are layers of a perceptron
+(learn/score.py)."""
 
 
 Train = Callable[[Data, Hyper, Any, Constants, Meter, Resources], Weights]

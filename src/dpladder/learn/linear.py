@@ -53,9 +53,7 @@ def descend_heads(
     width)."""
     records, threads = resident(data, constants, resources, learner.augment, learner.bias)
     first = initial(learner, constants, data.start).to(records.device)
-    sums = sums_of(
-        records, threads, scale_of(learner.clipping), link_of(learner, constants.classes)
-    )
+    sums = sums_of(records, threads, scale_of(learner.clipping), link_of(learner, constants))
     beside = guide_of(data, learner, constants, resources)
     steps = [guide.of_steps(learner, hyper) for hyper in hypers]
     return descend(
@@ -85,9 +83,7 @@ def guide_of(
             "dataset.public_sample."
         )
     records, threads = resident(sample, constants, resources, bias=learner.bias)
-    sums = sums_of(
-        records, threads, scale_of(learner.clipping), link_of(learner, constants.classes)
-    )
+    sums = sums_of(records, threads, scale_of(learner.clipping), link_of(learner, constants))
     counted = records.counted[: len(sample.labels)].cpu().numpy()
     units = counted.sum() if sample.units is None else len(np.unique(sample.units[counted], axis=0))
     trusts = partial(_trusts, data, learner, constants)
@@ -210,8 +206,7 @@ def _sum(
         # needs a copy.
         residual = link.probabilities(product(flat, x).view(trials, classes, count, views), dim=1)
         torch.threshold_(residual, TINY, 0.0)
-        labels = records.labels[chunk].view(1, 1, count, 1).expand(trials, 1, count, views)
-        residual.scatter_add_(1, labels, residual.new_full(labels.shape, -1.0))
+        link.less_targets(residual, records.labels[chunk])
         norms = gradient_norms(residual, records.gram[chunk])
         factor = scale(norms, bound) * records.counted[chunk] / views
         residual *= factor.float()[:, None, :, None]

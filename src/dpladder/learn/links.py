@@ -1,12 +1,14 @@
 """From logits to probabilities, and to the loss that a descent follows: one softmax over the
-classes, or a sigmoid for each.
+classes, or a sigmoid for each; of findings (`dataset.labels: many`) a sigmoid for each, told by
+itself.
 
 With sigmoids and weights at zero every class would have probability 1/2, and the first steps would
 only unlearn that. So a bias starts where each has 1/m, its share of m balanced classes: b = -log((1
 - pi) / pi) with pi = 1/m, which is -log(m - 1) (Lin et al. 2017, section 3.3). It is public, the
 same for all classes, and stands beside the weights: no prediction hangs on it, and it is not
 decayed. What a constant feature or `learner.bias` learns is added to it. The first gradient is the
-softmax's then, for m equal probabilities are what softmax starts from.
+softmax's then, for m equal probabilities are what softmax starts from. Findings start there too, at
+one a record, and their predictions do hang on the bias (learn/score.py).
 
 Gradients are clipped as they are, so a link changes no cost, but for DP-Newton's, which has bounds
 of its own.
@@ -22,18 +24,21 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from dpladder.config.label_sets import MANY, Labels, each_finding
 from dpladder.config.learner_sections import LinkName
+from dpladder.learn.interface import Constants, sigmoid_bias
 
 
 @dataclass(frozen=True)
 class Link:
     name: LinkName = "softmax"
     classes: int = 2
+    labels: Labels = 1
 
     @property
     def bias(self) -> float:
         """What is added to every logit."""
-        return -math.log(max(self.classes - 1, 1)) if self.name == "sigmoid" else 0.0
+        return sigmoid_bias(self.classes) if self.name == "sigmoid" else 0.0
 
     @property
     def first(self) -> float:
@@ -48,17 +53,42 @@ class Link:
             return torch.sigmoid(logits + self.bias)
         return torch.softmax(logits, dim=dim)
 
+    def less_targets(self, probabilities: Tensor, labels: Tensor) -> Tensor:
+        """The slope of the loss in each logit, in place: less 1 for a record's class, or for each
+        of its findings; nothing where that is unknown.
+
+        Args:
+            probabilities: (heads, classes, records, views).
+            labels: (records,).
+        """
+        if self.labels == MANY:
+            present, known = self._findings(labels, dim=0)
+            return probabilities.sub_(present[..., None]).mul_(known[..., None])
+        heads, _, count, views = probabilities.shape
+        labels = labels.view(1, 1, count, 1).expand(heads, 1, count, views)
+        return probabilities.scatter_add_(1, labels, probabilities.new_full(labels.shape, -1.0))
+
+    def _findings(self, labels: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        """Along `dim` for each class whether it is present, and whether that is known, as 0 or
+        1."""
+        present, known = zip(*each_finding(labels, self.classes), strict=True)
+        return torch.stack(present, dim).float(), torch.stack(known, dim).float()
+
     def losses(self, logits: Tensor, labels: Tensor, dim: int) -> Tensor:
-        """Of each record. `labels`: of the logits' shape, with a single class along `dim`."""
+        """Of each record, summed over its known classes. `labels`: of the logits' shape, with a
+        single place along `dim`."""
         if self.name == "softmax":
             return logits.logsumexp(dim=dim) - logits.gather(dim, labels).squeeze(dim)
         shifted = logits + self.bias
+        if self.labels == MANY:
+            present, known = self._findings(labels.squeeze(dim), dim)
+            return ((softplus(shifted) - shifted * present) * known).sum(dim=dim)
         return softplus(shifted).sum(dim=dim) - shifted.gather(dim, labels).squeeze(dim)
 
 
 SOFTMAX = Link()
 
 
-def link_of(learner: Any, classes: int) -> Link:
+def link_of(learner: Any, constants: Constants) -> Link:
     """What the config calls it; softmax where a learner has no choice."""
-    return Link(getattr(learner, "link", "softmax"), classes)
+    return Link(getattr(learner, "link", "softmax"), constants.classes, constants.labels)

@@ -3,7 +3,8 @@ one, and what follows from them once they are noised.
 
 A unit moves each set of counts by its own records alone (`Constants.moves_apart`): a record is
 right or wrong, in its own class or its own group, and its score lies in one bin. Bins are public:
-they follow from the released weights.
+they follow from the released weights. Of findings (`dataset.labels: many`) a record is in one count
+of each class, so it moves all of them together by the root of how many classes there are.
 """
 
 from __future__ import annotations
@@ -15,8 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.label_sets import are_of
-from dpladder.learn.interface import Constants, Logits, Weights, public_random
+from dpladder.config.label_sets import are_of, each_finding
+from dpladder.learn.interface import (
+    Constants,
+    Logits,
+    LogOdds,
+    Weights,
+    public_random,
+    sigmoid_bias,
+)
 from dpladder.learn.score import logits
 
 BINS = 16
@@ -67,6 +75,29 @@ def by_score(
     return found
 
 
+def by_finding(logits: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Of each class, how many records lack it and have it, and of how many that is told right and
+    wrong: (classes, 2, 2). Private until noise is added. A class is told present where
+    its logit is above zero."""
+    found = np.zeros((logits.shape[1], 2, 2))
+    for place, (present, known) in enumerate(each_finding(labels, logits.shape[1])):
+        wrong = (logits[:, place] > 0.0) != present
+        np.add.at(found[place], (present[known].astype(int), wrong[known].astype(int)), 1.0)
+    return found
+
+
+def by_logit(
+    logits: NDArray[np.float64], labels: NDArray[np.int64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Of each class, how many logits of records that lack it and have it lie in each bin: (classes,
+    2, bins). `edges`: of each class. Private until noise is added."""
+    kept = [
+        np.where(known, present, -1) for present, known in each_finding(labels, logits.shape[1])
+    ]
+    columns = zip(logits.T, kept, edges, strict=True)
+    return np.stack([by_score(scores, own, bins) for scores, own, bins in columns])
+
+
 def margin(
     weights: Weights, features: NDArray[np.floating], own: Logits | None
 ) -> NDArray[np.float64]:
@@ -76,11 +107,29 @@ def margin(
 
 
 def edges(weights: Weights, constants: Constants, own: Logits | None) -> NDArray[np.float64]:
-    """Bins that widen from zero by powers of two, in units of what public random records of the
-    usual length score. A score of exactly zero, which predicts the first class, lies below."""
+    """Bins of the margin of two classes."""
+    return _bins(margin(weights, _probes(constants), own))
+
+
+def edges_of_each(weights: Weights, constants: Constants, own: LogOdds) -> NDArray[np.float64]:
+    """Of each class, bins of its logit, which widen from where training started: (classes,
+    edges)."""
+    bias = sigmoid_bias(constants.classes)
+    found = own.of(weights, _probes(constants)) - bias
+    return np.stack([_bins(scores) for scores in found.T]) + bias
+
+
+def _probes(constants: Constants) -> NDArray[np.float32]:
+    """Public random records of the usual length."""
     public = public_random(constants, PROBES).normal(size=(PROBES, constants.dimension))
     public *= constants.length / np.linalg.norm(public, axis=1, keepdims=True)
-    unit = float(np.std(margin(weights, public.astype(np.float32), own)))
+    return public.astype(np.float32)
+
+
+def _bins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """They widen from zero by powers of two, in units of what public records score. A score of
+    exactly zero, which predicts the first class, lies below."""
+    unit = float(np.std(scores))
     if not (math.isfinite(unit) and unit > 0):
         unit = 1.0
     above = unit * 2.0 ** np.arange(-1, BINS // 2 - 2)

@@ -11,16 +11,19 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import room_of
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
-from dpladder.learn import public_head
+from dpladder.learn import public_head, score
 from dpladder.learn.interface import (
     Constants,
     Data,
     Declaration,
     Hyper,
+    Judge,
     Logits,
+    LogOdds,
     Losses,
     TrainMany,
     Weights,
@@ -101,6 +104,13 @@ class Method:
         own = self._own("losses")
         found: Losses | None = None if own is None else own(learner, constants)
         return found
+
+    def judge(self, learner: Any, constants: Constants) -> Judge:
+        """What counts a record as right, or as how right."""
+        own = self.logits(learner, constants)
+        if constants.labels == MANY:
+            return LogOdds(partial(score.log_odds, constants.classes, own))
+        return self.losses(learner, constants) or own
 
     def tensors(self, learner: Any, constants: Constants) -> tuple[str, ...]:
         """Names of the weights in a file, where they have some of their own."""

@@ -4,6 +4,11 @@ good a head is.
 A language model predicts no class. What each record counts is how much less than the public bound
 its loss is, as a share of the bound: from 0, where the loss is the bound or more, to 1. A unit
 moves a sum of such shares as far as it moves a count.
+
+A model of findings is right about some of a record's classes and wrong about others. What such a
+record counts is one less the mean of (p - y)^2 over its known classes (Brier 1950): from 0 to 1,
+whatever the model says. Findings are rare, so that nearly all p are below 1/2: how many of them
+are right would be the same for a model that says no to all of them, and for one that ranks well.
 """
 
 from __future__ import annotations
@@ -14,8 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.label_sets import are_of
-from dpladder.learn.interface import Constants, Declaration, Logits, Losses, Weights, plain
+from dpladder.config.label_sets import are_of, each_finding
+from dpladder.learn.interface import (
+    Constants,
+    Declaration,
+    Judge,
+    Logits,
+    LogOdds,
+    Losses,
+    Weights,
+    plain,
+    sigmoid_bias,
+)
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
@@ -65,13 +80,15 @@ def correct_count(
     weights: Weights,
     features: NDArray[Any],
     labels: NDArray[np.int64],
-    own: Logits | Losses | None = None,
+    own: Judge = None,
 ) -> float:
     """How many predictions are right, each a class that its record is of, or what records count by
-    their losses. Private: add noise before anybody sees it."""
+    their losses or findings. Private: add noise before anybody sees it."""
     if isinstance(own, Losses):
         found = np.concatenate([np.empty(0), *_by_chunk(own.of, weights, features)])
         return float(shares(found, own.most)[labels >= 0].sum())
+    if isinstance(own, LogOdds):
+        return float(shares_of_findings(each_logit(own, weights, features), labels).sum())
     classes = (labels[start : start + CHUNK] for start in range(0, len(labels), CHUNK))
     chunks = zip(_by_chunk(own or logits, weights, features), classes, strict=True)
     right = (
@@ -84,12 +101,12 @@ def right_and_wrong(
     weights: Weights,
     features: NDArray[Any],
     labels: NDArray[np.int64],
-    own: Logits | Losses | None = None,
+    own: Judge = None,
 ) -> NDArray[np.float64]:
     """Two counts. Private until noise is added. Records without a valid label are in neither. A
-    language model's record is partly in the one and partly in the other, and so moves them by no
-    more than if it were wholly in one."""
-    each = FULL if isinstance(own, Losses) else 1.0
+    record of a language model, or of findings, is partly in the one and partly in the other, and so
+    moves them by no more than if it were wholly in one."""
+    each = FULL if isinstance(own, Losses | LogOdds) else 1.0
     right = correct_count(weights, features, labels, own)
     return np.array([right, each * np.count_nonzero(labels >= 0) - right], np.float64)
 
@@ -98,6 +115,42 @@ def shares(losses: NDArray[np.float64], most: float) -> NDArray[np.float64]:
     """What each record counts, from 0 to FULL, whatever its loss is; nothing where it has none."""
     cut = np.clip(np.nan_to_num(losses, nan=most, posinf=most, neginf=0.0), 0.0, most)
     return FULL * (1.0 - cut / most)
+
+
+def log_odds(
+    classes: int, own: Logits | None, weights: Weights, features: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Of findings: what training took for their logits, the public bias included."""
+    return (own or logits)(weights, features) + sigmoid_bias(classes)
+
+
+def each_logit(own: LogOdds, weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
+    """The same, of all records."""
+    classes = weights[-1].shape[0]
+    return np.concatenate([np.empty((0, classes)), *_by_chunk(own.of, weights, features)])
+
+
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of each of some classes of which a record has one."""
+    found = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(found / found.sum(axis=1, keepdims=True), np.float64)
+
+
+def odds(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of each finding."""
+    return np.asarray((1.0 + np.tanh(logits / 2.0)) / 2.0, np.float64)
+
+
+def shares_of_findings(
+    logits: NDArray[np.float64], labels: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """What each record counts, from 0 to FULL, whatever its logits are; nothing where nothing is
+    known of it."""
+    wrong, known = np.zeros(len(labels)), np.zeros(len(labels))
+    for place, (present, told) in enumerate(each_finding(labels, logits.shape[1])):
+        wrong += told * (odds(np.nan_to_num(logits[:, place])) - present) ** 2
+        known += told
+    return np.asarray(FULL * (known > 0) * (1.0 - wrong / np.maximum(known, 1)), np.float64)
 
 
 def noise_scale(mu: float, constants: Constants) -> float:
@@ -119,7 +172,7 @@ def noised_count(
     features: NDArray[Any],
     labels: NDArray[np.int64],
     meter: Meter,
-    own: Logits | Losses | None = None,
+    own: Judge = None,
 ) -> float:
     """The released score: expected right predictions are its own best estimate; divide by n0 for an
     accuracy."""

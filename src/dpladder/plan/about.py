@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config import Config, Project
+from dpladder.config.label_sets import MANY
 from dpladder.config.load import BASE
 from dpladder.config.model import FOLDER, HUGGING_FACE
 from dpladder.config.sources import kind_of
@@ -43,13 +44,18 @@ def _task(config: Config) -> str:
     classes = config.dataset.classes
     if config.task == "language_model":
         return "writes texts"
+    does = (
+        "tells {} findings, each by itself"
+        if config.dataset.labels == MANY
+        else "tells {} classes apart"
+    )
     if isinstance(classes, tuple):
         some = ", ".join(classes[:MOST_NAMES]) + (", ..." if len(classes) > MOST_NAMES else "")
-        return f"tells {len(classes)} classes apart: {some}"
+        return f"{does.format(len(classes))}: {some}"
     kind = kind_of(config.dataset.source)
     known = classes or (kind and kind.classes)
     count = len(known) if isinstance(known, tuple) else known
-    return f"tells {count} classes apart" if count else "tells classes apart"
+    return does.format(count) if count else "tells classes apart"
 
 
 def _network(config: Config) -> str:

@@ -544,6 +544,8 @@ LATER: Keys = {
     "dataset.label": None,
     "dataset.id": None,
     "dataset.user": None,
+    "dataset.unknown": "ignore",
+    "dataset.blank": None,
     "learner.public": "none",
     "learner.look": 0.05,
 }

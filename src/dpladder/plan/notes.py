@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpladder.config import Config, Project
+from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import guided, starts_public
 from dpladder.plan import stages
 from dpladder.plan.plan import trial_budget
@@ -113,7 +114,8 @@ def _scores(config: Config) -> Iterator[str]:
     """A score is a count with noise, and never more than all or less than luck. What it can show at
     all is how far a training of its mu can get above luck."""
     classes, labels, select = classes_of(config), config.dataset.labels, config.sweep.select
-    if select.by == "public" or classes in (None, 1):  # of a language model luck says nothing
+    if select.by == "public" or classes in (None, 1) or labels == MANY:
+        # luck says nothing of a language model, and of findings it hangs on how rare they are
         return
     size = stages.nominal_size(config, select.part)
     for number, rung in enumerate(config.sweep.ladder):

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 from pydantic import ConfigDict, Field
 
 from dpladder.config import model as sections
+from dpladder.config.label_sets import Labels
 from dpladder.config.learner_sections import Covariance, Learner
 from dpladder.config.search_sections import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
@@ -103,11 +104,19 @@ class LineageReads(Reads):
     lineage: Annotated[str, key("dataset.lineage")]
     columns: Annotated[tuple[sections.Chosen, ...], key("dataset.columns")]
     classes: Annotated[int | tuple[str, ...] | None, key("dataset.classes")]
-    labels: Annotated[int, key("dataset.labels")]
+    labels: Annotated[Labels, key("dataset.labels")]
     group: Annotated[sections.TrainedGroup | None, key("dataset.group")]
     unit: Annotated[sections.Unit, key("dataset.unit")]
     split: Annotated[sections.Split, key("dataset.split")]
-    label: Annotated[str | None, key("dataset.label")] = field(default=None, kw_only=True)
+    label: Annotated[str | tuple[str, ...] | None, key("dataset.label")] = field(
+        default=None, kw_only=True
+    )
+    unknown: Annotated[sections.Counted, key("dataset.unknown")] = field(
+        default="ignore", kw_only=True
+    )
+    blank: Annotated[sections.Counted | None, key("dataset.blank")] = field(
+        default=None, kw_only=True
+    )
     id: Annotated[str | None, key("dataset.id")] = field(default=None, kw_only=True)
     user: Annotated[str | None, key("dataset.user")] = field(default=None, kw_only=True)
 
@@ -327,7 +336,7 @@ class Summarise(Reads):
 
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
-    labels: Annotated[int, key("dataset.labels")]
+    labels: Annotated[Labels, key("dataset.labels")]
     nominal_size: Annotated[int, key("dataset.nominal_size")]
     privacy: Annotated[sections.Privacy, key("privacy")]
     search: Annotated[sections.Search, key("sweep.search")]

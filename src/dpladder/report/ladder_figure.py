@@ -62,8 +62,7 @@ def plot_ladder(summary: Summary, path: Path) -> None:
             figure,
             [axes],
             points,
-            f"score: {summary.counted('correct predictions')}"
-            f"{', noised' if summary.noised else ''}",
+            f"score: {summary.scored('correct predictions')}{', noised' if summary.noised else ''}",
         )
         figure.legend(handles=_keys(), loc="outside lower center", ncols=5, fontsize=8.5)
 

@@ -20,6 +20,7 @@ from dpladder.report.model_chapter import Fact, commands, facts, warnings
 from dpladder.report.summary import Summary
 from dpladder.report.tables import (
     classes_table,
+    findings_table,
     grid_table,
     groups_table,
     readable,
@@ -113,7 +114,11 @@ def _sections(
     owners = {picture: picture.parent.parent.name for picture in pictures}
     shared = [picture for picture in pictures if owners[picture] == "results"]
     tables = [_table(pd.concat([summary_table(one) for one in summaries]), caption("finals"))]
-    for name, of_one in (("classes", classes_table), ("groups", groups_table)):
+    for name, of_one in (
+        ("classes", classes_table),
+        ("findings", findings_table),
+        ("groups", groups_table),
+    ):
         table = pd.concat([of_one(one) for one in summaries])
         tables += [] if table.empty else [_table(table, caption(name))]
     if cells:

@@ -32,7 +32,7 @@ def plot_scores(summary: Summary, path: Path) -> None:
             _draw_rung(axes, rung, number)
         figure.supxlabel(summary.r_label, fontsize="medium")
         figure.supylabel(
-            f"score: {summary.counted('correct predictions')}"
+            f"score: {summary.scored('correct predictions')}"
             f"{', noised (± 1 sd)' if summary.noised else ''}",
             fontsize="medium",
         )

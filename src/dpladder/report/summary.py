@@ -6,9 +6,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dpladder.config.section import restored
 from dpladder.privacy.accounting.shown import spread
@@ -136,6 +136,27 @@ class Shown:
     sd: float
 
 
+BRIER = "1 − Brier score"  # learn/score.py
+
+
+@dataclass(frozen=True)
+class FindingTested:
+    """One finding (dataset.labels: many), as far as noise does not hide it: the share of all
+    records that are told right; of those that have it (sensitivity) and lack it (specificity);
+    their mean; and how well its probability ranks records. `present`, `absent`: noised counts of
+    the records that have and lack it, each with noise of deviation `sd` times the root of 2."""
+
+    name: str
+    accuracy: Shown | None
+    sensitivity: Shown | None
+    specificity: Shown | None
+    balanced: Shown | None
+    auc: Shown | None
+    present: float
+    absent: float
+    sd: float
+
+
 @dataclass(frozen=True)
 class Perplexity:
     """Of a language model: the exponential of `loss`, the mean over records of their losses in nats
@@ -161,7 +182,10 @@ class Tested:
     a share of the most, and which names no class. `groups`, where they were bought, and `worst` of
     them, null where one of them cannot be told: `accuracy` and `total` are then of those that were
     trained on, and `elsewhere`, by its value and sd, is the accuracy over all others, null where
-    there are none; of another source or other people, they are of all."""
+    there are none; of another source or other people, they are of all. `findings`, where they were bought:
+    each by itself; `balanced` and `auc` are then means over them, `accuracy` is the share of known
+    findings that are told right, and `correct` and `total` are counts over how many classes there
+    are. `brier`: whether `accuracy` is one less the mean squared error of their probabilities."""
 
     accuracy: float
     accuracy_sd: float
@@ -177,6 +201,15 @@ class Tested:
     groups: tuple[GroupTested, ...] | None = None
     worst: WorstTested | None = None
     elsewhere: Shown | None = None
+    findings: tuple[FindingTested, ...] | None = None
+    brier: bool = False
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """For a file. What came later is left out where it says nothing: a test that was released
+        before it keeps its bytes."""
+        later = {"findings": None, "brier": False}
+        return {name: held for name, held in asdict(self).items() if held != later.get(name, ...)}
 
     @property
     def spread(self) -> float:
@@ -259,7 +292,8 @@ class Summary:
     """`searches`: what r stands for. `sampling_rate`: of units at each step, 1 for the full batch.
     `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was searched.
     `open`: null unless final.without_noise. `classes`: how many the final models tell apart, null
-    of a language model and where a record may be of several."""
+    of a language model and where a record may be of several. `findings`: whether each class is told by
+    itself."""
 
     experiment: str
     mode: Literal["release", "research"]
@@ -276,6 +310,7 @@ class Summary:
     r_range: tuple[float, float]
     open: OpenFound | None = None
     classes: int | None = None
+    findings: bool = False
 
     @property
     def without_noise(self) -> FinalFound | None:
@@ -316,10 +351,16 @@ class Summary:
         return "1/λ, r of the ladder" if self.searches == "ridge" else "total step size r = η·T"
 
     def counted(self, otherwise: str) -> str:
-        """What a share of the records' counts is, in words: of a language model, whose records
-        count by their losses."""
+        """What a share of the test records' counts is, in words: of a language model, whose records
+        count by their losses, and of findings."""
+        if any(target.test.brier for target in self.targets):
+            return BRIER
         speaks = any(target.test.perplexity for target in self.targets)
         return "1 − loss / log of all words" if speaks else otherwise
+
+    def scored(self, otherwise: str) -> str:
+        """The same of trials."""
+        return BRIER if self.findings else self.counted(otherwise)
 
 
 def read_summary(path: Path | str) -> Summary:

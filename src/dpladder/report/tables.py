@@ -48,6 +48,12 @@ SHOWN: dict[str, tuple[str, Show]] = {
     "balanced_sd": ("± 1 sd of it", percent),
     "auc": ("AUC", "{:.3f}".format),
     "auc_sd": ("± 1 sd of AUC", "{:.3f}".format),
+    "sensitivity": ("sensitivity", percent),
+    "sensitivity_sd": ("± 1 sd of its noise", percent),
+    "specificity": ("specificity", percent),
+    "specificity_sd": ("± 1 sd of that noise", percent),
+    "present": ("with it, noised", "{:.1f}".format),
+    "absent": ("without it, noised", "{:.1f}".format),
     "worst": ("worst group", str),
     "worst_accuracy": ("worst-group accuracy", percent),
     "worst_sd": ("± 1 sd of that group's noise", percent),
@@ -137,6 +143,29 @@ def classes_table(summary: Summary) -> pd.DataFrame:
             }
             for target in summary.targets
             for one in target.test.classes or ()
+        ]
+    )
+
+
+def findings_table(summary: Summary) -> pd.DataFrame:
+    """One row for each finding of each final model that was counted by findings; empty where none
+    was."""
+    return pd.DataFrame(
+        [
+            {
+                "experiment": summary.experiment,
+                "total_epsilon": target.target_epsilon,
+                "finding": one.name,
+                **_shown("accuracy", one.accuracy),
+                **_shown("sensitivity", one.sensitivity),
+                **_shown("specificity", one.specificity),
+                **_shown("balanced", one.balanced),
+                **_shown("auc", one.auc),
+                "present": one.present,
+                "absent": one.absent,
+            }
+            for target in summary.targets
+            for one in target.test.findings or ()
         ]
     )
 

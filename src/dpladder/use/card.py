@@ -16,7 +16,7 @@ from dpladder.config.model import FOLDER, HUGGING_FACE
 from dpladder.config.section import restored
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.shown import in_cell, up
-from dpladder.report.summary import Tested
+from dpladder.report.summary import Shown, Tested
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 
@@ -98,7 +98,11 @@ def _speaks(model: Model, lineage: str) -> Iterator[str]:
 
 def _classifies(model: Model, lineage: str) -> Iterator[str]:
     yield from (f"# A differentially private classifier: {lineage}", "")
-    yield f"It tells {len(model.classes)} classes apart: {', '.join(map(in_cell, model.classes))}."
+    names = ", ".join(map(in_cell, model.classes))
+    if model.findings:
+        yield f"It tells {len(model.classes)} findings, each by itself: {names}."
+    else:
+        yield f"It tells {len(model.classes)} classes apart: {names}."
     if model.features.model != "none":
         what = "a head on the features of"
         if model.features.until == INPUT:
@@ -212,12 +216,20 @@ def _measured(model: Model) -> Iterator[str]:
         )
         return
     whose = "held-out data" if found.noised else "data declared public"
+    what = "One less the Brier score" if found.brier else "Accuracy"
     yield (
-        f"Accuracy on {whose}: {found.accuracy:.1%} ± {found.spread:.1%}, one standard deviation "
+        f"{what} on {whose}: {found.accuracy:.1%} ± {found.spread:.1%}, one standard deviation "
         "over noise and sampling."
     )
     most = model.facts["config"].get("dataset.labels", 1)
-    if most > 1:
+    if model.findings:
+        yield (
+            "The Brier score is the mean over records and their known findings of the squared "
+            "difference between probability and truth."
+            if found.brier
+            else "It is the share of known findings that are told right, at a probability of 1/2."
+        )
+    elif most > 1:
         yield (
             f"A record may be of {most} classes at most, and a prediction is right that names one "
             "of them."
@@ -232,8 +244,28 @@ def _measured(model: Model) -> Iterator[str]:
             f"| {in_cell(one.name)} | {_told(one.accuracy)} | {_told(one.spread)} |"
             for one in found.classes
         )
+    if found.findings is not None:
+        yield from _by_finding(found)
     if found.groups is not None:
         yield from _by_group(found)
+
+
+def _by_finding(found: Tested) -> Iterator[str]:
+    """Each figure with the deviation of its noise."""
+    told = ("sensitivity", "specificity", "balanced", "auc")
+    yield from (
+        "",
+        "| finding | sensitivity | specificity | balanced | AUC |",
+        "|---|---|---|---|---|",
+    )
+    for one in found.findings or ():
+        figures = (_with_noise(getattr(one, name)) for name in told)
+        yield f"| {in_cell(one.name)} | {' | '.join(figures)} |"
+
+
+def _with_noise(found: Shown | None) -> str:
+    noise = f" ± {found.sd:.3f}" if found and found.sd else ""
+    return "hidden by noise" if found is None else f"{found.value:.3f}{noise}"
 
 
 def _by_group(found: Tested) -> Iterator[str]:

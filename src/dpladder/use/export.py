@@ -182,6 +182,8 @@ def _config(model: Model) -> dict[str, Any]:
         "batch": network.get("forward_batch"),
         "until": features.until,
         "classes": list(model.classes),
+        "findings": model.findings,
+        "bias": model.bias,
         "width": network["width"],
         "normalize": features.normalize,
         "dtype": features.dtype,

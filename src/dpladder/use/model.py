@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Tuning, learner_of
 from dpladder.config.model import FOLDER, Features
 from dpladder.config.section import restored
@@ -36,7 +37,7 @@ from dpladder.data.sources import Files, Source, bytes_of, text_bytes
 from dpladder.errors import BadInput
 from dpladder.learn import score
 from dpladder.learn import weights as files
-from dpladder.learn.interface import Constants, Weights
+from dpladder.learn.interface import Constants, Weights, sigmoid_bias
 from dpladder.learn.registry import method
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
@@ -52,17 +53,26 @@ Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """`probabilities`: a row per record, a column per class; nan where a record cannot be read, and
-    `problems` says why."""
+    `problems` says why. `findings`: whether each class is told by itself."""
 
     classes: tuple[str, ...]
     probabilities: NDArray[np.float64]
     problems: tuple[str | None, ...]
+    findings: bool = False
 
     @property
     def labels(self) -> list[str | None]:
+        """The most probable class; of findings the names, between bars, of all that are more
+        probable than not."""
+        if self.findings:
+            said = zip(np.nan_to_num(self.probabilities) > 0.5, self.problems, strict=True)
+            return [None if wrong else self._named(present) for present, wrong in said]
         best = np.nan_to_num(self.probabilities).argmax(axis=1)
         found = zip(best, self.problems, strict=True)
         return [None if problem else self.classes[place] for place, problem in found]
+
+    def _named(self, present: NDArray[np.bool_]) -> str:
+        return "|".join(self.classes[place] for place in np.flatnonzero(present))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +100,16 @@ class Model:
         """Whether it is a language model, which writes texts and names no classes."""
         return self.features.pooling == "none"
 
+    @property
+    def findings(self) -> bool:
+        """Whether it tells each class by itself."""
+        return bool(self.facts.get("config", {}).get("dataset.labels") == MANY)
+
+    @property
+    def bias(self) -> float:
+        """What its training added to every logit of a finding."""
+        return sigmoid_bias(len(self.classes)) if self.findings else 0.0
+
     def public_language_model(self) -> tuple[Any, Any]:
         """The public network that it was trained from, as it was, and its tokenizer."""
         from dpladder.network.language import language_model_of, tokenizer_digest
@@ -113,17 +133,14 @@ class Model:
             )
         rows, problems = self._rows(self._source(inputs))
         logits = self.logits(rows)
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        odds /= odds.sum(axis=1, keepdims=True)
+        odds = score.odds(logits) if self.findings else score.softmax(logits)
         odds[[place for place, problem in enumerate(problems) if problem]] = np.nan
-        return Predictions(self.classes, odds, tuple(problems))
+        return Predictions(self.classes, odds, tuple(problems), self.findings)
 
     def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Of features as they are stored."""
-        if self.tuned is None:
-            return score.logits(self.weights, self.map(rows))
-        own = method(self.tuned[0].name).logits(*self.tuned)
-        return (own or score.logits)(self.weights, self.map(rows))
+        own = None if self.tuned is None else method(self.tuned[0].name).logits(*self.tuned)
+        return (own or score.logits)(self.weights, self.map(rows)) + self.bias
 
     @cached_property
     def tuned(self) -> tuple[Tuning, Constants] | None:

@@ -51,7 +51,7 @@ class Classifier(nn.Module):
             width = x.shape[-1]
             product = x @ layer[:, :width].double().T
             x = product + layer[:, width].double() if layer.shape[1] > width else product
-        return x
+        return x + self.config["bias"]
 
     def features(self, *inputs: Tensor) -> Tensor:
         found: Tensor = self.network(*inputs)
@@ -86,8 +86,9 @@ class Classifier(nn.Module):
     @torch.inference_mode()
     def classify(self, records: Sequence[Any]) -> list[dict[str, float]]:
         """The probability of each class, for each image, by its path or opened by Pillow; each
-        text; or each row of numbers."""
-        odds = self.logits(records).softmax(dim=-1)
+        text; or each row of numbers. Findings are told each by itself."""
+        logits = self.logits(records)
+        odds = logits.sigmoid() if self.config["findings"] else logits.softmax(dim=-1)
         return [dict(zip(self.config["classes"], map(float, row), strict=True)) for row in odds]
 
     def logits(self, records: Sequence[Any]) -> Tensor:

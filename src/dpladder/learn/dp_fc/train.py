@@ -42,7 +42,7 @@ def fit(
     bound = learner.clip / constants.cap * (1.0 - records.slack)
     shape = (constants.classes, constants.dimension)
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
-    scale, link = scale_of(learner.clipping), link_of(learner, constants.classes)
+    scale, link = scale_of(learner.clipping), link_of(learner, constants)
     for _ in range(hyper.steps):
         total = clipped_sum(records, weights[None], bound, records.chunks(), threads, scale, link)[
             0

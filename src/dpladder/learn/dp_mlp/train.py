@@ -81,7 +81,7 @@ def train_flat(
         bias=learner.bias,
     )
     model = GradSampleModule(Perceptron(layers, learner.bias).to(device), loss_reduction="sum")
-    link = link_of(learner, constants.classes)
+    link = link_of(learner, constants)
     sums = partial(clipped_sum, model, records, scale=scale_of(learner.clipping), link=link)
     first = initial(learner, constants, layers).to(device)
     with warnings.catch_warnings():

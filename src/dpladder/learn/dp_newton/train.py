@@ -45,7 +45,7 @@ def fit(
     resources: Resources,
 ) -> Weights:
     records = load_records(data, constants, resources)
-    threads, link = threads_of(records, resources), link_of(learner, constants.classes)
+    threads, link = threads_of(records, resources), link_of(learner, constants)
     shape = (constants.classes, constants.dimension)
     weights = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for _ in range(hyper.steps):

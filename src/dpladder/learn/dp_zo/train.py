@@ -37,7 +37,7 @@ def train_many(
     public = [directions(constants, trial, learner.bias) for trial in range(len(hypers))]
     order = sorted(range(len(hypers)), key=lambda trial: -hypers[trial].steps)
     weights = torch.zeros(len(hypers), *shape, dtype=torch.float64, device=records.device)
-    bound, link = learner.clip / constants.cap * (1.0 - SLACK), link_of(learner, constants.classes)
+    bound, link = learner.clip / constants.cap * (1.0 - SLACK), link_of(learner, constants)
     rates = torch.tensor(
         [hyper.eta / (2 * learner.smoothing * constants.n0) for hyper in hypers]
     ).to(weights)

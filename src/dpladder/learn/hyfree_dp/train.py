@@ -93,7 +93,7 @@ def begun(
     first = torch.zeros(
         constants.classes, constants.dimension + learner.bias, device=records.device
     )
-    return sums_of(records, threads, normalise, link_of(learner, constants.classes)), first
+    return sums_of(records, threads, normalise, link_of(learner, constants)), first
 
 
 def descend(

@@ -1,0 +1,87 @@
+"""What a config may say beside `dataset.labels: many`: the learners, searches and measures that take
+findings, and the keys that only they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from dpladder.config.label_sets import MANY, MOST_FINDINGS
+from dpladder.config.rules import Messages, Table
+
+TAKEN: Mapping[str, tuple[object, ...]] = {
+    "learner.name": ("dp_gd", "dp_adam", "dp_adam_wosm"),
+    "learner.link": ("sigmoid",),
+    "learner.init": ("zero", "random"),
+    "learner.public": ("none",),
+    "hpo.name": ("ladder",),
+    "evaluate.measures": ("accuracy", "classes", "auc"),
+    "final.without_noise": (False,),
+    "task": ("classification",),
+}
+"""The values that take findings. A key that a section lacks is not asked for."""
+
+
+def are_many(c: Any) -> bool:
+    return bool(c.dataset.labels == MANY)
+
+
+def _taken(key: str, c: Any) -> Messages:
+    section, _, name = key.rpartition(".")
+    given = getattr(getattr(c, section) if section else c, name, None)
+    if are_many(c) and given is not None and given not in TAKEN[key]:
+        allowed = " or ".join(
+            str(one).lower() if isinstance(one, bool) else str(one) for one in TAKEN[key]
+        )
+        yield f"with dataset.labels: many a record has several findings: set {key}: {allowed}"
+
+
+def _label(c: Any) -> Messages:
+    columns = c.dataset.label
+    if not isinstance(columns, tuple):
+        return
+    if not are_many(c):
+        yield "a list is a column for each class: set dataset.labels: many, or name one column"
+    count = c.dataset.classes if isinstance(c.dataset.classes, int) else len(c.dataset.classes)
+    if count != len(columns):
+        yield f"{len(columns)} columns for {count} classes: name a column for each class, in order"
+
+
+def _unknown(key: str, c: Any) -> Messages:
+    neutral = "ignore" if key == "unknown" else None
+    if not are_many(c) and getattr(c.dataset, key) != neutral:
+        yield "with one class for each record nothing is unknown: set dataset.labels: many"
+
+
+def too_many(count: int) -> Messages:
+    """What a record's number can hold."""
+    if count > MOST_FINDINGS:
+        yield f"given many, of {count} classes; of at most {MOST_FINDINGS} can it be told"
+
+
+def _also(c: Any) -> Messages:
+    if are_many(c) and any(also.source is not None for also in c.evaluate.also):
+        yield (
+            "with dataset.labels: many another source's labels are not matched: give tests of test "
+            "alone, or measure its people by an experiment with evaluate.of"
+        )
+
+
+RULES: Table = {
+    "evaluate.also": _also,
+    "dataset.label": _label,
+    "dataset.unknown": partial(_unknown, "unknown"),
+    "dataset.blank": partial(_unknown, "blank"),
+}
+"""Beside them, each key of `TAKEN` has its rule."""
+
+
+def beside(rules: Table) -> Table:
+    """A table of rules with those of findings, where both may be about one key."""
+
+    def both(key: str, c: Any) -> Messages:
+        found = [*_taken(key, c)]
+        yield from found or (rules[key](c) if key in rules else ())
+
+    return {**rules, **RULES, **{key: partial(both, key) for key in TAKEN}}

@@ -1,0 +1,87 @@
+"""The findings of a record (`dataset.labels: many`), as a source gives them.
+
+They are names: between bars, or in a list, which may be empty. Or they are a value for each class: in a column each, or
+in a list of numbers. A name of no class is another finding, which nobody asked for (`No Finding`
+too). A value is 1, 0, -1 (uncertain) or blank; any other makes the record count as nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, number_of_findings
+from dpladder.config.model import Dataset
+from dpladder.data.sources import text
+
+UNCERTAIN, BLANK = -1, -2  # beside the states
+WORDS = {"": BLANK, "nan": BLANK, "true": PRESENT, "false": ABSENT}
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """From a record's label as given to the number of its findings, or to -1."""
+
+    class_of: Callable[[object], int]
+    count: int
+    dataset: Dataset
+
+    def __call__(self, given: object) -> int:
+        states = self._states(given)
+        if len(states) != self.count or None in states:
+            return -1
+        return number_of_findings([self._counts_as(state) for state in states])
+
+    def others(self, given: object) -> Iterator[str]:
+        """Its names that are no class."""
+        yield from (name for name in self._names(given) or () if self.class_of(name) < 0)
+
+    def _states(self, given: object) -> Sequence[int | None]:
+        names = self._names(given)
+        if names is None:
+            each = given if isinstance(given, list | tuple) else ()
+            return [_state(value) for value in each]
+        unknown = None if isinstance(given, list) else _state("|".join(names))
+        if unknown in (UNCERTAIN, BLANK):
+            return [unknown] * self.count
+        found = {self.class_of(name) for name in names}
+        return [PRESENT if place in found else ABSENT for place in range(self.count)]
+
+    def _names(self, given: object) -> list[str] | None:
+        """None of a value for each class. By the config, or the kind of values, never by how many
+        they are."""
+        if isinstance(given, list | tuple):
+            named = all(isinstance(one, str | bytes) for one in given)
+            return (
+                [text(one) for one in given]
+                if named and not isinstance(self.dataset.label, tuple)
+                else None
+            )
+        names = [] if _state(given) == BLANK else text(given).split("|")
+        return [name.strip() for name in names if name.strip()]
+
+    def _counts_as(self, state: int | None) -> int:
+        unknown, blank = self.dataset.unknown, self.dataset.blank
+        policy = unknown if state == UNCERTAIN or blank is None else blank
+        if state not in (UNCERTAIN, BLANK):
+            assert state is not None, "looked for before"
+            return state
+        return UNKNOWN if policy == "ignore" else policy
+
+
+def _state(value: object) -> int | None:
+    """None of what is no state. 1.0 is 1, as pandas makes one of the other where a value is
+    missing."""
+    if value is None:
+        return BLANK
+    words = text(value).lower()
+    if words in WORDS:
+        return WORDS[words]
+    try:
+        number = float(words)
+    except ValueError:
+        return None
+    if math.isnan(number):
+        return BLANK
+    return int(number) if number in (UNCERTAIN, ABSENT, PRESENT) else None

@@ -1,0 +1,276 @@
+"""Learning findings: the gradient of each record against autograd, what a record may count, and what
+is told of each finding."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit
+from sklearn.metrics import roc_auc_score
+
+from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
+from dpladder.config.learner_sections import Adam, Descent
+from dpladder.config.model import Resources
+from dpladder.jobs import evaluate
+from dpladder.learn import measures, score
+from dpladder.learn.interface import Constants, Data, Hyper, LogOdds, sigmoid_bias
+from dpladder.learn.linear import clipped_sum, resident, summed_losses
+from dpladder.learn.links import Link
+from dpladder.learn.registry import method
+from dpladder.privacy.accounting.draws import Draw
+from dpladder.privacy.release.meter import Meter
+
+CLASSES, DIMENSION = 4, 6
+CONSTANTS = Constants(n0=60, classes=CLASSES, dimension=DIMENSION, labels="many")
+LINK = Link("sigmoid", CLASSES, "many")
+ONE = Resources(threads=1)
+
+
+class Seeded:
+    def stream(self, name: str, index: int) -> bytes:
+        return hashlib.sha256(f"{name} {index}".encode()).digest()
+
+
+def states_of(count: int, seed: int = 0):
+    return np.random.default_rng(seed).integers(0, 3, (count, CLASSES))
+
+
+def records(count: int = 60, seed: int = 0, views: int = 1, length: float = 1.0):
+    random = np.random.default_rng(seed)
+    shape = (count, DIMENSION) if views == 1 else (count, views, DIMENSION)
+    states = states_of(count, seed)
+    labels = np.array([number_of_findings(own.tolist()) for own in states])
+    x = random.normal(size=shape) * length * random.lognormal(size=(count, *[1] * (len(shape) - 1)))
+    return Data(x.astype(np.float32), labels), states
+
+
+def by_autograd(x, states, head, bound: float):
+    """One record's clipped gradient, of binary cross-entropy summed over its known classes."""
+    weights = torch.tensor(head, dtype=torch.float64, requires_grad=True)
+    rows = torch.tensor(np.atleast_2d(x), dtype=torch.float64)
+    logits = rows @ weights.T + sigmoid_bias(CLASSES)
+    known = torch.tensor(states != UNKNOWN)
+    wanted = torch.tensor(states == PRESENT, dtype=torch.float64).expand(len(rows), -1)
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+    (gradient,) = torch.autograd.grad(loss[:, known].sum(1).mean(), weights)
+    return gradient * min(1.0, bound / max(float(gradient.norm()), 1e-300))
+
+
+@pytest.mark.parametrize("views", [1, 3])
+@pytest.mark.parametrize("bound", [0.3, 1e6])
+def test_one_gradient_a_record_is_clipped_over_all_its_known_classes(views: int, bound: float):
+    data, states = records(views=views)
+    head = np.random.default_rng(1).normal(size=(CLASSES, DIMENSION))
+    held, _ = resident(data, CONSTANTS, ONE, views)
+    found = clipped_sum(held, torch.tensor(head)[None], bound, held.chunks(), link=LINK)[0]
+    counted = (states != UNKNOWN).any(1)
+    wanted = sum(
+        by_autograd(x, own, head, bound)
+        for x, own, counts in zip(data.features, states, counted, strict=True)
+        if counts
+    )
+    assert found.numpy() == pytest.approx(wanted.numpy(), rel=2e-5, abs=2e-5)
+
+
+@pytest.mark.parametrize("length", [0.01, 1.0, 1e3])
+def test_no_record_of_any_findings_weighs_more_than_the_bound(length: float):
+    data, _ = records(40, length=length)
+    heads = torch.tensor(np.random.default_rng(1).normal(size=(1, CLASSES, DIMENSION)))
+    for place in range(40):
+        one = Data(data.features[place : place + 1], data.labels[place : place + 1])
+        held, _ = resident(one, replace(CONSTANTS, n0=1), ONE)
+        total = clipped_sum(held, heads, 0.5, held.chunks(), link=LINK)
+        assert float(total.norm()) <= 0.5 * (1 + 1e-6)
+
+
+def test_a_class_that_is_unknown_has_no_slope_and_no_loss():
+    data, states = records()
+    held, _ = resident(data, CONSTANTS, ONE)
+    head = torch.tensor(np.random.default_rng(1).normal(size=(1, CLASSES, DIMENSION)))
+    for place, own in enumerate(states):
+        one = Data(data.features[place : place + 1], data.labels[place : place + 1])
+        held, _ = resident(one, replace(CONSTANTS, n0=1), ONE)
+        slope = clipped_sum(held, head, 1e6, held.chunks(), link=LINK)[0]
+        assert not slope[own == UNKNOWN].any()
+        moved = head.clone()
+        moved[:, own == UNKNOWN] += 7.0
+        both = (
+            summed_losses(held, weights, lambda losses: losses, held.chunks(), link=LINK)
+            for weights in (head, moved)
+        )
+        assert next(both) == next(both)
+
+
+def test_losses_are_cross_entropies_summed_over_known_classes():
+    _, states = records()
+    logits = np.random.default_rng(2).normal(size=(60, CLASSES)) * 3
+    numbers = torch.tensor([number_of_findings(own.tolist()) for own in states])
+    found = LINK.losses(torch.tensor(logits), numbers[:, None], dim=1).numpy()
+    p = expit(logits + sigmoid_bias(CLASSES))
+    each = -np.where(states == PRESENT, np.log(p), np.log1p(-p)) * (states != UNKNOWN)
+    assert found == pytest.approx(each.sum(1), rel=1e-6)
+
+
+@pytest.mark.parametrize("learner", [Descent(link="sigmoid"), Adam(link="sigmoid")])
+def test_a_descent_learns_each_finding_by_itself(learner):
+    random, known = np.random.default_rng(3), method(learner.name)
+    x = random.normal(size=(4000, DIMENSION)).astype(np.float32)
+    truth = x @ random.normal(size=(DIMENSION, CLASSES)) > 0.5
+    states = np.where(random.random(truth.shape) < 0.3, UNKNOWN, truth)
+    labels = np.array([number_of_findings(own.tolist()) for own in states])
+    constants = replace(CONSTANTS, n0=4000, length=float(np.linalg.norm(x, axis=1).mean()))
+    hyper = Hyper(2.0 if learner.name == "dp_gd" else 0.2, 30, mu=2.0)
+    meter = Meter(known.declare(learner, hyper, constants).draws, Seeded())
+    found = known.train(Data(x, labels), hyper, learner, constants, meter, ONE)
+    meter.close()
+    logits = score.each_logit(known.judge(learner, constants), found, x)
+    areas = [roc_auc_score(truth[:, place], logits[:, place]) for place in range(CLASSES)]
+    assert min(areas) > 0.95
+
+
+@given(
+    st.lists(st.integers(0, 2), min_size=CLASSES, max_size=CLASSES),
+    st.lists(st.floats(), min_size=CLASSES, max_size=CLASSES),
+)
+def test_a_record_counts_a_share_whatever_its_findings_and_logits_are(states, logits):
+    labels = np.array([number_of_findings(states)])
+    (share,) = score.shares_of_findings(np.array([logits]), labels)
+    assert 0.0 <= share <= score.FULL < 1.0
+    if labels[0] < 0:
+        assert share == 0.0
+
+
+def test_a_share_is_one_less_the_mean_square_of_what_is_wrong():
+    states = [PRESENT, 0, UNKNOWN, 0]
+    logits = np.array([[2.0, -1.0, 9.0, 0.0]])
+    wrong = [(expit(2.0) - 1) ** 2, expit(-1.0) ** 2, 0.25]
+    found = score.shares_of_findings(logits, np.array([number_of_findings(states)]))
+    assert found == pytest.approx([score.FULL * (1 - np.mean(wrong))], rel=1e-12)
+
+
+def a_test(what: str, constants: Constants = CONSTANTS) -> evaluate.Test:
+    names = tuple("abcd")
+    model = (np.zeros((CLASSES, DIMENSION), np.float32),)
+    own = LogOdds(lambda _, rows: np.asarray(rows[:, :CLASSES], np.float64))
+    return evaluate.Test(model, None, constants, names, what, own)
+
+
+def draws(test: evaluate.Test, mu: float) -> dict[str, Draw]:
+    return {draw.name: draw for draw in test.draws(mu)}
+
+
+@pytest.mark.parametrize("what", ["accuracy", "classes", "auc"])
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("cap", [1, 3])
+def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, relation, cap):
+    """Random neighbours, and the worst: every class known, and each told the other way."""
+    constants = replace(CONSTANTS, relation=relation, cap=cap)
+    test = a_test(what, constants)
+    declared, random = draws(test, 1.0), np.random.default_rng(4)
+    base, _ = records(30)
+    farthest = dict.fromkeys(declared, 0.0)
+    for case in range(60):
+        states = states_of(2, case) if case else np.zeros((2, CLASSES), int)
+        labels = [number_of_findings(own.tolist()) for own in states]
+        rows = random.normal(size=(2, DIMENSION)) * 5 if case else np.array([[9.0] * 6, [-9.0] * 6])
+        ends = [
+            Data(
+                np.concatenate([base.features, np.repeat(rows[end : end + 1], cap, axis=0)]),
+                np.concatenate([base.labels, [labels[end]] * cap]),
+            )
+            for end in (0, 1)
+        ]
+        one, other = ends if relation == "replace_one" else (ends[0], base)
+        sums = {"counts": test.counts, "scores": test.scores}
+        for name, draw in declared.items():
+            moved = float(np.linalg.norm(sums[name](one) - sums[name](other)))
+            assert moved <= draw.sensitivity * (1 + 1e-9)
+            farthest[name] = max(farthest[name], moved / draw.sensitivity)
+    if what != "accuracy":
+        assert farthest["counts"] == pytest.approx(1.0)  # the noise is for no less
+
+
+def test_counts_of_findings_are_of_known_ones_alone():
+    data, states = records()
+    logits = data.features[:, :CLASSES]
+    found = measures.by_finding(logits, data.labels)
+    for place in range(CLASSES):
+        known = states[:, place] != UNKNOWN
+        present, told = states[known, place] == PRESENT, logits[known, place] > 0
+        wanted = [
+            [(~told & ~present).sum(), (told & ~present).sum()],
+            [(told & present).sum(), (~told & present).sum()],
+        ]
+        assert found[place].tolist() == wanted
+
+
+def test_what_is_told_of_each_finding_without_noise_is_exact():
+    data, states = records(4000)
+    test = a_test("auc")
+    told = test.told(test.counts(data), 0.0, test.scores(data))
+    areas = []
+    for place, one in enumerate(told.findings):
+        known = states[:, place] != UNKNOWN
+        present, logits = states[known, place] == PRESENT, data.features[known, place]
+        said = logits > 0
+        assert one.sensitivity.value == pytest.approx((said & present).sum() / present.sum())
+        assert one.specificity.value == pytest.approx((~said & ~present).sum() / (~present).sum())
+        assert one.balanced.value == pytest.approx(
+            (one.sensitivity.value + one.specificity.value) / 2
+        )
+        assert one.accuracy.value == pytest.approx((said == present).mean())
+        assert (one.present, one.absent) == (present.sum(), (~present).sum())
+        areas.append(roc_auc_score(present, logits))
+        assert one.auc.value == pytest.approx(areas[-1], abs=0.02)
+    assert told.auc.value == pytest.approx(np.mean(areas), abs=0.01)
+    assert told.balanced.value == pytest.approx(
+        np.mean([one.balanced.value for one in told.findings])
+    )
+    known = states != UNKNOWN
+    right = (data.features[:, :CLASSES] > 0) == (states == PRESENT)
+    assert told.accuracy == pytest.approx((right & known).sum() / known.sum())
+
+
+def test_the_deviation_of_each_figure_is_that_of_its_noise():
+    random = np.random.default_rng(5)
+    counts = random.integers(300, 900, (CLASSES, 2, 2)).astype(float)
+    bins = random.integers(20, 90, (CLASSES, 2, measures.BINS)).astype(float)
+    drawn = [
+        evaluate.by_findings(
+            tuple("abcd"),
+            counts + random.normal(size=counts.shape) * 8,
+            8.0,
+            bins + random.normal(size=bins.shape) * 4,
+            4.0,
+        )
+        for _ in range(400)
+    ]
+
+    def holds(values, deviations):
+        assert np.std(values) == pytest.approx(np.mean(deviations), rel=0.15)
+
+    holds([one.accuracy for one in drawn], [one.accuracy_sd for one in drawn])
+    for name in ("balanced", "auc"):
+        holds([getattr(one, name).value for one in drawn], [getattr(one, name).sd for one in drawn])
+    for name in ("accuracy", "sensitivity", "specificity", "balanced", "auc"):
+        each = [getattr(one.findings[0], name) for one in drawn]
+        holds([one.value for one in each], [one.sd for one in each])
+
+
+def test_nothing_is_told_of_a_finding_that_noise_hides():
+    counts = np.full((CLASSES, 2, 2), 500.0)
+    counts[2, 1] = 3.0
+    told = evaluate.by_findings(tuple("abcd"), counts, 5.0)
+    assert told.balanced is None
+    assert told.auc is None
+    hidden, shown = told.findings[2], told.findings[1]
+    assert hidden.sensitivity is None
+    assert hidden.balanced is None
+    assert hidden.specificity is not None
+    assert shown.balanced is not None
