@@ -3,6 +3,7 @@ refusals."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,8 @@ import pytest
 
 from dpladder.audit import learners as audits
 from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import run_audit, table
-from dpladder.audit.engine.trainings import clipped_losses
+from dpladder.audit.engine.attack import Mechanism, run_audit, table
+from dpladder.audit.engine.trainings import clipped_losses, shares_of_findings
 from dpladder.audit.methods import dp_gd
 from dpladder.learn.registry import LEARNERS
 from dpladder.privacy.accounting.draws import Draw
@@ -33,9 +34,12 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("of_shares", [clipped_losses, shares_of_findings])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
-def test_clipped_losses_pass_a_short_audit(relation: Relation) -> None:
-    report = run_audit([clipped_losses(relation)], KEY, among=50)
+def test_shares_pass_a_short_audit(
+    relation: Relation, of_shares: Callable[[Relation], Mechanism]
+) -> None:
+    report = run_audit([of_shares(relation)], KEY, among=50)
     assert report.ok, table(report)
 
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import built_in
 from dpladder.audit.engine.cells import GridCell, LeftOut, grid
-from dpladder.audit.engine.trainings import clipped_losses, right_and_wrong, shared_covariance
+from dpladder.audit.engine.trainings import (
+    clipped_losses,
+    right_and_wrong,
+    shared_covariance,
+    shares_of_findings,
+)
 from dpladder.config.learner_sections import section_of
 from dpladder.errors import BadInput
+from dpladder.privacy.accounting.events import Relation
 
 
 def shared() -> tuple[Mechanism, ...]:
     """What no learner alone has."""
-    losses = (clipped_losses("add_remove"), clipped_losses("replace_one"))
-    return (*built_in(), right_and_wrong(), *losses, shared_covariance())
+    shares = (
+        of_shares(relation)
+        for of_shares in (clipped_losses, shares_of_findings)
+        for relation in get_args(Relation)
+    )
+    return (*built_in(), right_and_wrong(), *shares, shared_covariance())
 
 
 def mechanisms(name: str) -> tuple[Mechanism, ...]:

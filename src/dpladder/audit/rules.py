@@ -30,6 +30,7 @@ from dpladder.audit.scene import (
     Units,
     within,
 )
+from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
 from dpladder.config.load import overlay
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
@@ -43,6 +44,8 @@ Pairs = tuple[tuple[Units, Units], ...]
 Kind = Literal["add_remove", "replace_one"]
 KINDS: tuple[Kind, ...] = ("add_remove", "replace_one")
 CAPS = {"add_remove": 1, "replace_one": 2}
+FINDINGS = {"dataset": {"labels": MANY}, "learner": {"link": "sigmoid"}}
+ALL_PRESENT = number_of_findings([PRESENT] * CLASSES)
 
 
 def mean(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -89,22 +92,29 @@ def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
     return rule.mechanism(f"rule estimate_statistics {kind}", scale, pairs(kind), effort=0.2)
 
 
-def trial(stage: SceneFolder, kind: Kind) -> Mechanism:
+def trial(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
     rungs = {"sweep": {"rungs": [{"epsilon": EPSILON, "trials": 1}], "select": {"share": 0.3}}}
 
     def read(folder: Path) -> Floats:
         score = read_json(folder / "score.json")["trial"]["score"]
         return np.append(released_weights(folder), score)
 
+    changes = overlay(rungs, FINDINGS if findings else {})
     rule = Rule(
-        stage.scene(terms(kind, 40.0), rungs), "run_trial", read, {"rung": "0", "trial": "0"}
+        stage.scene(terms(kind, 40.0), changes), "run_trial", read, {"rung": "0", "trial": "0"}
     )
 
     def scale(asked: Asked) -> Floats:
         step = np.full(_numbers(asked, "noise"), ETA * _scale(asked, "noise") / N0)
         return np.append(step, _scale(asked, "score"))
 
-    return rule.mechanism(f"rule run_trial {kind}", scale, pairs(kind))
+    named = " findings" if findings else ""
+    return rule.mechanism(f"rule run_trial{named} {kind}", scale, pairs(kind))
+
+
+def trial_of_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
+    """The labels of `pairs` are numbers of findings too: none, one of them, one unknown."""
+    return trial(stage, kind, findings=True)
 
 
 def final(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -141,6 +151,10 @@ def evaluation_by_class(stage: SceneFolder, kind: Kind) -> Mechanism:
 
 def evaluation_of_scores(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "auc")
+
+
+def evaluation_of_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "auc", FINDINGS)
 
 
 def evaluation_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
@@ -211,7 +225,8 @@ def _evaluation(
     trained_under: Kind | None = None,
 ) -> Mechanism:
     """On a model that the final training's rule really released, through the ledger."""
-    classes = 2 if measures == "auc" else CLASSES
+    findings = further == FINDINGS
+    classes = 2 if measures == "auc" and not findings else CLASSES
     data: dict[str, Any] = {"classes": classes, "group": grouped}
     changes = {"dataset": data, "evaluate": {"measures": measures}}
     there = trained_under or kind
@@ -222,6 +237,11 @@ def _evaluation(
 
     def read(folder: Path) -> Floats:
         found = read_json(folder / "metrics.json")
+        if findings:
+            each = [
+                np.ravel([one[kind] for one in found["findings"]]) for kind in ("counts", "bins")
+            ]
+            return np.concatenate(each)
         rows = found["classes"] or found["groups"]
         if rows is None:
             return np.array([found["correct"], found["total"] - found["correct"]])
@@ -239,10 +259,11 @@ def _evaluation(
     # other side, and is of another class: where one group alone counts, a record of the first one's
     # class may not be of it.
     some = which == "evaluate_also" and grouped is not None
-    turned = classes == 2 or some
+    turned = classes == 2 or some or findings
+    labels = (-1, 0, 2, ALL_PRESENT) if findings else range(-1, classes)
     canaries = [
         _unit(features, label, CAPS[kind])
-        for label in range(-1, classes)
+        for label in labels
         for features in ((1.0, 0.5, -1.0), (-1.0, -0.5, 1.0))[: 1 + turned]
     ]
     # So many known records, half of them right, that neither count comes near zero, where a file
@@ -255,6 +276,7 @@ def _evaluation(
         )
 
     named = "" if measures == "accuracy" else f" {measures}"
+    named += " of findings" if findings else ""
     if some:
         named += " of a group"
     return rule.mechanism(
@@ -267,9 +289,15 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "estimate_mean": (mean,),
     "estimate_covariance": (covariance,),
     "estimate_statistics": (statistics,),
-    "run_trial": (trial,),
+    "run_trial": (trial, trial_of_findings),
     "train_final": (final, guided_final),
-    "evaluate": (evaluation, evaluation_by_class, evaluation_of_scores, evaluation_by_group),
+    "evaluate": (
+        evaluation,
+        evaluation_by_class,
+        evaluation_of_scores,
+        evaluation_of_findings,
+        evaluation_by_group,
+    ),
     "evaluate_of": (evaluation_of_another, evaluation_of_another_by_group),
     "evaluate_also": (further_evaluation, further_evaluation_of_a_group),
 }

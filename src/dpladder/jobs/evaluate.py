@@ -350,9 +350,9 @@ def _finding(
         _measured(absent),
         _measured(measures.balanced([absent, present])),
         None if bins is None else _measured(measures.auc(bins, sd_bins)),
-        float(counts[1].sum()),
-        float(counts[0].sum()),
+        counts.tolist(),
         sd,
+        None if bins is None else bins.tolist(),
     )
 
 

@@ -143,8 +143,9 @@ BRIER = "1 − Brier score"  # learn/score.py
 class FindingTested:
     """One finding (dataset.labels: many), as far as noise does not hide it: the share of all
     records that are told right; of those that have it (sensitivity) and lack it (specificity);
-    their mean; and how well its probability ranks records. `present`, `absent`: noised counts of
-    the records that have and lack it, each with noise of deviation `sd` times the root of 2."""
+    their mean; and how well its probability ranks records. `counts`: of the records that lack it,
+    and of those that have it, how many are told right and wrong, each with noise of deviation `sd`.
+    `bins`: what AUC follows from, noised counts of both by their logits."""
 
     name: str
     accuracy: Shown | None
@@ -152,9 +153,18 @@ class FindingTested:
     specificity: Shown | None
     balanced: Shown | None
     auc: Shown | None
-    present: float
-    absent: float
+    counts: list[list[float]]
     sd: float
+    bins: list[list[float]] | None = None
+
+    @property
+    def absent(self) -> float:
+        """How many records lack it, noised."""
+        return sum(self.counts[0])
+
+    @property
+    def present(self) -> float:
+        return sum(self.counts[1])
 
 
 @dataclass(frozen=True)

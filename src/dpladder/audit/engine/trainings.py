@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 from dpladder.audit.engine.attack import Mechanism, Run
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import GridCell
-from dpladder.config.label_sets import number_of
+from dpladder.config.label_sets import (
+    ABSENT,
+    MANY,
+    PRESENT,
+    STATES,
+    UNKNOWN,
+    Labels,
+    number_of,
+    number_of_findings,
+)
 from dpladder.config.learner_sections import Descent, FineTune, guided
 from dpladder.config.model import Resources
 from dpladder.learn import guide, score
-from dpladder.learn.interface import Constants, Data, Hyper, Losses, paces, publish
+from dpladder.learn.interface import Constants, Data, Hyper, LogOdds, Losses, paces, publish
 from dpladder.learn.registry import method
 from dpladder.learn.second_order import declare_covariance
 from dpladder.network.facts import Network
@@ -52,6 +61,18 @@ SEVERAL: tuple[Record, ...] = (
     ),
 )
 """Records of one, two and three classes out of 3."""
+FINDINGS: tuple[Record, ...] = (
+    NOTHING,
+    *(
+        ((pull, *[pull * across] * 2), number_of_findings(states))
+        for pull in (1e6, -1e6)
+        for across in (0.0, 1.0)
+        for states in ((PRESENT, PRESENT), (PRESENT, ABSENT), (UNKNOWN, PRESENT))
+    ),
+    ((1.0, 2.0, 3.0), number_of_findings((UNKNOWN, UNKNOWN))),
+    ((0.5, 0.5, 0.5), len(STATES) ** CLASSES),
+)
+"""Records of which two findings are known, one, none, and whose number is no record's."""
 GUIDES: tuple[Record, ...] = (((1.0, 2.0, 3.0), 0), ((0.5, -1.0, 0.0), 1), ((4.0, 0.0, 1.0), 1))
 """Public records, of which no neighbour has others."""
 DELTA0 = 1e-7  # what trainings on samples are booked at
@@ -74,11 +95,12 @@ def training(
     note: str = "",
     network: Network | None = None,
     cap: int = 1,
+    labels: Labels = 1,
 ) -> Mechanism:
     """A training whose released weights are the first ones plus a weighted sum of the steps'
     noises. Under a network records are activations at its cut."""
     width = len(NOTHING[0]) if network is None else math.prod(network.shape)
-    constants = Constants(N0, CLASSES, width, relation, cap=cap, network=network)
+    constants = Constants(N0, CLASSES, width, relation, cap=cap, labels=labels, network=network)
     hyper = Hyper(ETA, steps, mu, DELTA0)
     declared = method(learner.name).declare(learner, hyper, constants)
     # Records that contribute nothing leave a gradient of pure noise.
@@ -90,7 +112,9 @@ def training(
         draws=declared.draws,
         scale=noise * math.hypot(*reach(steps, noise)),
         run=_run(learner, hyper, constants),
-        neighbours=neighbours((NOTHING, NOTHING), CANARIES, relation),
+        neighbours=neighbours(
+            (NOTHING, NOTHING), FINDINGS if labels == MANY else CANARIES, relation
+        ),
         relation=relation,
         tight=tight,
         effort=effort_of(cell, tight),
@@ -121,6 +145,15 @@ def in_cell(learner: Any, cell: GridCell) -> Any:
 def trained(learner: Any, cell: GridCell, reach: Reach, **options: Any) -> Mechanism:
     """Two steps of a training, whose noise must be fresh in each, in one cell of the grid."""
     return training(in_cell(learner, cell), 2, cell.relation, reach, cap=cell.cap, **options)
+
+
+def of_findings(learner: Any, reach: Reach, cap: int = 1) -> tuple[Mechanism, ...]:
+    """One step on findings, each of which a canary may saturate, alone and all together."""
+    each = learner.model_copy(update={"link": "sigmoid"})
+    return tuple(
+        training(each, 1, relation, reach, tight=True, note=", findings", cap=cap, labels=MANY)
+        for relation in get_args(Relation)
+    )
 
 
 def _run(learner: Any, hyper: Hyper, constants: Constants) -> Run:
@@ -242,6 +275,35 @@ def right_and_wrong(mu: float = 2.0) -> Mechanism:
         neighbours=pairs,
         relation="replace_one",
         tight=True,
+    )
+
+
+def shares_of_findings(relation: Relation, mu: float = 2.0) -> Mechanism:
+    """A score of findings, and its two sums of an evaluation, on units of two records, whose logits
+    may be anything."""
+    constants = Constants(N0, 1, 1, relation, cap=2, labels=MANY)
+    judge, weights = LogOdds(lambda _, features: features), (np.zeros((2, 1), np.float32),)
+    declared, sigma = score.declare(mu, constants), gdp.sigma(mu, 1)
+    sums = gaussian("counts", sigma, constants.moves_apart(1.0), (2,))
+
+    def run(units: Sequence[tuple[Record, Record]], meter: Meter) -> Floats:
+        data = data_of([record for unit in units for record in unit], width=2)
+        given = weights, np.asarray(data.features, np.float64), data.labels
+        told = score.noised_count(*given, meter, judge)
+        found = meter.publish("counts", score.right_and_wrong(*given, judge))
+        return np.append(found / sums.scale, told / declared.draws[0].scale)
+
+    known = [number_of_findings(states) for states in ((PRESENT, ABSENT), (UNKNOWN, PRESENT))]
+    logits = ((1e9, -1e9), (-1e9, 1e9), (math.inf, math.nan), (0.0, 1.0))
+    units = [((own, number),) * 2 for own in logits for number in (*known, -1)]
+    return Mechanism(
+        name=f"shares of findings {relation}",
+        event=Composed((*declared.events, Counted(Gaussian(sigma)))),
+        draws=(*declared.draws, sums),
+        scale=1.0,
+        run=run,
+        neighbours=neighbours(((((0.0, 0.0), known[0]),) * 2,), units, relation),
+        relation=relation,
     )
 
 

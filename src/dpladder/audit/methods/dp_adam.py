@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
-from dpladder.audit.engine.trainings import ETA, STEADY, corrected, trained
+from dpladder.audit.engine.trainings import ETA, STEADY, corrected, of_findings, trained
 from dpladder.config.learner_sections import Adam
+
+LEARNER = Adam(stability=STEADY)
 
 
 def in_cell(cell: GridCell) -> Mechanism:
-    learner = Adam(stability=STEADY)
+    return trained(LEARNER, cell, _reach)
 
-    def reach(steps: int, noise: float) -> list[float]:
-        return [ETA / learner.stability * weight for weight in corrected(learner.betas[0], steps)]
 
-    return trained(learner, cell, reach)
+def others() -> tuple[Mechanism, ...]:
+    return of_findings(LEARNER, _reach)
+
+
+def _reach(steps: int, noise: float) -> list[float]:
+    return [ETA / LEARNER.stability * weight for weight in corrected(LEARNER.betas[0], steps)]

@@ -6,7 +6,13 @@ from functools import partial
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
-from dpladder.audit.engine.trainings import along_momentum, look, trained, training
+from dpladder.audit.engine.trainings import (
+    along_momentum,
+    look,
+    of_findings,
+    trained,
+    training,
+)
 from dpladder.config.learner_sections import Descent
 
 LEARNER = Descent(name="dp_gd")
@@ -33,4 +39,5 @@ def others() -> tuple[Mechanism, ...]:
         look(LEARNER, "add_remove", cap=2),
         look(LEARNER, "replace_one"),
         training(other, 3, "replace_one", partial(along_momentum, other), note=note),
+        *of_findings(LEARNER, reach, cap=2),
     )
