@@ -57,7 +57,8 @@ def run(copy: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 def run_tests(copy: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     places = [str(ROOT / "tests" / test) for test in dict.fromkeys(tests)]
-    return run(copy, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *places)
+    plugins = ("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "mutation.unshrunk")
+    return run(copy, "-m", "pytest", "-x", *plugins, *places)
 
 
 @pytest.mark.ci

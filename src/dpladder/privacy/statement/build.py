@@ -21,7 +21,7 @@ from dpladder.errors import Refused
 from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, Spend, counts_for, from_json, to_json
-from dpladder.privacy.ledger.book import OWN, Anchor, Held, State, Terms, caps, ever, name
+from dpladder.privacy.ledger.book import NOTHING, OWN, Anchor, Held, State, Terms, caps, ever, name
 from dpladder.privacy.statement.documents import (
     Cost,
     Costs,
@@ -421,8 +421,8 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
 
 def _version_of(line: StatedSpend) -> str:
     """Of the data that a line is about; empty where its parts do not hang on that."""
-    found: Spend = from_json(line.spend)
-    return found.partition.version
+    partition: Mapping[str, Any] = line.spend.get("partition", NOTHING)
+    return str(partition.get("version", ""))
 
 
 def _share(some: Iterable[Spend], of: Sequence[Spend]) -> float | None:
