@@ -135,7 +135,7 @@ def item(name: str) -> book.Item:
     return book.Item(job, name, (Spend("toy", "add_remove", Partition("all"), job, Gaussian(9.0)),))
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_a_month_of_edits_charges_each_question_once_and_verifies_throughout(finished, capfd):
     first = Path(MODEL).read_bytes()
     begun = charged(finished)

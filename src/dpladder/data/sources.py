@@ -104,7 +104,8 @@ def beside(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, An
 
 
 def _labels(columns: Mapping[str, Column]) -> Column:
-    """Of each record its value in each column that holds one class; nothing without such columns."""
+    """Of each record its value in each column that holds one class; nothing without such
+    columns."""
     return [
         *zip(*(held for role, held in columns.items() if role.startswith(OF_CLASS)), strict=True)
     ]
