@@ -1,20 +1,21 @@
 """What is a public sample worth to a private training? Public data, seeded.
 
 python tools/public_sample.py [digits mixture ...] [--samples 50 200 1000] [--epsilons 0.1 0.5 1 4]
-[--repeats 5] [--labels right|half|random|shifted] [--cache FOLDER]
+[--repeats 5] [--labels right|half|random|shifted] [--unlabelled 1000] [--cache FOLDER]
 
 The sample is the first so many of the training records, which are no longer private; it centres
 the features too. No search: one training with the whole total at the prior's kappa, alone and
 guided by the sample. The first line is the public head itself; standard error tells how many
 directions features take up. With `--labels` half of the sample's labels are drawn at random, all of
-them, or each is moved on by one class.
+them, or each is moved on by one class. With `--unlabelled` so many more records are public without
+their labels, and each training has a student that learns the labels which it gives them.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,8 +26,8 @@ from numpy.typing import NDArray
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Features, Search
 from dpladder.data.centre import Map, plain_mean
-from dpladder.learn import linear, public_head
-from dpladder.learn.interface import Data
+from dpladder.learn import linear, public_head, student
+from dpladder.learn.interface import Data, Weights
 from dpladder.learn.registry import method
 from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting import gdp
@@ -45,6 +46,7 @@ ALONE, GUIDED = Descent(), Descent(public="gradient")
 class Asked:
     epsilons: list[float]
     repeats: int
+    unlabelled: int
 
 
 def main() -> None:
@@ -58,10 +60,11 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--labels", choices=["right", "half", "random", "shifted"], default="right")
+    parser.add_argument("--unlabelled", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     given = parser.parse_args()
-    asked = Asked(given.epsilons, given.repeats)
+    asked = Asked(given.epsilons, given.repeats, given.unlabelled)
     print(f"| data | public | | {' | '.join(f'ε = {one:g}' for one in asked.epsilons)} |")
     print(f"|---|---|---|{'---|' * len(asked.epsilons)}", flush=True)
     for problem in given.problems or FIVE:
@@ -117,11 +120,26 @@ def lines(arena: Arena, asked: Asked) -> Iterator[tuple[str, list[float]]]:
     size = len(arena.test.labels)
     alone = correct_count((arena.train.start,), arena.test.features, arena.test.labels) / size
     yield "the public head", [alone] * len(asked.epsilons)
-    yield "private alone", trained(arena, ALONE, asked)
-    yield "guided", trained(arena, GUIDED, asked)
+    arena, shown = without(arena, asked.unlabelled)
+    for name, learner in {"private alone": ALONE, "guided": GUIDED}.items():
+        found = trained(arena, learner, asked)
+        yield name, accuracy(found, arena, asked)
+        if asked.unlabelled:
+            classes = arena.constants.classes
+            students = [(student.taught(one, shown, classes)[0],) for one in found]
+            yield f"{name}, student", accuracy(students, arena, asked)
 
 
-def trained(arena: Arena, learner: Descent, asked: Asked) -> list[float]:
+def without(arena: Arena, count: int) -> tuple[Arena, Data]:
+    """The arena without the first so many private records, and those, which are public."""
+    train = arena.train
+    private = replace(train, features=train.features[count:], labels=train.labels[count:])
+    constants = replace(arena.constants, n0=len(private.labels))
+    shown = Data(train.features[:count], np.full(count, -1))
+    return replace(arena, train=private, constants=constants), shown
+
+
+def trained(arena: Arena, learner: Descent, asked: Asked) -> list[Weights]:
     space, asks = Space(Search(), learner, arena.constants), []
     median = of_learner("dp_gd", centred=True).median
     for epsilon in asked.epsilons:
@@ -131,8 +149,11 @@ def trained(arena: Arena, learner: Descent, asked: Asked) -> list[float]:
             NamedAsk(f"{learner.public} {epsilon} {again}", Ask(r, mu), learner, space.search)
             for again in range(asked.repeats)
         ]
-    found = correct([one.weights for one in answers(bench_of(arena), asks)[0]], arena.test)
-    cells = found.reshape(len(asked.epsilons), asked.repeats).mean(axis=1)
+    return [one.weights for one in answers(bench_of(arena), asks)[0]]
+
+
+def accuracy(found: Sequence[Weights], arena: Arena, asked: Asked) -> list[float]:
+    cells = correct(found, arena.test).reshape(len(asked.epsilons), asked.repeats).mean(axis=1)
     return [float(cell) / len(arena.test.labels) for cell in cells]
 
 

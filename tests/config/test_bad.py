@@ -937,6 +937,13 @@ BETWEEN = {
         "dataset.public_test",
         dataset=a_dataset("split: {test: 0}"),
     ),
+    "a teacher that is no linear head": bad(
+        "dataset.public_unlabelled",
+        "a linear head labels them",
+        "dp_gd",
+        dataset=a_dataset("public_unlabelled: digits", "mnist5k"),
+        more="learner: {name: dp_mlp}",
+    ),
     "the size of no sample": bad(
         "dataset.public_size",
         "given 200",

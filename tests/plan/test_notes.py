@@ -110,3 +110,10 @@ def test_how_much_of_a_step_is_the_public_records_is_told(tmp_path: Path) -> Non
     [told_so] = told(sample, guided, replaced)
     assert f"lambda = {4 * expected:.2g} at a total of 1" in told_so
     assert "You vouch for it" in told_so
+
+
+def test_a_student_is_told(tmp_path: Path) -> None:
+    (tmp_path / "s.npz").touch()
+    shown = {"dataset": {"public_unlabelled": f"npz:{tmp_path / 's.npz'}"}, "sweep": {"rungs": []}}
+    [only] = told(shown)
+    assert "is released beside it, at no cost; only a public test shows how good it is" in only

@@ -220,12 +220,12 @@ def test_further_tests_of_private_images_are_paid_from_the_test_part_and_public_
     assert alone.event == beside.event
 
 
-@pytest.mark.parametrize("rule", ["find_start", "find_mean"])
+@pytest.mark.parametrize("rule", ["find_start", "find_mean", "train_student"])
 def test_what_is_found_for_nothing_is_found_in_public_sources(tmp_path: Any, rule: str) -> None:
-    """Heads and means without noise: each opens the sample alone, and nothing is booked for
-    them."""
+    """Heads, means and students without noise: each opens public sources alone, and nothing is
+    booked for them. The test part is private here."""
     (tmp_path / "s.npz").touch()
-    public = {"public_sample": f"npz:{tmp_path / 's.npz'}"}
+    public = dict.fromkeys(("public_sample", "public_unlabelled"), f"npz:{tmp_path / 's.npz'}")
     changes: dict[str, Any] = {"learner": {"init": "public"}, "features": {"centre": "public"}}
     config = project(dataset=public, **changes).main
     stage = stages.STAGES[rule]

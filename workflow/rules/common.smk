@@ -19,7 +19,7 @@ MODELLED = PROJECT.modelled
 
 wildcard_constraints:
     experiment="[a-z0-9][a-z0-9_-]*",
-    part="train|validation|test|sample|also-[a-z0-9][a-z0-9_-]*",
+    part="train|validation|test|sample|unlabelled|also-[a-z0-9][a-z0-9_-]*",
     test="[a-z0-9][a-z0-9_-]*",
     shard=r"\d+",
     shards=r"\d+",

@@ -49,3 +49,21 @@ use rule extract_features as train_open with:
         "logs/{experiment}/open.log",
     params:
         **told("train_open"),
+
+
+# Post-processing: it opens public records alone.
+use rule prepare_dataset as train_student with:
+    input:
+        weights=made("weights", *stages.FINALS),
+        features=features_of("train_student"),
+        mean=mean_of,
+    output:
+        weights="results/{experiment}/student/{target}/weights.safetensors",
+        metrics="results/{experiment}/student/{target}/metrics.json",
+        privacy="results/{experiment}/student/{target}/privacy.json",
+    log:
+        "logs/{experiment}/student/{target}.log",
+    wildcard_constraints:
+        experiment=those_with("train_student"),
+    params:
+        **told("train_student"),

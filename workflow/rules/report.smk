@@ -5,6 +5,7 @@ use rule compose_privacy as summarise with:
         fits=made("fit", "fit_radius"),
         finals=made("weights", *stages.FINALS),
         metrics=made("metrics", "evaluate"),
+        students=made("metrics", "train_student"),
         also=made("metrics", "evaluate_also"),
         measured=measured_of,
         open=made("metrics", "train_open"),

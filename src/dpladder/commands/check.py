@@ -32,7 +32,7 @@ from dpladder.plan.startup import known_states, recalled
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.statement.build import MODIFIED
 
-PUBLIC: tuple[Part, ...] = ("validation", "test", "sample")
+PUBLIC: tuple[Part, ...] = ("validation", "test", "sample", "unlabelled")
 
 
 @dataclass(frozen=True)

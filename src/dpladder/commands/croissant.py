@@ -201,7 +201,7 @@ def _declared(config: Config) -> Iterator[tuple[str, str]]:
     dataset = config.dataset
     if dataset.declared_public:
         yield f"lineage {dataset.lineage}", dataset.source
-    for part in ("test", "validation", "sample"):
+    for part in ("test", "validation", "sample", "unlabelled"):
         if (source := getattr(dataset, f"public_{part}")) is not None:
             yield part, source
     for also in config.evaluate.also:

@@ -185,7 +185,14 @@ def _without_noise(c: Config) -> Messages:
 
 # --- dataset ---
 
-OF_DATASET = ("source", "public_test", "public_validation", "public_sample")
+OF_DATASET = (
+    "source",
+    "public_test",
+    "public_validation",
+    "public_sample",
+    "public_unlabelled",
+)
+TEACHERS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")
 
 
 def _kind(c: Config) -> SourceKind | None:
@@ -208,12 +215,15 @@ def _source(field: str, c: Config) -> Messages:
             "private data by dataset.split"
         )
     told_by_groups = group_rules("", lambda: (source, c.dataset.group)).values()
-    if field != "public_sample" and any([*rule()] for rule in told_by_groups):
+    of_part = field not in ("public_sample", "public_unlabelled")
+    if of_part and any([*rule()] for rule in told_by_groups):
         yield (
             "with dataset.group its records are told by the same groups, and it has none there: "
             "name it in evaluate.also"
         )
-    if field == "public_sample" and not starts_public(c.learner):
+    if field == "public_unlabelled" and c.learner.name not in TEACHERS:
+        yield f"a linear head labels them: set learner.name to one of {', '.join(TEACHERS)}"
+    if not of_part and (field == "public_unlabelled" or not starts_public(c.learner)):
         return
     # labels that are numbers are matched by place there, which must not mean other classes
     here, there = labels_of(own), labels_of(source)
@@ -528,6 +538,7 @@ OF_OTHERS = (
     "dataset.public_test",
     "dataset.public_validation",
     "dataset.public_sample",
+    "dataset.public_unlabelled",
 )
 TESTER: Table = {
     **{key: rule for key, rule in RULES.items() if key not in OF_OTHERS},

@@ -275,6 +275,12 @@ class Dataset(Section):
         "the features; with learner.init: public their labels train the head that "
         "trainings start from, and with learner.public: gradient they guide each step",
     )
+    public_unlabelled: str | None = Field(
+        None,
+        description="many records of the same kind, declared public, whose labels are not read: "
+        "the final head labels them, and a student that learns those labels is released beside it, "
+        "at no cost",
+    )
     public_size: Count | None = Field(
         None,
         description="about how many records public_sample has, for the plan alone: with "

@@ -159,6 +159,7 @@ RULES: Table = {
     ),
     "dataset.public_sample": partial(_not_its_own, "public_sample"),
     "dataset.public_validation": partial(_not_its_own, "public_validation"),
+    "dataset.public_unlabelled": partial(_not_its_own, "public_unlabelled"),
     "dataset.labels": partial(_the_same, "labels"),
     "dataset.columns": partial(_the_same, "columns"),
     "dataset.spans": partial(_the_same, "spans"),

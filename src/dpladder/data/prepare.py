@@ -40,7 +40,7 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +61,10 @@ from dpladder.errors import BadInput
 from dpladder.progress import progress
 
 ClassOf = Callable[[object], int]
-Part = Literal["train", "validation", "test", "sample"]
+Part = Literal["train", "validation", "test", "sample", "unlabelled"]
 Identity = Literal["id", "content"]  # what a unit's part follows from, in every version of the data
-PARTS: tuple[Part, ...] = ("train", "validation", "test", "sample")
+PARTS: tuple[Part, ...] = get_args(Part)
+FEW: tuple[Part, ...] = ("sample", "unlabelled")  # parts whose labels tell nothing of them
 SPELLINGS = {"train": 0, "training": 0, "validation": 1, "valid": 1, "val": 1, "test": 2}
 ID_BYTES = 16
 TOO_MANY = "label is not in dataset.classes, or it has more than dataset.labels"
@@ -199,7 +200,7 @@ def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) 
     """Where a source's groups stand: a further test's are its own, and of a sample nobody asks."""
     if matching is not None:
         return matching.grouping
-    return None if dataset.group is None or public == "sample" else dataset.group.grouping
+    return None if dataset.group is None or public in FEW else dataset.group.grouping
 
 
 def _classes(

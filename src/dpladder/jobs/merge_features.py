@@ -8,6 +8,7 @@ import numpy as np
 
 from dpladder.data.cache import merge
 from dpladder.data.census import count_units
+from dpladder.data.prepare import FEW
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
 from dpladder.jobs.record import write_record
@@ -23,7 +24,7 @@ def merge_features(task: Task[MergeFeatures]) -> None:
     ]
     output, key = places.features(task, part), subkey(places.job_home(), "cache")
     merged = merge(shards, places.cache_root(task), output, key)
-    if part != "sample":  # whose labels nobody reads
+    if part not in FEW:
         units, labels = (
             np.concatenate([getattr(one, name) for one in merged]) for name in ("units", "labels")
         )

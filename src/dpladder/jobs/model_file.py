@@ -15,7 +15,7 @@ from dpladder.jobs.task import Task
 from dpladder.learn import weights
 from dpladder.learn.interface import Weights
 from dpladder.learn.registry import method
-from dpladder.plan.reads import SearchPrivately, TrainFinal
+from dpladder.plan.reads import SearchPrivately, TrainFinal, TrainStudent
 
 # Of what a feature cache says of itself, the part that comes from the config and from a public
 # network.
@@ -48,7 +48,7 @@ NETWORK = (
 def save_model(
     path: Path,
     found: Weights,
-    task: Task[TrainFinal | SearchPrivately],
+    task: Task[TrainFinal | SearchPrivately | TrainStudent],
     train: Part,
     choice: Mapping[str, Any],
 ) -> None:
@@ -66,7 +66,9 @@ def save_model(
     weights.save(path, found, {**choice, **facts}, map_of(task).mean, names)
 
 
-def _inference(task: Task[TrainFinal | SearchPrivately], train: Part) -> dict[str, Any]:
+def _inference(
+    task: Task[TrainFinal | SearchPrivately | TrainStudent], train: Part
+) -> dict[str, Any]:
     attrs, _ = sealed.read_attrs(
         train.path
     )  # vouched for before COMMIT: the seal that the query names covers them

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpladder.config.shift import ALSO
-from dpladder.data.prepare import prepare, read_manifest
+from dpladder.data.prepare import FEW, prepare, read_manifest
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
@@ -22,7 +22,7 @@ def prepare_public(task: Task[PreparePublic]) -> None:
     manifest = places.manifest(task, named)
     found = prepare(dataset, keys, manifest, diagnostics, part, task.reads.matched, cutter_of(task))
     public = read_manifest(manifest, keys.cache)
-    if part != "sample":  # whose labels a public head alone reads, and it says what it lacks
+    if part not in FEW:  # a public head alone reads labels of those, and says what it lacks
         stop_if_few_usable(task, public.units, public.labels, len(found.units), public.attrs)
     private = read_manifest(places.manifest(task, "train"), keys.cache)
     if same_data(rows(public.contents), rows(private.contents)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,12 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
         for place in range(len(own))
     ]
     files = zip(own, fits, task.input["finals"], task.input["metrics"], also, measured, strict=True)
-    return tuple(_target(task.reads, *found) for found in files)
+    targets = tuple(_target(task.reads, *found) for found in files)
+    students = [read_json(path) for path in task.input["students"]] or [None] * len(own)
+    return tuple(
+        replace(target, student=None if found is None else restored(Tested, found))
+        for target, found in zip(targets, students, strict=True)
+    )
 
 
 def _each(paths: Sequence[str], tests: int, place: int) -> Sequence[str]:

@@ -89,7 +89,7 @@ def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
         _fail(task, log, _reason(error, _details(task, log)), terminal)
 
 
-def write_json(path: Path, document: Mapping[str, Any]) -> None:
+def write_json(path: Path, document: Mapping[str, Any] | None) -> None:
     path.write_text(json.dumps(document, indent=2, allow_nan=False) + "\n", "utf-8")
 
 

@@ -252,6 +252,7 @@ def _mirror(asked: JobAsked) -> bool:
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
 # and the jobs of one rule and one config
 OF_LADDER = ("below", "epsilon", "rungs", "target", "total")
+FREE = ("find_start", "train_student")  # read as trainings do, and ask private records nothing
 FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "places": _places,
     "diagnostics": _diagnostics,
@@ -417,7 +418,7 @@ def kept(project: Project, rule: str, wildcards: Wildcards) -> Versions | None:
     own = job(wildcards.get("experiment", BASE), rule, wildcards)
     if own in project.kept or not is_mechanism(rule):
         return project.kept[own].versions if own in project.kept else None
-    if issubclass(stage_of(rule).reads, reads.ReleaseReads) and rule != "find_start":
+    if issubclass(stage_of(rule).reads, reads.ReleaseReads) and rule not in FREE:
         return None
     config = project.experiments[own.experiment]
     return next(

@@ -41,7 +41,7 @@ def token(rule: str, learner: str | None, search: str | None, at: Versions) -> s
     Snakemake's memory held before versions were, and so those keep their meaning.
     """
     names = behind(rule, learner, search)
-    first = _first()[rule].get(" ".join(names[1:])) or _digest([*names, 1])
+    first = _first().get(rule, {}).get(" ".join(names[1:])) or _digest([*names, 1])
     above = raised(names, at)
     return _digest([first, above]) if above else first
 

@@ -27,6 +27,7 @@ def notes(project: Project) -> tuple[str, ...]:
         for words in (
             *_open(config),
             *_guided(config),
+            *_student(config),
             *_totals(config),
             *_scores(config),
             *_test(config),
@@ -86,6 +87,16 @@ def _guided(config: Config) -> Iterator[str]:
             "dataset.public_sample centres the features alone. Where its records are labelled, "
             "learner.public: gradient lets them guide each step too, at no cost."
         )
+
+
+def _student(config: Config) -> Iterator[str]:
+    if config.dataset.public_unlabelled is None or config.tested is not None:
+        return
+    shown = "" if config.dataset.public_test else "; only a public test shows how good it is"
+    yield (
+        "the final head labels dataset.public_unlabelled, and a student that learns those labels "
+        f"is released beside it, at no cost{shown}."
+    )
 
 
 def _pulled(config: Config) -> str:

@@ -300,6 +300,11 @@ class SearchPrivately(TotalReads, TrainingReads):
 
 
 @dataclass(frozen=True)
+class TrainStudent(TrainingReads):
+    target: float
+
+
+@dataclass(frozen=True)
 class EvaluateTest(TotalReads, SeenReads):
     learner: Annotated[Learner, key("learner")]
     measures: Annotated[sections.Measures, key("evaluate.measures")]

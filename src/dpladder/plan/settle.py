@@ -246,7 +246,8 @@ def _as_there(config: Tester, found: Mapping[str, Config]) -> Tester:
     tested = found[config.tested]
     final = tested.final.model_copy(update={"targets": tested.totals, "without_noise": False})
     sweep = tested.sweep.model_copy(update={"rungs": ()})
-    dataset = config.dataset.model_copy(update={"public_sample": None, "public_validation": None})
+    of_training = ("public_sample", "public_validation", "public_unlabelled")
+    dataset = config.dataset.model_copy(update=dict.fromkeys(of_training))
     return config.model_copy(
         update={"dataset": dataset, "features": tested.features, "sweep": sweep, "final": final}
     )

@@ -96,6 +96,7 @@ def _public_sources(config: Config) -> dict[str, str | None]:
         "test": dataset.public_test,
         "validation": dataset.public_validation,
         "sample": dataset.public_sample,
+        "unlabelled": dataset.public_unlabelled,
         **{ALSO + also.name: also.source for also in config.evaluate.also},
     }
 
@@ -141,7 +142,9 @@ def parts(config: Config) -> tuple[str, ...]:
         return ("test",)
     sample = ("sample",) if reads_sample(config) else ()
     also = tuple(test.part for test in further(config).values())
-    return (*(trial_parts(config) if config.sweep.ladder else ("train",)), "test", *sample, *also)
+    students = ("unlabelled",) if _teaches(config) else ()
+    trained = trial_parts(config) if config.sweep.ladder else ("train",)
+    return (*trained, "test", *sample, *students, *also)
 
 
 def reads_sample(config: Config) -> bool:
@@ -230,6 +233,10 @@ def _start(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("sample",)
 
 
+def _taught(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
+    return ("unlabelled", *(["test"] if is_public(config, "test") else []))
+
+
 def _both(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
     return ("train", "test", *_guides(config))
 
@@ -252,6 +259,10 @@ def _finds_mean(config: Config) -> bool:
 
 def _finds_start(config: Config) -> bool:
     return starts_public(config.learner)
+
+
+def _teaches(config: Config) -> bool:
+    return config.dataset.public_unlabelled is not None
 
 
 def _climbs(config: Config) -> bool:
@@ -370,6 +381,9 @@ STAGES: dict[str, Stage] = {
         reads.TrainFinal, ("fit_radius", *CACHES), when=_trains_last, per=("target",)
     ),
     "private_search": Stage(reads.SearchPrivately, CACHES, when=_searches, per=("target",)),
+    "train_student": Stage(
+        reads.TrainStudent, (*FINALS, *CACHES), _taught, _teaches, per=("target",)
+    ),
     "evaluate": Stage(reads.EvaluateFinal, FINALS, _test, per=("target",)),
     "evaluate_also": Stage(
         reads.EvaluateAlso,

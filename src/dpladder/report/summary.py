@@ -257,7 +257,8 @@ class FinalFound(Choice):
     it. `epsilon` and `mu`: its own price, with its search; `epsilon_final` and `mu_final` of its
     own training. `fit`: how r was carried to this total, null where there is nothing to search.
     `suspect`: what to ask where a score is better than mu allows. `distance`: in research, how far
-    the weights are from where they started, where that was zero or the public network."""
+    the weights are from where they started, where that was zero or the public network. `student`:
+    what learned its labels of dataset.public_unlabelled, on a public test."""
 
     target_epsilon: float
     epsilon: float
@@ -273,6 +274,7 @@ class FinalFound(Choice):
     search_share: float | None = None
     distance: float | None = None
     also: tuple[AlsoTested, ...] = ()
+    student: Tested | None = None
     stated: Cost | None = None
 
     @property

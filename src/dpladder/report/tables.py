@@ -93,6 +93,16 @@ def summary_table(summary: Summary) -> pd.DataFrame:
             for target in summary.models
             for test in [target.test]
         ]
+        + [
+            {
+                "experiment": f"{summary.experiment}, student",
+                "total_epsilon": target.target_epsilon,
+                "epsilon": (target.stated or target).epsilon,
+                **_told(target.student),
+            }
+            for target in summary.models
+            if target.student is not None
+        ]
     )
 
 

@@ -433,8 +433,8 @@ def _assumptions(statement: Statement) -> list[str]:
         ),
         "Public by declaration: class list, nominal sizes, clip bounds, grids, split rule, caps, "
         "and every other key of the "
-        "config; sources named public_test, public_validation or public_sample, their labels "
-        "included.",
+        "config; sources named public_test, public_validation, public_sample or "
+        "public_unlabelled, their labels included.",
         "The secret key and the operator are trusted. Noise comes from a keyed generator, so the "
         "guarantee is "
         "computational. What is released is rounded to a public grid, so that its low bits tell "
