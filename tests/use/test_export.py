@@ -3,6 +3,7 @@ claims what is stated."""
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import subprocess
@@ -160,6 +161,24 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
         "c(model.torch.from_numpy(__import__('numpy').load('inputs.npy'))).tolist()",
     )
     assert found == pytest.approx(np.array(wanted), abs=1e-3 * np.abs(wanted).max())
+    records: list[Any] = random.normal(size=(3, 6)).tolist()
+    if network:
+        records = [str(tmp_path / f"{place}.png") for place in range(3)]
+        for path, shape in zip(records, [(40, 50, 3), (77, 31, 3), (32, 32, 3)], strict=True):
+            Image.fromarray(random.integers(0, 256, shape, np.uint8)).save(path)
+    program = f"import graph, sys; print(graph.classify('.', {records})); assert 'torch' not in "
+    told = subprocess.run(
+        [sys.executable, "-c", program + "sys.modules"],
+        cwd=tmp_path / "out",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert told.returncode == 0, told.stderr
+    asked = records if network else np.array(records, np.float32)
+    odds = [[row["cat"], row["dog"]] for row in ast.literal_eval(told.stdout)]
+    assert odds == pytest.approx(dpladder.load(file).predict_proba(asked), abs=1e-3)
     assert not list((tmp_path / "out").glob("*.onnx.data"))
 
 

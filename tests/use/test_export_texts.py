@@ -31,7 +31,7 @@ from dpladder.learn import weights
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.interface import Constants
 from dpladder.learn.registry import method
-from dpladder.use import standalone
+from dpladder.use import graph, standalone
 from dpladder.use.export import export
 from dpladder.use.generate import Writing, samples, spoken
 
@@ -311,6 +311,8 @@ def test_a_graph_of_texts_gives_the_same_logits_for_any_number_of_them(
     else:
         tokens, mask = standalone.load(place).read(TEXTS)
         wanted = plain(place)
+        odds = [[*row.values()] for row in graph.classify(place, TEXTS)]
+        assert far(np.array(odds), torch.tensor(wanted).softmax(dim=-1).numpy()) < 1e-5
     (found,) = session.run(
         ["logits"], {"input_ids": tokens.numpy(), "attention_mask": mask.numpy()}
     )

@@ -285,7 +285,9 @@ def test_a_table_of_numbers_may_have_other_columns_beside_them(matrix: Any, tmp_
     table.to_csv(tmp_path / "rows.csv", index=False)
     table.to_parquet(tmp_path / "rows.parquet", index=False)
     for name in ("rows.csv", "rows.parquet"):
-        assert dpladder.load(file).predict(tmp_path / name).labels == wanted
+        found = dpladder.load(file).predict(tmp_path / name)
+        assert found.labels == wanted
+        assert found.ids == tuple(map(str, range(11)))
 
 
 def test_chosen_columns_are_found_by_name_wherever_they_stand(tmp_path: Path) -> None:

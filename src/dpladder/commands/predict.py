@@ -12,7 +12,6 @@ import numpy as np
 from dpladder.config.extras import need
 from dpladder.config.wording import cell, printable
 from dpladder.data.prepare import place_of
-from dpladder.data.sources import text
 from dpladder.errors import BadInput
 from dpladder.use.model import Model, load
 
@@ -60,8 +59,8 @@ def _table(model: Model, given: Path) -> pd.DataFrame:
     records = [place_of(source, index) for index in range(len(found.problems))]
     labels = [None if label is None else cell(label) for label in found.labels]
     facts = pd.DataFrame({"input": cell(given), "record": [*map(cell, records)], "class": labels})
-    if source.ids is not None:
-        facts.insert(2, "id", [cell(text(one)) for one in source.ids])
+    if found.ids is not None:
+        facts.insert(2, "id", [*map(cell, found.ids)])
     odds = pd.DataFrame(
         np.round(found.probabilities, DIGITS),
         columns=[f"p({printable(name)})" for name in found.classes],

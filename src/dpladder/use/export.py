@@ -17,7 +17,7 @@ from dpladder.config.model import FOLDER, HUB
 from dpladder.errors import BadInput
 from dpladder.network.language import padded, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of, published
-from dpladder.use import standalone
+from dpladder.use import graph, standalone
 from dpladder.use.card import card
 from dpladder.use.generate import spoken
 from dpladder.use.model import Model
@@ -92,12 +92,18 @@ def _save(network: Any, tokenizer: Any, folder: Path) -> None:
 
 def _write_graph_of_classifier(folder: Path) -> None:
     """`inputs` of any number, as `read` of model.py makes them, or rows of features; `input_ids`
-    and `attention_mask` of texts; `logits` of each."""
+    and `attention_mask` of texts; `logits` of each. graph.py beside it prepares records without
+    torch, where it can do what timm does with images."""
     import torch
     from PIL import Image
 
     classifier = standalone.load(folder)
-    takes = classifier.config["takes"]
+    takes, told = classifier.config["takes"], classifier.config
+    if takes == "images":
+        told = told | {"pixels": _pixels(classifier.transform)}
+        (folder / "config.json").write_text(json.dumps(told, indent=2) + "\n", "utf-8")
+    if takes != "images" or told["pixels"] is not None:
+        shutil.copyfile(graph.__file__, folder / "graph.py")
     if takes == "texts":
         length: int = classifier.config["tokens"]
         ids = torch.zeros(2, length, dtype=torch.long)
@@ -107,6 +113,19 @@ def _write_graph_of_classifier(folder: Path) -> None:
     if takes == "images":
         blank = classifier.transform(Image.new("RGB", (256, 256)))
     _write_graph(classifier, {"inputs": torch.stack([blank, blank])}, folder)
+
+
+def _pixels(transform: Any) -> dict[str, Any] | None:
+    """What timm does with an image, as graph.py does it; None where that is anything else."""
+    steps = transform.transforms
+    names = [type(step).__name__ for step in steps]
+    if names != ["Resize", "CenterCrop", "MaybeToTensor", "Normalize"]:
+        return None
+    resize, crop, _, scale = steps
+    if not isinstance(resize.size, int) or min(crop.size) > resize.size:
+        return None
+    found = {"resize": resize.size, "filter": resize.interpolation.value, "crop": [*crop.size]}
+    return found | {"mean": scale.mean.tolist(), "std": scale.std.tolist()}
 
 
 def _write_graph_of_language_model(network: Any, folder: Path) -> None:

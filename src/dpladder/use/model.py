@@ -33,7 +33,7 @@ from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
 from dpladder.data.parallel import cores
-from dpladder.data.sources import Files, Source, bytes_of, text_bytes
+from dpladder.data.sources import Files, Source, bytes_of, text, text_bytes
 from dpladder.errors import BadInput
 from dpladder.learn import score
 from dpladder.learn import weights as files
@@ -53,12 +53,14 @@ Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """`probabilities`: a row per record, a column per class; nan where a record cannot be read, and
-    `problems` says why. `findings`: whether each class is told by itself."""
+    `problems` says why. `findings`: whether each class is told by itself. `ids`: the records' own,
+    where a table or an array holds them."""
 
     classes: tuple[str, ...]
     probabilities: NDArray[np.float64]
     problems: tuple[str | None, ...]
     findings: bool = False
+    ids: tuple[str, ...] | None = None
 
     @property
     def labels(self) -> list[str | None]:
@@ -131,11 +133,17 @@ class Model:
             raise BadInput(
                 f"{self.path} is a language model, which names no classes. Use dpladder generate."
             )
-        rows, problems = self._rows(self._source(inputs))
+        source = self._source(inputs)
+        rows, problems = self._rows(source)
         logits = self.logits(rows)
         odds = score.odds(logits) if self.findings else score.softmax(logits)
         odds[[place for place, problem in enumerate(problems) if problem]] = np.nan
-        return Predictions(self.classes, odds, tuple(problems), self.findings)
+        ids = None if source.ids is None else tuple(map(text, source.ids))
+        return Predictions(self.classes, odds, tuple(problems), self.findings, ids)
+
+    def predict_proba(self, inputs: Inputs) -> NDArray[np.float64]:
+        """A row for each record, a column for each of `classes`, as scikit-learn has it."""
+        return self.predict(inputs).probabilities
 
     def logits(self, rows: NDArray[Any]) -> NDArray[np.float64]:
         """Of features as they are stored."""

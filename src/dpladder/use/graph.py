@@ -1,0 +1,81 @@
+"""model.onnx by itself: onnxruntime and numpy are all that it needs, with Pillow for images, or
+tokenizers for texts.
+
+    import graph; graph.classify(".", ["cat.jpg", "dog.jpg"])  # a probability for each class
+
+Or `python graph.py cat.jpg dog.jpg`. Records are prepared as the trained model saw them: images as
+config.json lists their steps, texts by the tokenizer in the folder `network`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
+    """The probability of each class, for each image, by its path or opened by Pillow; each text; or
+    each row of numbers."""
+    import onnxruntime
+
+    place = Path(folder)
+    config = json.loads((place / "config.json").read_text("utf-8"))
+    session = onnxruntime.InferenceSession(place / "model.onnx")
+    [logits] = session.run(["logits"], READERS[config["takes"]](place, config, records))
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    odds /= odds.sum(axis=1, keepdims=True)
+    return [dict(zip(config["classes"], map(float, row), strict=True)) for row in odds]
+
+
+def _rows(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    return {"inputs": np.asarray(records, np.float32)}
+
+
+def _images(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    return {"inputs": np.stack([pixels(image, **config["pixels"]) for image in records])}
+
+
+def pixels(
+    image: Any, resize: int, filter: str, crop: Sequence[int], mean: Any, std: Any
+) -> NDArray[np.float32]:
+    """The middle of an image whose shorter side is `resize`, in units of the network's own."""
+    from PIL import Image, ImageOps
+
+    opened = Image.open(image) if isinstance(image, str | Path) else image
+    found = ImageOps.exif_transpose(opened).convert("RGB")
+    short = min(found.size)
+    wide, high = (resize if side == short else int(resize * side / short) for side in found.size)
+    found = found.resize((wide, high), Image.Resampling[filter.upper()])
+    left, top = round((wide - crop[1]) / 2), round((high - crop[0]) / 2)
+    found = found.crop((left, top, left + crop[1], top + crop[0]))
+    scaled = np.asarray(found, np.float32) / np.float32(255)
+    moved = (scaled - np.asarray(mean, np.float32)) / np.asarray(std, np.float32)
+    return np.ascontiguousarray(moved.transpose(2, 0, 1))
+
+
+def _texts(place: Path, _: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    from tokenizers import Tokenizer
+
+    cut = Tokenizer.from_file(str(place / "network" / "tokenizer.json"))
+    found = cut.encode_batch([*records])
+    for at, text in enumerate(found):
+        each = zip(text.special_tokens_mask, text.attention_mask, strict=True)
+        if all(special or not seen for special, seen in each):
+            raise ValueError(f"text {at} holds no token that this model knows")
+    return {
+        "input_ids": np.array([text.ids for text in found], np.int64),
+        "attention_mask": np.array([text.attention_mask for text in found], np.int64),
+    }
+
+
+READERS = {"features": _rows, "images": _images, "texts": _texts}
+
+if __name__ == "__main__":
+    for path, odds in zip(sys.argv[1:], classify(Path(__file__).parent, sys.argv[1:]), strict=True):
+        print(path, *(f"{name}={share:.4f}" for name, share in odds.items()))
