@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 from arena import load, stored
 from matplotlib.axes import Axes
-from public_sample import GUIDED, Asked, beside, trained
+from public_sample import GUIDED, Asked, accuracy, beside, trained
 from surfaces import few, measured
 
 from dpladder.config.learner_sections import Descent
@@ -141,7 +141,8 @@ def scaled(arena: Arena, factor: float, repeats: int) -> list[float]:
         return factor * plain(*given)  # type: ignore[arg-type]
 
     with mock.patch.object(guide, "weight", weight):
-        return trained(arena, GUIDED, Asked([*EPSILONS], repeats))
+        asked = Asked([*EPSILONS], repeats, 0)
+        return accuracy(trained(arena, GUIDED, asked), arena, asked)
 
 
 def draw(axes: Axes, curves: Sequence[Curve]) -> None:

@@ -382,6 +382,12 @@ KEYS = {
         "nothing to tell apart",
         dataset=a_dataset("classes: [cat]"),
     ),
+    "a largest class that is too small": bad(
+        "dataset.majority",
+        "given 0.3",
+        "the largest of 2 classes holds 0.5 at least",
+        dataset=a_dataset("classes: [cat, dog], majority: 0.3"),
+    ),
     "classes twice": bad(
         "dataset.classes",
         "given ['cat', 'cat']",

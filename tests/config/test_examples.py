@@ -120,6 +120,8 @@ def test_every_key_of_the_demo_stands_in_the_reference():
             yield from keys(value, f"{prefix}{key}.") if isinstance(value, dict) else ()
 
     missing = [
-        key for key in keys(yaml.safe_load(DEMO.read_text("utf-8"))) if f"`{key}`" not in reference
+        key
+        for key in keys(yaml.safe_load(DEMO.read_text("utf-8")))
+        if f"| `{key}` |" not in reference
     ]
     assert missing == []

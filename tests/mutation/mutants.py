@@ -2025,9 +2025,9 @@ _sweep(ledger, finished)""",
     Mutant(
         "no model is compared with its largest class",
         "report/model_chapter.py",
-        "warnings",
-        "test.majority is not None",
-        "False",
+        "_majority",
+        "target.test.majority or declared",
+        "None",
         ("report/test_page.py::test_a_model_that_does_not_beat_the_largest_class_is_said_not_to",),
     ),
     Mutant(

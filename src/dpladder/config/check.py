@@ -273,23 +273,39 @@ def _classes(c: Config) -> Messages:
         yield "a single class leaves nothing to tell apart"
 
 
+def _count(c: Config) -> int | None:
+    """How many classes there are, where that is known before anything is read."""
+    kind = _kind(c)
+    known = c.dataset.classes or (kind.classes if kind else None)
+    return len(known) if isinstance(known, tuple) else known
+
+
+def _majority(c: Config) -> Messages:
+    share, count = c.dataset.majority, _count(c)
+    if share is not None and count and share < 1 / count:
+        yield (
+            f"given {share:g}, and the largest of {count} classes holds {1 / count:.4g} at least: "
+            "correct it, or leave it out"
+        )
+
+
 def _labels(c: Config, of_one: str = "leave it out") -> Messages:
     """A record of several classes needs room for them, and a learner and a measure that know of
     it."""
-    dataset, kind, names = c.dataset, _kind(c), _names(c)
+    dataset, kind, names, count = c.dataset, _kind(c), _names(c), _count(c) or 2
     if dataset.labels == 1:
         return
     if kind and (kind.folder or not kind.own):
         yield f"a record of {shown(dataset.source)} has one label: {of_one}"
     if dataset.labels == MANY:
-        yield from findings.too_many(_count(c) or 2)
+        yield from findings.too_many(count)
     elif c.learner.name != "dp_ls":
         yield (
             f"{c.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or "
             "leave it out"
         )
-    elif dataset.labels > most_labels(_count(c) or 2):
-        yield f"of {_count(c)} classes at most {most_labels(_count(c))} can be told together"
+    elif dataset.labels > most_labels(count):
+        yield f"of {count} classes at most {most_labels(count)} can be told together"
     if any("|" in name for name in names) and not isinstance(dataset.label, tuple):
         yield "a name in dataset.classes holds a bar, which stands between names: call it otherwise"
     if any(name.strip().startswith("-") for name in names):
@@ -304,11 +320,6 @@ def _public_size(c: Config) -> Messages:
         yield "it is about dataset.public_sample, which is not given: leave it out"
 
 
-def _count(c: Config) -> int:
-    """How many classes the config declares; 0 where it says nothing."""
-    return c.dataset.classes if isinstance(c.dataset.classes, int) else len(_names(c))
-
-
 def _test_part(c: Config) -> Messages:
     split = c.dataset.split
     if c.dataset.public_test is None and split.rule == "hash" and split.test == 0:
@@ -319,7 +330,7 @@ def _test_part(c: Config) -> Messages:
 
 
 def _measures(c: Config) -> Messages:
-    measures, kind = c.evaluate.measures, _kind(c)
+    measures = c.evaluate.measures
     if c.dataset.labels == MANY:
         return
     if measures in ("classes", "auc") and c.dataset.labels > 1:
@@ -329,8 +340,7 @@ def _measures(c: Config) -> Messages:
         )
     if measures == "groups" and c.dataset.group is None:
         yield "it needs dataset.group, which names the groups"
-    known = c.dataset.classes or (kind and kind.classes)
-    count = len(known) if isinstance(known, tuple) else known
+    count = _count(c)
     if measures == "auc" and count != 2:
         told = f"there are {count} classes" if count else "its classes are known when it is read"
         yield f"{told}, and AUC is of two: set measures: classes, or dataset.classes to two names"
@@ -487,6 +497,7 @@ OF_ONE_CLASS: Table = {
     "dataset.links": _links,
     "dataset.classes": _classes,
     "dataset.labels": _labels,
+    "dataset.majority": _majority,
     "dataset.split.test": _test_part,
     "dataset.public_size": _public_size,
     **group_rules("dataset.group", lambda c: (c.dataset.source, c.dataset.group)),

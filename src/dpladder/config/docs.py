@@ -46,7 +46,9 @@ TASKS = {
     "use a few public records": ("dataset.public_sample", "learner.public", "learner.look"),
     "choose how to train": ("learner.name", "final.targets"),
     "choose how to search": ("sweep", "hpo", "fit"),
-    "measure more than accuracy": ("evaluate.measures", "evaluate.also", "dataset.group"),
+    "measure more than accuracy": (
+        *("evaluate.measures", "evaluate.also", "dataset.group", "dataset.majority"),
+    ),
     "compare several ways": ("experiments", "grid", "mode"),
     "pay again for a changed question": ("respend",),
     "say who publishes what": ("deployment",),

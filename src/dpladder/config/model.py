@@ -219,6 +219,11 @@ class Dataset(Section):
         None,
         description="class list, or how many; required for your own data, known for named datasets",
     )
+    majority: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None,
+        description="the largest class's share, where it is known from elsewhere, and never "
+        "counted in the data: the report compares accuracy with it",
+    )
     labels: Count | Literal["many"] = Field(
         1,
         description="classes that a record may be of, at most, for learner dp_ls: above 1 its "

@@ -61,6 +61,7 @@ def summarise(task: Task[Summarise]) -> None:
         r_range=_range(rungs, targets, search),
         classes=_classes(task),
         findings=reads.labels == MANY,
+        majority=reads.majority,
         open=restored(OpenFound, read_json(task.input["open"])) if task.input["open"] else None,
     )
     write_json(task.output["summary"], asdict(summary))

@@ -542,6 +542,7 @@ def digest(*parts: object) -> str:
 
 LATER: Keys = {
     "dataset.links": "none",
+    "dataset.majority": None,
     "dataset.label": None,
     "dataset.id": None,
     "dataset.user": None,

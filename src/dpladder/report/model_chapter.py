@@ -8,19 +8,25 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.reading import percent
-from dpladder.report.summary import FinalFound, Summary
+from dpladder.report.summary import FinalFound, Shown, Summary
 
 Fact = tuple[str, str]
 SURE = 2.0  # deviations
 UNSAID = "not said: fill in the section deployment of the config"
-UNCOUNTED = "not released; evaluate.measures: classes counts it at the price of the test count"
+UNCOUNTED = (
+    "not released; dataset.majority declares what is known of it, and evaluate.measures: classes "
+    "counts it at the price of the test count"
+)
 
 
 def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement) -> Sequence[Fact]:
     """What somebody asks who was never told of an experiment's models."""
-    majority = summary.targets[0].test.majority if summary.targets else None
+    majority = _majority(summary, summary.targets[0]) if summary.targets else None
     chance = summary.classes and f"{percent(1 / summary.classes)}, one class of {summary.classes}"
-    share = UNCOUNTED if majority is None else f"{percent(majority.value)} ± {percent(majority.sd)}"
+    share = UNCOUNTED
+    if majority is not None:
+        spread = f"± {percent(majority.sd)}" if majority.sd else "as the config declares"
+        share = f"{percent(majority.value)} {spread}"
     compared = [("guessing at random", chance), ("always the largest class", share)]
     return [
         *about.items(),
@@ -47,13 +53,18 @@ def warnings(summary: Summary) -> Iterator[str]:
         if test.perplexity is not None:
             continue
         rivals = {"guessing at random": (1 / summary.classes, 0.0)} if summary.classes else {}
-        if test.majority is not None:
-            found = test.majority
+        if (found := _majority(summary, target)) is not None:
             rivals["always naming the largest class"] = (found.value, found.sd)
         for rival, (share, sd) in rivals.items():
             if test.accuracy - share < SURE * math.hypot(test.spread, sd):
                 yield _told(summary.experiment, target, rival, share)
                 break
+
+
+def _majority(summary: Summary, target: FinalFound) -> Shown | None:
+    """The largest class's share as it was counted, with noise, or else as it was declared."""
+    declared = None if summary.majority is None else Shown(summary.majority, 0.0)
+    return target.test.majority or declared
 
 
 def _told(experiment: str, target: FinalFound, rival: str, share: float) -> str:

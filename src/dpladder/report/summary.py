@@ -304,8 +304,8 @@ class Summary:
     """`searches`: what r stands for. `sampling_rate`: of units at each step, 1 for the full batch.
     `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was searched.
     `open`: null unless final.without_noise. `classes`: how many the final models tell apart, null
-    of a language model and where a record may be of several. `findings`: whether each class is told by
-    itself."""
+    of a language model and where a record may be of several. `findings`: whether each class is told
+    by itself. `majority`: the largest class's share as the config declares it."""
 
     experiment: str
     mode: Literal["release", "research"]
@@ -323,6 +323,7 @@ class Summary:
     open: OpenFound | None = None
     classes: int | None = None
     findings: bool = False
+    majority: float | None = None
 
     @property
     def without_noise(self) -> FinalFound | None:
