@@ -213,7 +213,9 @@ def test_counts_of_findings_are_of_known_ones_alone():
 def test_what_is_told_of_each_finding_without_noise_is_exact():
     data, states = records(4000)
     test = a_test("auc")
-    told = test.told(test.counts(data), 0.0, test.scores(data))
+    counts, bins = test.counts(data), test.scores(data)
+    assert np.array_equal(counts.sum(axis=2), bins.sum(axis=2))
+    told = test.told(counts, 0.0, bins)
     areas = []
     for place, one in enumerate(told.findings):
         known = states[:, place] != UNKNOWN
