@@ -21,6 +21,7 @@ from languages import ENCODERS, tiny_causal_model, tiny_language_model
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.config.model import Features, Resources
 from dpladder.errors import BadInput, Refused
@@ -28,7 +29,7 @@ from dpladder.learn import public_head, score, weights
 from dpladder.learn.bounds import clip, scale_of
 from dpladder.learn.dp_finetune import clipping, cost, parts
 from dpladder.learn.dp_finetune import train as finetune
-from dpladder.learn.interface import Constants, Data, Hyper
+from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.network import cut
@@ -190,6 +191,31 @@ def test_a_head_alone_learns_what_it_learns_as_one_of_many_tensors(views: int, l
     nobody = Data(data.features, np.full_like(data.labels, -1))
     sums = finetune._of_the_head(nobody, learner, SMALL, tuned.copied(CPU), 8, ONE, clip)
     assert sums.gradients(weights[None], 1.0, sums.records.chunks()).norm() == 0.0
+
+
+@pytest.mark.parametrize("trains", ["head", "norm_and_bias", "all", "lora"])
+def test_a_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_none(trains: str) -> None:
+    learner = FineTune(trains=trains, init="random", link="sigmoid", lora=Lora(rank=2))
+    constants, data = replace(SMALL, labels="many"), records(SMALL)
+    states = np.random.default_rng(1).integers(0, 3, (len(data.labels), CLASSES))
+    data = replace(data, labels=np.array([number_of_findings(own.tolist()) for own in states]))
+    weights = moved(learner, constants)
+    tuned = parts.tuned_of(learner, constants).copied(CPU, torch.float64)
+    tuned.put(weights.float().double())
+    trained = [weight.requires_grad_() for weight in tuned.trained.values()]
+    gradients = []
+    for x, own in zip(data.features, states, strict=True):
+        logits = tuned.module(torch.from_numpy(x[None]).double())[0] + sigmoid_bias(CLASSES)
+        known, present = torch.from_numpy(own != UNKNOWN), torch.from_numpy(own == PRESENT)
+        loss = binary_cross_entropy_with_logits(logits, present.double(), reduction="none")
+        each = torch.autograd.grad((loss * known).sum(), trained)
+        gradients.append(torch.cat([part.flatten() for part in each]))
+    bound = torch.stack([gradient.norm() for gradient in gradients]).median().item()
+    expected = sum(
+        gradient * min(1.0, bound / max(gradient.norm(), 1e-30)) for gradient in gradients
+    )
+    found = summed(learner, constants, data, weights, bound)
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
 
 
 def test_a_network_starts_with_the_public_head_above_it() -> None:

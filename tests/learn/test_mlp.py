@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,14 +14,15 @@ from opacus.optimizers import DPOptimizer
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.learn import linear, score
 from dpladder.learn.bounds import scale_of
 from dpladder.learn.dp_mlp import cost
 from dpladder.learn.dp_mlp import train as perceptron
-from dpladder.learn.interface import Constants, Data, Hyper
-from dpladder.learn.links import Link
+from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
+from dpladder.learn.links import Link, link_of
 from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.privacy.release.meter import Meter
@@ -115,6 +117,32 @@ def test_the_mlps_sum_is_that_of_gradients_taken_one_record_at_a_time(clipping, 
         clipped += int(flat.norm() > bound)
         automatic = bound / (flat.norm() + 0.01)
         expected += flat * (automatic if clipping == "automatic" else min(1.0, bound / flat.norm()))
+    assert 0 < clipped < len(data.labels)
+    assert (found - expected).norm() <= 1e-5 * expected.norm()
+
+
+def test_the_mlps_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_none():
+    data, learner = records(), Descent(bias=True, init="random", link="sigmoid")
+    states = np.random.default_rng(1).integers(0, 3, (len(data.labels), CLASSES))
+    data = replace(data, labels=np.array([number_of_findings(own.tolist()) for own in states]))
+    constants = replace(CONSTANTS, labels="many")
+    shapes = cost.layers(learner, constants)
+    model = GradSampleModule(perceptron.Perceptron(shapes, bias=True), loss_reduction="sum")
+    weights = perceptron.initial(learner, constants, shapes)[None]
+    held = load(data, constants, CPU, chunk=7, memory_mb=100, bias=True)
+    link = link_of(learner, constants)
+    found = perceptron.clipped_sum(model, held, weights, 1.0, held.chunks(), link=link)[0]
+    plain = perceptron.Perceptron(shapes, bias=True).double()
+    torch.nn.utils.vector_to_parameters(weights[0].double(), plain.parameters())
+    expected, clipped = torch.zeros_like(found), 0
+    for x, own in zip(data.features, states, strict=True):
+        logits = plain(torch.from_numpy(np.append(x, 1.0)).double()) + sigmoid_bias(CLASSES)
+        known, present = torch.from_numpy(own != UNKNOWN), torch.from_numpy(own == PRESENT)
+        loss = binary_cross_entropy_with_logits(logits, present.double(), reduction="none")
+        gradients = torch.autograd.grad((loss * known).sum(), plain.parameters())
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        clipped += int(flat.norm() > 1.0)
+        expected += flat * min(1.0, 1.0 / max(float(flat.norm()), 1e-30))
     assert 0 < clipped < len(data.labels)
     assert (found - expected).norm() <= 1e-5 * expected.norm()
 

@@ -2103,6 +2103,17 @@ _sweep(ledger, finished)""",
         ("learn/test_findings.py::test_a_class_that_is_unknown_has_no_slope_and_no_loss",),
     ),
     Mutant(
+        "a loss of what is unknown is followed by networks",
+        "learn/links.py",
+        "Link.losses",
+        "((softplus(shifted) - shifted * present) * known).sum(dim=dim)",
+        "(softplus(shifted) - shifted * present).sum(dim=dim)",
+        (
+            "learn/test_mlp.py::"
+            "test_the_mlps_gradient_of_findings_is_clipped_whole_and_what_is_unknown_has_none",
+        ),
+    ),
+    Mutant(
         "what is unknown of a record is tested as absent",
         "learn/measures.py",
         "by_logit",

@@ -147,11 +147,13 @@ def trained(learner: Any, cell: GridCell, reach: Reach, **options: Any) -> Mecha
     return training(in_cell(learner, cell), 2, cell.relation, reach, cap=cell.cap, **options)
 
 
-def of_findings(learner: Any, reach: Reach, cap: int = 1) -> tuple[Mechanism, ...]:
+def of_findings(
+    learner: Any, reach: Reach, cap: int = 1, tight: bool = True
+) -> tuple[Mechanism, ...]:
     """One step on findings, each of which a canary may saturate, alone and all together."""
     each = learner.model_copy(update={"link": "sigmoid"})
     return tuple(
-        training(each, 1, relation, reach, tight=True, note=", findings", cap=cap, labels=MANY)
+        training(each, 1, relation, reach, tight=tight, note=", findings", cap=cap, labels=MANY)
         for relation in get_args(Relation)
     )
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
-from dpladder.audit.engine.trainings import along_momentum, trained, training
+from dpladder.audit.engine.trainings import along_momentum, of_findings, trained, training
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.network.cut import network_of
 
@@ -41,4 +41,5 @@ def others() -> tuple[Mechanism, ...]:
             partial(along_momentum, other),
             note=", automatic clipping, linear",
         ),
+        *of_findings(head, reach),
     )

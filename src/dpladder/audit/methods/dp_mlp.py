@@ -6,7 +6,7 @@ from functools import partial
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
-from dpladder.audit.engine.trainings import along_momentum, trained, training
+from dpladder.audit.engine.trainings import along_momentum, of_findings, trained, training
 from dpladder.config.learner_sections import Descent
 
 LEARNER = Descent(name="dp_mlp")
@@ -19,4 +19,7 @@ def in_cell(cell: GridCell) -> Mechanism:
 def others() -> tuple[Mechanism, ...]:
     other = LEARNER.model_copy(update={"clipping": "automatic"})
     reach = partial(along_momentum, other)
-    return (training(other, 1, "add_remove", reach, note=", automatic clipping"),)
+    return (
+        training(other, 1, "add_remove", reach, note=", automatic clipping"),
+        *of_findings(LEARNER, reach, tight=False),
+    )

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from dpladder.config.learner_sections import LinkName, Lora, Tuning
+from dpladder.config.learner_sections import Lora, Tuning
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Weights, public_random
-from dpladder.learn.links import Link
+from dpladder.learn.links import Link, link_of
 from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
 from dpladder.network.layers import is_linear
@@ -34,9 +34,9 @@ class AboveCut(nn.Module):
     """From flattened activations at the cut to logits. The head's bias is a last column, met by a
     constant input."""
 
-    def __init__(self, upper: Upper, classes: int, bias: bool, link: LinkName) -> None:
+    def __init__(self, upper: Upper, classes: int, bias: bool, link: Link) -> None:
         super().__init__()
-        self.link = Link(link, classes)
+        self.link = link
         self.enter, self.network, self.bias = upper.enter, upper.network, bias
         self.read, self.draw = upper.read, upper.draw
         self.head = nn.Linear(upper.width + bias, classes, bias=False)
@@ -150,7 +150,7 @@ def tuned_of(learner: Tuning, constants: Constants) -> Tuned:
         learner.trains,
         learner.lora,
         learner.bias,
-        learner.link,
+        link_of(learner, constants),
         constants.network,
         constants.classes,
         constants.dimension,
@@ -162,7 +162,7 @@ def _tuned(
     trains: str | tuple[str, ...],
     lora: Lora,
     bias: bool,
-    link: LinkName,
+    link: Link,
     network: Network | None,
     classes: int,
     dimension: int,
