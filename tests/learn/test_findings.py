@@ -15,7 +15,13 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
-from dpladder.config.learner_sections import Adam, Descent
+from dpladder.config.learner_sections import (
+    Adam,
+    AdamNoSecondMoment,
+    Descent,
+    HyperparameterFree,
+    StepSizeFree,
+)
 from dpladder.config.model import Resources
 from dpladder.jobs import evaluate
 from dpladder.learn import measures, score
@@ -117,15 +123,26 @@ def test_losses_are_cross_entropies_summed_over_known_classes():
     assert found == pytest.approx(each.sum(1), rel=1e-6)
 
 
-@pytest.mark.parametrize("learner", [Descent(link="sigmoid"), Adam(link="sigmoid")])
-def test_a_descent_learns_each_finding_by_itself(learner):
+@pytest.mark.parametrize(
+    ("learner", "eta"),
+    [
+        (Descent(link="sigmoid"), 2.0),
+        (Adam(link="sigmoid"), 0.2),
+        (AdamNoSecondMoment(link="sigmoid"), 0.02),
+        (StepSizeFree(link="sigmoid"), 1.0),
+        (HyperparameterFree(link="sigmoid"), 1.0),
+        (Descent(name="dp_mlp", link="sigmoid"), 0.5),
+    ],
+    ids=lambda given: getattr(given, "name", ""),
+)
+def test_a_descent_learns_each_finding_by_itself(learner, eta):
     random, known = np.random.default_rng(3), method(learner.name)
     x = random.normal(size=(4000, DIMENSION)).astype(np.float32)
     truth = x @ random.normal(size=(DIMENSION, CLASSES)) > 0.5
     states = np.where(random.random(truth.shape) < 0.3, UNKNOWN, truth)
     labels = np.array([number_of_findings(own.tolist()) for own in states])
     constants = replace(CONSTANTS, n0=4000, length=float(np.linalg.norm(x, axis=1).mean()))
-    hyper = Hyper(2.0 if learner.name == "dp_gd" else 0.2, 30, mu=2.0)
+    hyper = Hyper(eta, 30, mu=2.0)
     meter = Meter(known.declare(learner, hyper, constants).draws, Seeded())
     found = known.train(Data(x, labels), hyper, learner, constants, meter, ONE)
     meter.close()

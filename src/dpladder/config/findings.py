@@ -11,7 +11,16 @@ from dpladder.config.label_sets import MANY, MOST_FINDINGS
 from dpladder.config.rules import Messages, Table
 
 TAKEN: Mapping[str, tuple[object, ...]] = {
-    "learner.name": ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_mlp", "dp_finetune"),
+    "learner.name": (
+        "dp_gd",
+        "dp_adam",
+        "dp_adam_wosm",
+        "dp_prodigy",
+        "dp_mlp",
+        "dp_finetune",
+        "hyfree_dp",
+        "hyfree_finetune",
+    ),
     "learner.link": ("sigmoid",),
     "learner.init": ("zero", "random"),
     "learner.public": ("none",),

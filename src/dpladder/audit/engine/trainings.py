@@ -112,9 +112,7 @@ def training(
         draws=declared.draws,
         scale=noise * math.hypot(*reach(steps, noise)),
         run=_run(learner, hyper, constants),
-        neighbours=neighbours(
-            (NOTHING, NOTHING), FINDINGS if labels == MANY else CANARIES, relation
-        ),
+        neighbours=neighbours((NOTHING, NOTHING), canaries_of(labels), relation),
         relation=relation,
         tight=tight,
         effort=effort_of(cell, tight),
@@ -145,6 +143,10 @@ def in_cell(learner: Any, cell: GridCell) -> Any:
 def trained(learner: Any, cell: GridCell, reach: Reach, **options: Any) -> Mechanism:
     """Two steps of a training, whose noise must be fresh in each, in one cell of the grid."""
     return training(in_cell(learner, cell), 2, cell.relation, reach, cap=cell.cap, **options)
+
+
+def canaries_of(labels: Labels) -> tuple[Record, ...]:
+    return FINDINGS if labels == MANY else CANARIES
 
 
 def of_findings(

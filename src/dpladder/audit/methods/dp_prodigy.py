@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
-from dpladder.audit.engine.trainings import STEADY, trained, training
+from dpladder.audit.engine.trainings import STEADY, of_findings, trained, training
 from dpladder.config.learner_sections import StepSizeFree
 
 LEARNER = StepSizeFree(gradient_bound=STEADY)
@@ -16,7 +16,10 @@ def in_cell(cell: GridCell) -> Mechanism:
 
 def others() -> tuple[Mechanism, ...]:
     other = LEARNER.model_copy(update={"step_sizes": "d_adaptation"})
-    return (training(other, 3, "add_remove", _reach, note=", d_adaptation"),)
+    return (
+        training(other, 3, "add_remove", _reach, note=", d_adaptation"),
+        *of_findings(LEARNER, _reach, tight=False),
+    )
 
 
 def _reach(steps: int, noise: float) -> list[float]:

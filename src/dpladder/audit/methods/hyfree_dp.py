@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import get_args
 
 import numpy as np
 
@@ -11,25 +12,26 @@ from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import GridCell
 from dpladder.audit.engine.trainings import (
-    CANARIES,
     CLASSES,
     DELTA0,
     ETA,
     N0,
     NOTHING,
     Record,
+    canaries_of,
     cell_of,
     effort_of,
     learner_data,
 )
 from dpladder.audit.engine.trainings import in_cell as as_in
+from dpladder.config.label_sets import MANY, Labels
 from dpladder.config.learner_sections import HyperparameterFree, LossesLookedAt
 from dpladder.config.model import Resources
 from dpladder.learn.hyfree_dp.cost import split
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.registry import method
 from dpladder.network.facts import Network
-from dpladder.privacy.accounting.events import Composed
+from dpladder.privacy.accounting.events import Composed, Relation
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
 
@@ -40,8 +42,14 @@ def in_cell(cell: GridCell) -> Mechanism:
 
 def others() -> tuple[Mechanism, ...]:
     cells = (GridCell("hyfree_dp", "replace_one", sampled) for sampled in (False, True))
-    return tuple(
-        first_look(as_in(HyperparameterFree(gamma=2.0), cell), cell, far=True) for cell in cells
+    findings = HyperparameterFree(gamma=2.0, link="sigmoid")
+    relations: tuple[Relation, ...] = get_args(Relation)
+    return (
+        *(first_look(as_in(HyperparameterFree(gamma=2.0), cell), cell, far=True) for cell in cells),
+        *(
+            first_look(findings, GridCell("hyfree_dp", relation), note=", findings", labels=MANY)
+            for relation in relations
+        ),
     )
 
 
@@ -52,13 +60,16 @@ def first_look(
     note: str = "",
     network: Network | None = None,
     far: bool = False,
+    labels: Labels = 1,
 ) -> Mechanism:
     """A step that looks at the losses, by what it asks: how its rate follows from the answers is
     post-processing. Under a network records are activations at its cut. `far`: a linear head has
     come to where some canaries' losses are at their bound at all places that are looked at, and
     others' are nothing."""
     width = len(NOTHING[0]) if network is None else math.prod(network.shape)
-    constants = Constants(N0, CLASSES, width, cell.relation, cap=cell.cap, network=network)
+    constants = Constants(
+        N0, CLASSES, width, cell.relation, cap=cell.cap, labels=labels, network=network
+    )
     hyper = Hyper(ETA, 1, mu, DELTA0)
     found = split(learner, hyper, cell.relation)
     declared = method(learner.name).declare(learner, hyper, constants)
@@ -88,7 +99,7 @@ def first_look(
         draws=declared.draws,
         scale=1.0,
         run=run,
-        neighbours=neighbours((NOTHING, NOTHING), CANARIES, cell.relation),
+        neighbours=neighbours((NOTHING, NOTHING), canaries_of(labels), cell.relation),
         relation=cell.relation,
         effort=effort_of(cell),
         cell=cell_of(learner, constants),
