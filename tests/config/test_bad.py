@@ -794,7 +794,7 @@ BETWEEN = {
     ),
     "more findings than a number holds": bad(
         "dataset.labels",
-        "of at most 39",
+        "at most 39 can be told together",
         more="learner: {link: sigmoid}",
         dataset=a_dataset("classes: 40, labels: many", f"npz:{__file__}"),
     ),

@@ -32,6 +32,7 @@ def _sources(tmp_path, monkeypatch):
         (tmp_path / "data" / folder).mkdir(parents=True)
     (tmp_path / "data" / "features.npz").touch()
     (tmp_path / "data" / "patients.csv").touch()
+    (tmp_path / "data" / "chests.csv").touch()
     (tmp_path / "data" / "speeches.jsonl").touch()
     (tmp_path / "data" / "glue").mkdir()
     for task in ("sst2", "qnli", "qqp", "mnli"):

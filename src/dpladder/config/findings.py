@@ -66,7 +66,7 @@ def _unknown(key: str, c: Any) -> Messages:
 def too_many(count: int) -> Messages:
     """What a record's number can hold."""
     if count > MOST_FINDINGS:
-        yield f"given many, of {count} classes; of at most {MOST_FINDINGS} can it be told"
+        yield f"given 'many' with {count} classes; at most {MOST_FINDINGS} can be told together"
 
 
 def _also(c: Any) -> Messages:

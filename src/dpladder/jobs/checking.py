@@ -29,7 +29,7 @@ def stop_if_few_usable(
         raise Refused(
             "the data does not look like what the config describes: most of it would count as "
             "nothing, or nearly all of it "
-            "is of one class. Nothing was spent. `dpladder check` with this config shows why on "
+            "is of one class, or has no finding. Nothing was spent. `dpladder check` with this config shows why on "
             "your terminal, and "
             f"{task.reads.places.diagnostics} holds the details. If all of this is right, set "
             "dataset.few_usable: true."
