@@ -778,9 +778,9 @@ BETWEEN = {
         more="learner: {link: sigmoid}\nhpo: {name: liu_talwar}",
         dataset=FINDINGS,
     ),
-    "findings counted by group": bad(
+    "findings counted by groups that are not declared": bad(
         "evaluate.measures",
-        "set evaluate.measures: accuracy or classes or auc",
+        "it needs dataset.group",
         more="learner: {link: sigmoid}\nevaluate: {measures: groups}",
         dataset=FINDINGS,
     ),

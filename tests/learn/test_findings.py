@@ -175,14 +175,15 @@ def a_test(what: str, constants: Constants = CONSTANTS) -> evaluate.Test:
     names = tuple("abcd")
     model = (np.zeros((CLASSES, DIMENSION), np.float32),)
     own = LogOdds(lambda _, rows: np.asarray(rows[:, :CLASSES], np.float64))
-    return evaluate.Test(model, None, constants, names, what, own)
+    groups = evaluate.Groups(("x", "y"), ("x", "y"), ("x", "y"), ("x", "y"), what == "groups")
+    return evaluate.Test(model, None, constants, names, what, own, groups)
 
 
 def draws(test: evaluate.Test, mu: float) -> dict[str, Draw]:
     return {draw.name: draw for draw in test.draws(mu)}
 
 
-@pytest.mark.parametrize("what", ["accuracy", "classes", "auc"])
+@pytest.mark.parametrize("what", ["accuracy", "classes", "auc", "groups"])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("cap", [1, 3])
 def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, relation, cap):
@@ -190,7 +191,8 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
     constants = replace(CONSTANTS, relation=relation, cap=cap)
     test = a_test(what, constants)
     declared, random = draws(test, 1.0), np.random.default_rng(4)
-    base, _ = records(30)
+    groups = np.arange(30) % 2
+    base = replace(records(30)[0], groups=groups)
     farthest = dict.fromkeys(declared, 0.0)
     for case in range(60):
         states = states_of(2, case) if case else np.zeros((2, CLASSES), int)
@@ -200,16 +202,19 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
             Data(
                 np.concatenate([base.features, np.repeat(rows[end : end + 1], cap, axis=0)]),
                 np.concatenate([base.labels, [labels[end]] * cap]),
+                groups=np.append(groups, [end * (case % 2)] * cap),
             )
             for end in (0, 1)
         ]
         one, other = ends if relation == "replace_one" else (ends[0], base)
         sums = {"counts": test.counts, "scores": test.scores}
+        if what == "groups" and relation == "replace_one":
+            assert test.counts(one).shape == (2, 2)
         for name, draw in declared.items():
             moved = float(np.linalg.norm(sums[name](one) - sums[name](other)))
             assert moved <= draw.sensitivity * (1 + 1e-9)
             farthest[name] = max(farthest[name], moved / draw.sensitivity)
-    if what != "accuracy":
+    if what in ("classes", "auc"):
         assert farthest["counts"] == pytest.approx(1.0)  # the noise is for no less
 
 

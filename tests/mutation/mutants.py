@@ -637,9 +637,9 @@ return found""",
     Mutant(
         "a record counts in every group",
         "learn/measures.py",
-        "by_group",
-        "np.add.at(found, (groups[known], wrong.astype(int)), 1.0)",
-        "np.add.at(found.T, wrong.astype(int), 1.0)",
+        "in_groups",
+        "np.add.at(found, groups, np.stack([shares, whole - shares], axis=1))",
+        "found += np.stack([shares, whole - shares], axis=1).sum(axis=0)",
         attack("evaluate_of"),
     ),
     Mutant(

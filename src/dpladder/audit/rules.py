@@ -157,6 +157,10 @@ def evaluation_of_findings(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "auc", FINDINGS)
 
 
+def evaluation_of_findings_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "groups", FINDINGS, {"column": "place", "names": ["a", "b"]})
+
+
 def evaluation_by_group(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "groups", grouped={"column": "place", "names": ["a", "b"]})
 
@@ -237,7 +241,7 @@ def _evaluation(
 
     def read(folder: Path) -> Floats:
         found = read_json(folder / "metrics.json")
-        if findings:
+        if findings and measures == "auc":
             each = [
                 np.ravel([one[kind] for one in found["findings"]]) for kind in ("counts", "bins")
             ]
@@ -279,9 +283,10 @@ def _evaluation(
     named += " of findings" if findings else ""
     if some:
         named += " of a group"
-    return rule.mechanism(
-        f"rule {which}{named} {kind}", scale, neighbours(base, canaries, kind), True, effort=0.8
-    )
+    # A share is whole only where probabilities are 0 or 1, which no canary makes them.
+    tight = not findings or measures == "auc"
+    pairs = neighbours(base, canaries, kind)
+    return rule.mechanism(f"rule {which}{named} {kind}", scale, pairs, tight, effort=0.8)
 
 
 Attack = Callable[[SceneFolder, Kind], Mechanism]
@@ -296,6 +301,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
         evaluation_by_class,
         evaluation_of_scores,
         evaluation_of_findings,
+        evaluation_of_findings_by_group,
         evaluation_by_group,
     ),
     "evaluate_of": (evaluation_of_another, evaluation_of_another_by_group),

@@ -330,18 +330,15 @@ def _test_part(c: Config) -> Messages:
 
 
 def _measures(c: Config) -> Messages:
-    measures = c.evaluate.measures
-    if c.dataset.labels == MANY:
-        return
-    if measures in ("classes", "auc") and c.dataset.labels > 1:
+    measures, labels, count = c.evaluate.measures, c.dataset.labels, _count(c)
+    if measures in ("classes", "auc") and labels != MANY and labels > 1:
         yield (
             "with dataset.labels above 1 a record is of several classes, and would count in "
             "several: use accuracy, or groups"
         )
     if measures == "groups" and c.dataset.group is None:
         yield "it needs dataset.group, which names the groups"
-    count = _count(c)
-    if measures == "auc" and count != 2:
+    if measures == "auc" and count != 2 and labels != MANY:
         told = f"there are {count} classes" if count else "its classes are known when it is read"
         yield f"{told}, and AUC is of two: set measures: classes, or dataset.classes to two names"
 

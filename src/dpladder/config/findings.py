@@ -25,7 +25,6 @@ TAKEN: Mapping[str, tuple[object, ...]] = {
     "learner.init": ("zero", "random"),
     "learner.public": ("none",),
     "hpo.name": ("ladder",),
-    "evaluate.measures": ("accuracy", "classes", "auc"),
     "final.without_noise": (False,),
     "task": ("classification",),
 }

@@ -112,6 +112,11 @@ class Test:
             return len(self.groups.counted)
         return self.constants.classes if self.measures in ("classes", "auc") else None
 
+    @property
+    def by_finding(self) -> bool:
+        """Whether each finding is counted by itself."""
+        return isinstance(self.losses, LogOdds) and self.measures in ("classes", "auc")
+
     def counts(self, data: Data) -> Counts:
         """Right and wrong, in all, or class by class, or group by group. Private until noise is
         added."""
@@ -119,8 +124,13 @@ class Test:
             return score.right_and_wrong(
                 self.model, data.features, data.labels, self.losses or self.own
             )
-        if isinstance(self.losses, LogOdds):
+        if self.by_finding:
             return measures.by_finding(self._logits(data), data.labels)
+        if isinstance(self.losses, LogOdds):
+            assert data.groups is not None, "prepared with the groups that the config declares"
+            known = (data.labels >= 0) & (data.groups >= 0)
+            shares = score.shares_of_findings(self._logits(data), data.labels)[known]
+            return measures.in_groups(shares, data.groups[known], self.rows, score.FULL)
         predicted, classes = (
             score.predict(self.model, data.features, self.own),
             self.constants.classes,
@@ -150,8 +160,9 @@ class Test:
     ) -> Tested:
         """What follows from noised counts; and of a language model, what it is known by."""
         if self.groups.apart:
-            return by_groups(self.groups, counts, sd)
-        if isinstance(self.losses, LogOdds) and self.rows is not None:
+            found = by_groups(self.groups, counts, sd)
+            return replace(found, brier=isinstance(self.losses, LogOdds))
+        if self.by_finding:
             return by_findings(self.names, counts, sd, scores, sd_scores)
         found = metrics(self.names, counts, sd, scores, sd_scores)
         if isinstance(self.losses, LogOdds):
@@ -173,7 +184,8 @@ class Test:
         counts: tuple[int, ...] = (2,) if self.rows is None else (self.rows, 2)
         bins: tuple[int, ...] = (2, measures.BINS)
         moved = self.constants.moves_apart(1.0)
-        if isinstance(self.losses, LogOdds) and self.rows is not None:
+        if self.by_finding:
+            assert self.rows is not None, "one for each finding"
             counts, bins = (self.rows, 2, 2), (self.rows, *bins)
             moved = self.constants.moves_apart(math.sqrt(self.rows))
         wanted = (("counts", counts), ("scores", bins))

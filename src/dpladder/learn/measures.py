@@ -58,10 +58,18 @@ def by_group(
 ) -> NDArray[np.float64]:
     """Of each group, how many records are right, and how many wrong. Private until noise is added.
     Records without a valid label or group are in neither."""
-    found = np.zeros((count, 2))
     known = (labels >= 0) & (groups >= 0) & (groups < count)
-    wrong = ~are_of(labels[known], predicted[known], classes)
-    np.add.at(found, (groups[known], wrong.astype(int)), 1.0)
+    right = are_of(labels[known], predicted[known], classes).astype(np.float64)
+    return in_groups(right, groups[known], count)
+
+
+def in_groups(
+    shares: NDArray[np.float64], groups: NDArray[np.int64], count: int, whole: float = 1.0
+) -> NDArray[np.float64]:
+    """The same of records that are each right by a share, and wrong by the rest of the whole: so
+    one moves its group's two sums together no further than by the whole."""
+    found = np.zeros((count, 2))
+    np.add.at(found, groups, np.stack([shares, whole - shares], axis=1))
     return found
 
 
