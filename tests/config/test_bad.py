@@ -792,6 +792,12 @@ BETWEEN = {
         dataset=FINDINGS,
         problems=2,
     ),
+    "findings tested on a source of one class a record": bad(
+        "dataset.public_test",
+        "name a table or arrays: a record of this has one label",
+        more="learner: {link: sigmoid}",
+        dataset=a_dataset("classes: 3, labels: many, public_test: mnist5k", f"npz:{__file__}"),
+    ),
     "more findings than a number holds": bad(
         "dataset.labels",
         "at most 39 can be told together",

@@ -214,6 +214,10 @@ def _source(field: str, c: Config) -> Messages:
             f"{overlapping(source, own)}; name another one that is open to everybody, or hold out "
             "private data by dataset.split"
         )
+    kind = kind_of(source)
+    of_one = kind is not None and (kind.folder or not kind.own)
+    if of_one and findings.are_many(c):
+        yield "with dataset.labels: many name a table or arrays: a record of this has one label"
     told_by_groups = group_rules("", lambda: (source, c.dataset.group)).values()
     of_part = field not in ("public_sample", "public_unlabelled")
     if of_part and any([*rule()] for rule in told_by_groups):

@@ -51,13 +51,11 @@ class Findings:
     def _names(self, given: object) -> list[str] | None:
         """None of a value for each class. By the config, or the kind of values, never by how many
         they are."""
+        if isinstance(self.dataset.label, tuple):
+            return None
         if isinstance(given, list | tuple):
             named = all(isinstance(one, str | bytes) for one in given)
-            return (
-                [text(one) for one in given]
-                if named and not isinstance(self.dataset.label, tuple)
-                else None
-            )
+            return [text(one) for one in given] if named else None
         names = [] if _state(given) == BLANK else text(given).split("|")
         return [name.strip() for name in names if name.strip()]
 
