@@ -27,7 +27,7 @@ def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working directory that holds what the examples say they need."""
     for folder in ("photos", "hospitals", "reviews", "glue"):
         (tmp_path / "data" / folder).mkdir(parents=True)
-    files = ["features.npz", "patients.csv", "speeches.jsonl"]
+    files = ["features.npz", "patients.csv", "chests.csv", "speeches.jsonl"]
     files += [f"glue/{task}.jsonl" for task in ("sst2", "qnli", "qqp", "mnli")]
     for name in files:
         (tmp_path / "data" / name).touch()
