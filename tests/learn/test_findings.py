@@ -1,5 +1,5 @@
-"""Learning findings: the gradient of each record against autograd, what a record may count, and what
-is told of each finding."""
+"""Learning findings: the gradient of each record against autograd, what a record may count, and
+what is told of each finding."""
 
 from __future__ import annotations
 

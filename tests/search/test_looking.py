@@ -162,8 +162,15 @@ def test_the_plan_says_what_it_chose(tmp_path, capsys, monkeypatch):
     }
 
 
-@pytest.mark.parametrize(("learner", "size", "pays"), [("none", 9000, True), ("gradient", None, True),
-    ("gradient", 100, True), ("gradient", 9000, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("learner", "size", "pays"),
+    [
+        ("none", 9000, True),
+        ("gradient", None, True),
+        ("gradient", 100, True),
+        ("gradient", 9000, False),
+    ],
+)
 def test_no_trial_pays_whose_steps_are_the_public_records(tmp_path, learner, size, pays):
     """At n0 mu = 2470 trials take 1 % and 2 % of mu^2, less a fifth for their scores: 12 * 10 * 100
     is 0.2 % of its square, and 9,000 records are 18 %."""

@@ -1,5 +1,5 @@
-"""A model of findings: a probability of each by itself, in Python, on the command line, by an export
-alone and as one graph; and what its card says."""
+"""A model of findings: a probability of each by itself, in Python, on the command line, by an
+export alone and as one graph; and what its card says."""
 
 from __future__ import annotations
 

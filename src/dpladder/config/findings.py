@@ -1,5 +1,5 @@
-"""What a config may say beside `dataset.labels: many`: the learners, searches and measures that take
-findings, and the keys that only they have."""
+"""What a config may say beside `dataset.labels: many`: the learners, searches and measures that
+take findings, and the keys that only they have."""
 
 from __future__ import annotations
 

@@ -198,9 +198,9 @@ class Dataset(Section):
     )
     label: Words | tuple[Words, ...] | None = Field(
         None,
-        description="of a table or arrays, the column that holds each record's class; empty: label. "
-        "With labels: many also a list: a column for each class, in the order of dataset.classes, "
-        "which may then be left out, with 1, 0, -1 or nothing in it",
+        description="of a table or arrays, the column that holds each record's class; empty: "
+        "label. With labels: many also a list: a column for each class, in the order of "
+        "dataset.classes, which may then be left out, with 1, 0, -1 or nothing in it",
     )
     id: str | None = Field(
         None,

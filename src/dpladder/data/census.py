@@ -10,9 +10,9 @@ may lie where one person decides. What is counted are units, of which a person i
 count by one. To stop, half of all units and `LEAST` at least must be lost; or `LEAST` or more
 count, and fewer than `LEAST`, and fewer than a tenth of them, are of another class than the most
 frequent. Of findings (`dataset.labels: many`) these others are the units that have any, or those
-that lack any, whichever are fewer. Data as it is meant lies far on one side of every line, a mistake far on the other. A
-person decides only where all others stand exactly on a line: nobody but the operator chooses
-sources, and who made up such data would learn of that one person alone.
+that lack any, whichever are fewer. Data as it is meant lies far on one side of every line, a
+mistake far on the other. A person decides only where all others stand exactly on a line: nobody but
+the operator chooses sources, and who made up such data would learn of that one person alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The findings of a record (`dataset.labels: many`), as a source gives them.
 
-They are names: between bars, or in a list, which may be empty. Or they are a value for each class: in a column each, or
-in a list of numbers. A name of no class is another finding, which nobody asked for (`No Finding`
-too). A value is 1, 0, -1 (uncertain) or blank; any other makes the record count as nothing.
+They are names: between bars, or in a list, which may be empty. Or they are a value for each class:
+in a column each, or in a list of numbers. A name of no class is another finding, which nobody asked
+for (`No Finding` too). A value is 1, 0, -1 (uncertain) or blank; any other makes the record count
+as nothing.
 """
 
 from __future__ import annotations

@@ -192,10 +192,11 @@ class Tested:
     a share of the most, and which names no class. `groups`, where they were bought, and `worst` of
     them, null where one of them cannot be told: `accuracy` and `total` are then of those that were
     trained on, and `elsewhere`, by its value and sd, is the accuracy over all others, null where
-    there are none; of another source or other people, they are of all. `findings`, where they were bought:
-    each by itself; `balanced` and `auc` are then means over them, `accuracy` is the share of known
-    findings that are told right, and `correct` and `total` are counts over how many classes there
-    are. `brier`: whether `accuracy` is one less the mean squared error of their probabilities."""
+    there are none; of another source or other people, they are of all. `findings`, where they were
+    bought: each by itself; `balanced` and `auc` are then means over them, `accuracy` is the share
+    of known findings that are told right, and `correct` and `total` are counts over how many
+    classes there are. `brier`: whether `accuracy` is one less the mean squared error of their
+    probabilities."""
 
     accuracy: float
     accuracy_sd: float
