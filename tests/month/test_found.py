@@ -451,3 +451,39 @@ def test_new_data_is_no_look_by_hand_after_an_upgrade(story):
     story.data.append()
     paid = story.finish(replace(story.wish, respend=True))
     assert story.finish(replace(story.wish, respend=False)) == paid
+
+
+def test_whose_model_other_people_measure_may_have_another_name(story):
+    """Its question names the experiment; what it costs those people is paid once."""
+    others = mixture(400, seed=1)
+    np.savez(story.folder / "others.npz", **others, users=np.arange(400) // 2)
+
+    def measured(name: str) -> dict[str, Any]:
+        dataset = {
+            "lineage": "others",
+            "source": f"npz:{story.folder / 'others.npz'}",
+            "nominal_size": 40,
+            "unit": {"by": "user", "cap": 2},
+            "split": {"test": 0.8},
+        }
+        theirs = {"evaluate": {"of": name}, "dataset": dataset, "privacy": {"epsilon": 3.0}}
+        wish = named(story, **{name: OTHER})
+        wish = replace(wish, inert={"features": {"mean": {"epsilon": 0.2}}})
+        config = wish.config(story.data.path)
+        config["experiments"]["others"] = theirs
+        return config
+
+    def paid(name: str) -> list[int]:
+        configure(story.folder, measured(name))
+        ended = in_process(story.folder)
+        assert not ended.refused
+        code, told = ask(story.folder, "verify", "results")
+        assert code == 0, told
+        return [len(plain.charges(story.home, lineage)) for lineage in (LINEAGE, "others")]
+
+    first = paid("e1")
+    assert paid("e2") == first
+    shutil.rmtree(story.folder / "results" / "others")
+    assert paid("e2") == first
+    assert paid("e1") == first
+    assert paid("e3") == first

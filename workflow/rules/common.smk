@@ -45,7 +45,7 @@ def config_of(wildcards):
 
 def modelled(experiment):
     """The experiment whose models are measured: another one, or itself."""
-    return PROJECT.experiments[experiment].tested or experiment
+    return PROJECT.today(PROJECT.experiments[experiment].tested or experiment)
 
 
 # --- one join: who makes what a job reads ---

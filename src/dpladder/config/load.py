@@ -101,6 +101,11 @@ class Project:
         """The experiments that have final models of their own."""
         return {name: config for name, config in self.experiments.items() if not config.tested}
 
+    def today(self, name: str) -> str:
+        """What an experiment of this name is called, which may have had it before."""
+        names = (new for new, old in self.former.items() if name in old)
+        return name if name in self.experiments else next(names, name)
+
     @property
     def testers(self) -> dict[str, Tester]:
         """Those that measure another one's."""

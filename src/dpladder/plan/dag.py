@@ -360,7 +360,7 @@ OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
 
 def modelled(project: Project, config: Config) -> Config | None:
     """The experiment whose models a config measures, where they are not its own."""
-    return None if config.tested is None else project.experiments[config.tested]
+    return None if config.tested is None else project.experiments[project.today(config.tested)]
 
 
 def static(

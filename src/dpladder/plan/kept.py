@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from dpladder.config import Project
 from dpladder.config.load import Kept, Wildcards
+from dpladder.config.model import Tester
 from dpladder.errors import Refused
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.plan import USED
@@ -24,6 +25,31 @@ def assign(project: Project, states: Mapping[str, State]) -> tuple[Project, dict
 
     What is kept is kept whatever versions its mechanisms have today; the last release of a job
     counts."""
+    found, named = _assigned(project, states)
+    known = replace(found, experiments={**found.experiments, **dict(_as_known(found, named))})
+    return (found, named) if known == found else _assigned(known, states)
+
+
+def _as_known(project: Project, states: Mapping[str, State]) -> Iterator[tuple[str, Tester]]:
+    """The experiments that measure one that was renamed since, as the ledgers know them: their
+    questions name it."""
+    for name, config in project.testers.items():
+        held_of = [
+            (job, held)
+            for job, held in states[config.dataset.lineage].by_name()
+            if job.experiment == name and held.status in USED
+        ]
+        for old in project.former.get(config.tested, ()):
+            evaluate = config.evaluate.model_copy(update={"of": old})
+            before = config.model_copy(update={"evaluate": evaluate})
+            as_before = replace(project, experiments={**project.experiments, name: before})
+            if old not in project.experiments and any(
+                dag.asks_for(as_before, job, held.static, held.versions) for job, held in held_of
+            ):
+                yield name, before
+
+
+def _assigned(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:
     states = {
         lineage: state.named(names_today(project, lineage, state))
         for lineage, state in states.items()

@@ -103,8 +103,11 @@ def _public_sources(config: Config) -> dict[str, str | None]:
 
 def measured_by(project: Project, experiment: str) -> dict[str, str]:
     """The experiments that measure this one's final models, and on which lineage."""
-    testers = project.testers.items()
-    return {name: own.dataset.lineage for name, own in testers if own.tested == experiment}
+    return {
+        name: own.dataset.lineage
+        for name, own in project.testers.items()
+        if project.today(own.tested) == experiment
+    }
 
 
 def cells(project: Project, experiment: str = BASE) -> dict[str, dict[str, str]]:
