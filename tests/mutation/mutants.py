@@ -1960,7 +1960,7 @@ _sweep(ledger, finished)""",
     Mutant(
         "an upgrade is charged",
         "plan/kept.py",
-        "assign",
+        "_assigned",
         "{job: Kept(held.versions, held.static) for job, held in used if not renews(project, job)}",
         "{}",
         ("month/test_found.py::test_an_upgrade_is_free",),

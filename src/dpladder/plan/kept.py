@@ -24,7 +24,8 @@ def assign(project: Project, states: Mapping[str, State]) -> tuple[Project, dict
     newcomers are noted in the order that they had. And the ledgers, by today's names.
 
     What is kept is kept whatever versions its mechanisms have today; the last release of a job
-    counts."""
+    counts. Once the former names of experiments are known, those that measure them are asked
+    for by these."""
     found, named = _assigned(project, states)
     known = replace(found, experiments={**found.experiments, **dict(_as_known(found, named))})
     return (found, named) if known == found else _assigned(known, states)
