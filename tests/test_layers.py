@@ -69,7 +69,7 @@ AT_PARSE = [
     "privacy.accounting.events",
     "privacy.ledger.book",
     "privacy.ledger.home",
-    "search.prices",
+    "search.cost",
 ]
 HEAVY = TRAINING | {"dp_accounting", "numpy", "scipy", "pyarrow"}
 

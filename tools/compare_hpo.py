@@ -26,7 +26,7 @@ from dpladder.plan.settle import MEAN, PAYS, PAYS_AGAIN
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena
 from dpladder.research.contestants import METHODS
-from dpladder.research.searches_figure import publish
+from dpladder.research.searches_figure import write_results
 from dpladder.search.asking import Setting
 from dpladder.search.prior import expecting
 
@@ -63,7 +63,9 @@ def main() -> None:
         for name, lines in (("hpo", rows), ("ablations", varied)):
             if lines:
                 path = asked.out / name
-                publish(lines, about, *(path.with_suffix(kind) for kind in (".csv", ".md", ".svg")))
+                write_results(
+                    lines, about, *(path.with_suffix(kind) for kind in (".csv", ".md", ".svg"))
+                )
         print(f"ε = {epsilon:g} after {time.perf_counter() - began:.0f} s", flush=True)
     print((asked.out / "hpo.md").read_text("utf-8"))
 

@@ -26,7 +26,7 @@ from dpladder.research.comparison_table import write_csv
 from dpladder.research.contest import Arena, PublicMeter, Standing, contest, oracle
 from dpladder.research.contestants import entry
 from dpladder.research.learners_figure import plot_learners, verdict, write_markdown
-from dpladder.research.searches_figure import publish
+from dpladder.research.searches_figure import write_results
 from dpladder.search.asking import Ask, Setting
 from dpladder.search.bench import NamedAsk, answers, correct
 
@@ -280,7 +280,7 @@ def test_rerr_is_the_share_of_the_lead_over_random_search():
 def test_tables_and_figure_of_searches_hold_every_row(tmp_path):
     rows = [{**own, "rerr": 0.5, "oracle": 0.95, "oracle_epsilon": 4.2} for own in ROWS]
     rows[0]["rerr"] = math.nan
-    publish(rows, "some data", tmp_path / "t.csv", tmp_path / "t.md", tmp_path / "t.svg")
+    write_results(rows, "some data", tmp_path / "t.csv", tmp_path / "t.md", tmp_path / "t.svg")
     with (tmp_path / "t.csv").open() as file:
         assert [float(line["oracle"]) for line in csv.DictReader(file)] == [0.95] * len(rows)
     text = (tmp_path / "t.md").read_text()

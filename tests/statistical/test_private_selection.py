@@ -34,9 +34,9 @@ from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
 from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition, prices
 from dpladder.search.asking import Answer, Setting, alone
+from dpladder.search.cost import price
 from dpladder.search.dp_hypo import CELLS
 from dpladder.search.methods import searcher_of
-from dpladder.search.prices import price
 from dpladder.search.propose_test import Searcher as DoublingTests
 from dpladder.search.space import bounds
 

@@ -19,7 +19,7 @@ from dpladder.report.reading import Document
 from dpladder.research.contest import GRID, Arena, Competitor, Standing, contest, oracle
 from dpladder.research.contestants import METHODS, entry
 from dpladder.research.ladder import LadderSearcher
-from dpladder.research.searches_figure import publish
+from dpladder.research.searches_figure import write_results
 from dpladder.search.asking import Setting
 from dpladder.search.koskela_kulkarni import Searcher as SubsetRuns
 
@@ -40,7 +40,7 @@ def compare_hpo(task: Task[CompareHpo]) -> None:
         f"{arena.terms.lineage}, δ = {arena.terms.delta:g}, {repeats} repeats, seed {arena.seed}"
     )
     for name, lines in (("hpo", rows), ("ablations", varied)):
-        publish(
+        write_results(
             lines, about, *(task.output[f"{name}_{kind}"] for kind in ("csv", "table", "figure"))
         )
     write_record(task, free="research on data declared public; no model is released")

@@ -58,7 +58,7 @@ def _pretrained(name: str) -> Any:
         ) from (None if gated else error)
 
 
-def published(name: str) -> bytes | None:
+def own_config(name: str) -> bytes | None:
     """What a network elsewhere says of itself in its config.json, its preprocessing included; None
     of one that timm has by its name."""
     if name.startswith(FOLDER):

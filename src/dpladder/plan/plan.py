@@ -35,7 +35,7 @@ from dpladder.privacy.accounting.selection import largest
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import Held, Item, State, Status, Terms, check_terms
 from dpladder.privacy.ledger.book import name as name_of
-from dpladder.search.prices import price
+from dpladder.search.cost import price
 
 TRAIN, TEST = "train", "test"
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training

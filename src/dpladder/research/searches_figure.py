@@ -11,7 +11,9 @@ from dpladder.report.style import CYCLE, GREY, canvas, percent_axis
 from dpladder.research.comparison_table import epsilons, names, write_csv
 
 
-def publish(rows: Sequence[Document], about: str, csv: Path, table: Path, figure: Path) -> None:
+def write_results(
+    rows: Sequence[Document], about: str, csv: Path, table: Path, figure: Path
+) -> None:
     """A table for machines, one for people, and a figure."""
     write_csv(rows, csv)
     write_markdown(rows, about, table)

@@ -25,7 +25,7 @@ from dpladder.learn.interface import Constants, Declaration, Weights
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Counted, Event, mu
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.prices import price
+from dpladder.search.cost import price
 from dpladder.search.space import Space
 
 Mask = NDArray[np.bool_]

@@ -16,7 +16,7 @@ from dpladder.config.extras import need
 from dpladder.config.model import FOLDER, HUB
 from dpladder.errors import BadInput
 from dpladder.network.language import padded, transformers_tokenizer
-from dpladder.network.public import BUNDLED, model_of, published
+from dpladder.network.public import BUNDLED, model_of, own_config
 from dpladder.use import graph, standalone
 from dpladder.use.card import card
 from dpladder.use.generate import spoken
@@ -65,7 +65,7 @@ def _write_classifier(model: Model, folder: Path, form: Form) -> None:
     else:
         tensors = _network(model)
         state |= {f"network.{name}": tensor.contiguous() for name, tensor in tensors.items()}
-        if (own := published(model.features.model)) is not None:
+        if (own := own_config(model.features.model)) is not None:
             (folder / "network").mkdir()
             (folder / "network" / "config.json").write_bytes(own)
     (folder / "config.json").write_text(json.dumps(_config(model), indent=2) + "\n", "utf-8")
