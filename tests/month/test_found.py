@@ -25,6 +25,8 @@ from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.release import store
 
+pytestmark = pytest.mark.ci  # each is several runs of a project
+
 SHORT = Experiment(rungs=((0.1, 1),))
 
 
@@ -274,7 +276,6 @@ def test_the_larger_total_that_is_named_is_enough(story):
     story.finish(replace(raised, respend=True))
 
 
-@pytest.mark.ci
 @pytest.mark.parametrize("step", range(365, 545, 12))
 def test_killed_anywhere_a_project_pays_once(story, step):
     configure(story.folder, story.wish.config(story.data.path))
