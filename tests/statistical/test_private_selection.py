@@ -32,9 +32,9 @@ from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.publish import Noise
 from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
-from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition, prices
+from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition
 from dpladder.search.asking import Answer, Setting, alone
-from dpladder.search.cost import price
+from dpladder.search.cost import lean_of, price
 from dpladder.search.dp_hypo import CELLS
 from dpladder.search.methods import searcher_of
 from dpladder.search.propose_test import Searcher as DoublingTests
@@ -182,7 +182,7 @@ def eager(cells, answers, chance, scale):
 
 @pytest.mark.parametrize("order", [up, across, folded])
 def test_runs_that_look_where_earlier_ones_did_well(monkeypatch, order):
-    lean = prices.lean_of(DpHypo(), EPSILON)
+    lean = lean_of(DpHypo(), EPSILON)
     proposals = {side: dp_hypo.proposal(side * np.linspace(-8, 8, CELLS), lean) for side in (1, -1)}
     monkeypatch.setattr(dp_hypo, "beliefs", eager)
     monkeypatch.setattr(dp_hypo, "proposal", lambda side, _: proposals[side])

@@ -1,5 +1,5 @@
 """The searches, by the names that the config uses: each one's module holds its `Searcher`. What
-they spend of a total stands in prices.py, without numpy."""
+they spend of a total stands in cost.py, without numpy."""
 
 from __future__ import annotations
 
