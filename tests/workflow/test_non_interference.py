@@ -62,6 +62,8 @@ MASKS = {
     # job's place in memory.
     rb"(Workflow ID: )[0-9a-f-]{36}|(\"job_hash\": )\d+"
     rb"|(scripts/tmp)\w{8}(?=\.)": rb"\1\2\3<random>",
+    # Of jobs that are ready together the one at the lower place in memory starts.
+    rb"(\"released\": )\d+": rb"\1<entry>",
 }
 # Like a query, it is a digest under home's key, here of all that the files hold, read or not.
 VERSION = rb"(\"version\": \")[0-9a-f]{16}\""
