@@ -82,6 +82,21 @@ def test_whole_levels_are_found_where_pandas_made_floats_of_them(tmp_path: Path)
     assert [source.read(row).tolist() for row in range(3)] == [[1, 0], [0, 1], [0, 0]]
 
 
+@pytest.mark.parametrize("header", ['"age,label', 'label,"age', '"age\nvisits",label'])
+def test_names_that_go_on_after_the_first_line_are_refused_and_no_row_is_told(
+    header: str, tmp_path: Path
+) -> None:
+    (tmp_path / "t.csv").write_text(f"{header}\n3,secret\n4,secret\n")
+    with pytest.raises(BadInput, match="opens a quote in its first line") as refused:
+        open_source(f"csv:{tmp_path / 't.csv'}")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_quote_within_a_name_opens_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('5" lesions,label\n3,a\n4,b\n')
+    assert open_source(f"csv:{tmp_path / 't.csv'}").read(1).tolist() == [4.0]
+
+
 def test_a_table_of_numbers_needs_no_names(tmp_path: Path) -> None:
     # the index has no name
     source = open_source(written(tmp_path, "csv", TABLE[["age", "visits", "label"]]))

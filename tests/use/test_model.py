@@ -22,7 +22,7 @@ import pytest
 import timm
 import torch
 from data.test_hostile import CUT, DAMAGE, damaged
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -387,6 +387,7 @@ def _table(path: Path, rows: np.ndarray) -> None:
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
+@example(name="plain", suffix=".csv", damage=[(0.0, 34), (0.5, 34)], cut=None)
 @given(
     name=st.sampled_from(["=1+1", "@SUM(1)", "\033[2J", "a\nb", "<script>", "plain"]),
     suffix=st.sampled_from([".parquet", ".npz", ".csv", ".h5"]),

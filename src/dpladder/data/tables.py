@@ -83,8 +83,15 @@ def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Ch
 
 
 def header_of(path: Path) -> list[str]:
-    """The names of a table's columns."""
-    return next(csv.reader([_first_line(path)], delimiter=delimiter_in(path)), [])
+    """The names of a table's columns, all on the first line: where a quote stays open there, what
+    follows would be read as a name, and told."""
+    names = next(csv.reader([_first_line(path)], delimiter=delimiter_in(path)), [])
+    if any(name.endswith(("\n", "\r")) for name in names):
+        raise BadInput(
+            f"{path} opens a quote in its first line and does not close it there. Write the names "
+            "of its columns on one line."
+        )
+    return names
 
 
 def delimiter_in(path: Path) -> str:
