@@ -62,8 +62,6 @@ MASKS = {
     # job's place in memory.
     rb"(Workflow ID: )[0-9a-f-]{36}|(\"job_hash\": )\d+"
     rb"|(scripts/tmp)\w{8}(?=\.)": rb"\1\2\3<random>",
-    # Of jobs that are ready together the one at the lower place in memory starts.
-    rb"(\"released\": )\d+": rb"\1<entry>",
 }
 # Like a query, it is a digest under home's key, here of all that the files hold, read or not.
 VERSION = rb"(\"version\": \")[0-9a-f]{16}\""
@@ -113,9 +111,6 @@ class Run:
             return re.sub(ANCHORS, rb"\1<anchor>", masked)
         if name == "report.html":
             return self._without_links(masked)
-        if name == "stderr" or name.startswith(".snakemake/log"):
-            # Snakemake takes jobs that are equally urgent in the order of their places in memory.
-            return b"\n".join(sorted(masked.splitlines()))
         return masked
 
     def _without_links(self, report: bytes) -> bytes:
@@ -147,9 +142,21 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# One job at a time, and always the same next: the other scheduler solves a program against the
-# clock, and a busy machine would show.
-IN_ORDER = ("--cores", "1", "--scheduler", "greedy")
+# One job at a time, and always the same next. Of jobs that it ranks the same, Snakemake starts the
+# one at the lower place in memory: they are sorted here before it ranks them.
+IN_ORDER = ("--cores", "1")
+SNAKEMAKE = """
+from snakemake.cli import main
+from snakemake.scheduling.greedy import Scheduler
+
+
+def select_jobs(self, jobs, *others):
+    return _select(self, sorted(jobs, key=lambda job: [*map(str, job.output)]), *others)
+
+
+_select, Scheduler.select_jobs = Scheduler.select_jobs, select_jobs
+main()
+"""
 
 
 def run_both(
@@ -169,15 +176,14 @@ def run_both(
         settings = {
             "DPLADDER_HOME": str(own / "home"),
             "PYTHONPATH": str(clone / "src"),
-            # Snakemake's sets, and with them what runs next and the report, in the same order: what
-            # lies at places in memory lies elsewhere where one run compiles what the other finds
-            # compiled.
+            # Snakemake's sets, and with them the report, in the same order: what lies at places in
+            # memory lies elsewhere where one run compiles what the other finds compiled.
             "PYTHONHASHSEED": "0",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         with (own / "stdout").open("wb") as out, (own / "stderr").open("wb") as err:
             ended = subprocess.run(
-                [sys.executable, "-m", "snakemake", *workflow, *IN_ORDER, *args],
+                [sys.executable, "-c", SNAKEMAKE, *workflow, *IN_ORDER, *args],
                 cwd=own,
                 env=os.environ | settings,
                 stdout=out,

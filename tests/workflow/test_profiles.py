@@ -46,3 +46,10 @@ def rules_of(parse) -> tuple[set[str], set[str]]:
 def test_no_rule_retries_by_itself(project, parse):
     """A rule's own retries are applied inside the job too, on top of the profile's."""
     assert {rule.restart_times for rule in parse()[0]} == {0}
+
+
+def test_no_profile_lets_sizes_of_private_files_decide_which_job_starts():
+    """Of what is ready, Snakemake would start the job whose input files are the largest: the log
+    and the ledger's order would tell which of two private caches has more records."""
+    told = {"scheduler": "greedy", "scheduler-greedy-omit-prioritize-by-temp-and-input": True}
+    assert told.items() <= profile("default").items()
