@@ -30,7 +30,14 @@ from dpladder.config.source_rules import (
     wrong_with_path,
     wrong_with_source,
 )
-from dpladder.config.sources import SourceKind, Takes, kind_of, labels_of, overlap
+from dpladder.config.sources import (
+    SourceKind,
+    Takes,
+    count_of_classes,
+    kind_of,
+    labels_of,
+    overlap,
+)
 from dpladder.config.wording import KeyPath, shown
 
 PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
@@ -278,10 +285,7 @@ def _classes(c: Config) -> Messages:
 
 
 def _count(c: Config) -> int | None:
-    """How many classes there are, where that is known before anything is read."""
-    kind = _kind(c)
-    known = c.dataset.classes or (kind.classes if kind else None)
-    return len(known) if isinstance(known, tuple) else known
+    return count_of_classes(c.dataset.source, c.dataset.classes)
 
 
 def _majority(c: Config) -> Messages:

@@ -95,6 +95,13 @@ def kind_of(source: str) -> SourceKind | None:
     return kind if kind is not None and kind.fits(colon, rest) else None
 
 
+def count_of_classes(source: str, declared: int | tuple[str, ...] | None) -> int | None:
+    """How many classes there are, where that is known before the source is read."""
+    kind = kind_of(source)
+    known = declared or (kind.classes if kind else None)
+    return len(known) if isinstance(known, tuple) else known
+
+
 def overlap(one: str, other: str) -> bool:
     """Whether two sources hold the same records by their names: they are one, or one is all splits
     of a published data set and the other is one of these."""

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dpladder.config import Config, Project
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import guided, starts_public
+from dpladder.config.sources import count_of_classes
 from dpladder.plan import stages
 from dpladder.plan.plan import trial_budget
-from dpladder.plan.settle import classes_of, pull
+from dpladder.plan.settle import pull
 from dpladder.privacy.accounting import gdp
 from dpladder.search.looking import ceiling
 
@@ -124,7 +125,8 @@ def _totals(config: Config) -> Iterator[str]:
 def _scores(config: Config) -> Iterator[str]:
     """A score is a count with noise, and never more than all or less than luck. What it can show at
     all is how far a training of its mu can get above luck."""
-    classes, labels, select = classes_of(config), config.dataset.labels, config.sweep.select
+    dataset, labels, select = config.dataset, config.dataset.labels, config.sweep.select
+    classes = count_of_classes(dataset.source, dataset.classes)
     if select.by == "public" or classes in (None, 1) or labels == MANY:
         # luck says nothing of a language model, and of findings it hangs on how rare they are
         return

@@ -16,7 +16,7 @@ from dpladder.config.learner_sections import guided
 from dpladder.config.model import Mean, Rung, Sweep, Tester
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
-from dpladder.config.sources import kind_of
+from dpladder.config.sources import count_of_classes
 from dpladder.plan import dag, stages
 from dpladder.plan.plan import partition
 from dpladder.privacy.accounting import gdp
@@ -313,15 +313,9 @@ def strength(config: Config, total: float | None = None) -> float:
 def pull(config: Config, total: float | None = None) -> float:
     """lambda, how much public records weigh beside the private ones in a training with all of a
     total (learn/guide.py), where features take up as few directions as any that were measured."""
-    count = config.dataset.public_size if guided(config.learner) else None
-    return (count or 0) * (classes_of(config) or 2) * FEWEST / strength(config, total) ** 2
-
-
-def classes_of(config: Config) -> int | None:
-    """How many classes there are, where that is known before the source is read."""
-    kind, declared = kind_of(config.dataset.source), config.dataset.classes
-    known = declared if declared is not None or kind is None else kind.classes
-    return len(known) if isinstance(known, tuple) else known
+    dataset, count = config.dataset, config.dataset.public_size if guided(config.learner) else None
+    classes = count_of_classes(dataset.source, dataset.classes)
+    return (count or 0) * (classes or 2) * FEWEST / strength(config, total) ** 2
 
 
 def _outweighed(config: Config, look: Bought) -> bool:
