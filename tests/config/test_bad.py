@@ -832,6 +832,18 @@ BETWEEN = {
         more="features: {model: none}\nlearner: {name: dp_ls}\nevaluate: {measures: classes}",
         dataset=a_dataset("classes: 3, labels: 2", f"npz:{__file__}"),
     ),
+    "a table of answers that would be noise": bad(
+        "evaluate.measures",
+        "30 classes are the most",
+        more="evaluate: {measures: confusion}",
+        dataset=a_dataset("classes: 31", f"npz:{__file__}"),
+    ),
+    "a table of answers for findings": bad(
+        "evaluate.measures",
+        "findings are each told by themselves",
+        more="learner: {link: sigmoid}\nevaluate: {measures: confusion}",
+        dataset=a_dataset("classes: 3, labels: many", f"npz:{__file__}"),
+    ),
     "groups of published data": bad(
         "dataset.group",
         "published without groups",

@@ -29,10 +29,11 @@ from dpladder.jobs.evaluate import (
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
 from dpladder.learn.interface import Constants, Data
+from dpladder.learn.measures import by_answer
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.report.summary import Shown
+from dpladder.report.summary import Confusion, Shown
 from dpladder.report.summary import Tested as Found
 
 UNITS: Units = tuple((((1.0, 0.5, place / 200), place % 2),) for place in range(200))
@@ -80,7 +81,7 @@ def scene_of(made: SceneFolder, measures: str, **changes: Any) -> Scene:
     )
 
 
-@pytest.mark.parametrize("measures", ["accuracy", "classes", "auc"])
+@pytest.mark.parametrize("measures", ["accuracy", "classes", "confusion", "auc"])
 def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: str) -> None:
     scene = scene_of(made, measures)
     found = measured(scene)
@@ -92,6 +93,7 @@ def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: s
     assert found.noised
     assert (found.classes is None) == (found.balanced is None) == (measures == "accuracy")
     assert (found.auc is None) == (found.scores is None) == (measures != "auc")
+    assert (found.confusion is None) == (measures != "confusion")
     if found.classes is not None:
         assert [one.name for one in found.classes] == ["ill", "well"]
         assert sum(one.correct for one in found.classes) == pytest.approx(found.correct)
@@ -100,6 +102,14 @@ def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: s
 def test_classes_cost_the_sum_more_noise_and_nothing_else(made: SceneFolder) -> None:
     plain, split = (measured(scene_of(made, measures)) for measures in ("accuracy", "classes"))
     assert split.sd == pytest.approx(2**0.5 * plain.sd)
+
+
+def test_a_table_of_answers_holds_each_record_once_and_hides_what_noise_may_be() -> None:
+    predicted, labels = np.array([0, 1, 1, 2, 2]), np.array([0, 0, 1, 2, -1])
+    cells = by_answer(predicted, labels, 3)
+    assert cells.tolist() == [[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    assert Confusion((cells * 9).tolist(), 4.0).shown(0) == [9.0, 9.0, None]
+    assert Confusion((cells * 9).tolist(), 5.0).shown(1) == [None, None, None]
 
 
 def test_auc_is_of_two_classes(made: SceneFolder) -> None:
@@ -219,5 +229,5 @@ def test_a_record_is_in_one_bin_whatever_the_others_score() -> None:
     features = random.normal(size=(60, 5)).astype(np.float32)
     features[-1] = 100.0 * features[-1]
     labels = random.integers(0, 2, 60)
-    without, among = (test.scores(Data(features[:n], labels[:n])) for n in (59, 60))
+    without, among = (test.more(Data(features[:n], labels[:n])) for n in (59, 60))
     assert np.abs(among - without).sum() == 1.0

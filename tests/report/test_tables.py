@@ -23,6 +23,7 @@ def from_json(table):
 
 
 classes_table, groups_table = from_json(tables.classes_table), from_json(tables.groups_table)
+confusion_table = from_json(tables.confusion_table)
 shift_table, summary_table = from_json(tables.shift_table), from_json(tables.summary_table)
 trials_table = from_json(tables.trials_table)
 COUNTS = {"correct": 853.1, "total": 1000.0, "sd": 3.5, "noised": True}
@@ -115,6 +116,15 @@ def test_classes_that_were_paid_for_are_told_and_what_noise_hides_is_not():
     assert shown["AUC"].tolist() == ["0.812"]
     assert "balanced accuracy" not in shown
     assert classes_table(SUMMARY).empty
+
+
+def test_what_classes_are_taken_for_is_a_column_each_and_empty_where_noise_may_be_all():
+    confused = {"cells": [[30.4, 12.0], [-1.0, 3.9]], "sd": 2.0}
+    tested = TARGET["test"] | {"classes": CLASSES, "confusion": confused}
+    shown = readable(confusion_table(SUMMARY | {"targets": [TARGET | {"test": tested}]}))
+    assert shown["taken for ill"].tolist() == ["30", ""]
+    assert shown["taken for well"].tolist() == ["12", ""]
+    assert confusion_table(SUMMARY).empty
 
 
 def test_groups_of_every_test_are_told_with_the_worst_of_them():

@@ -149,6 +149,10 @@ def evaluation_by_class(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "classes")
 
 
+def evaluation_of_answers(stage: SceneFolder, kind: Kind) -> Mechanism:
+    return _evaluation(stage, kind, "confusion")
+
+
 def evaluation_of_scores(stage: SceneFolder, kind: Kind) -> Mechanism:
     return _evaluation(stage, kind, "auc")
 
@@ -250,7 +254,8 @@ def _evaluation(
         if rows is None:
             return np.array([found["correct"], found["total"] - found["correct"]])
         counts = [one[count] for one in rows for count in ("correct", "wrong")]
-        return np.concatenate([counts, *(found["scores"] or [])])
+        more = found["confusion"]["cells"] if "confusion" in found else found["scores"] or []
+        return np.concatenate([counts, *more])
 
     rule = Rule(
         trained.scene,
@@ -299,6 +304,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "evaluate": (
         evaluation,
         evaluation_by_class,
+        evaluation_of_answers,
         evaluation_of_scores,
         evaluation_of_findings,
         evaluation_of_findings_by_group,

@@ -16,6 +16,7 @@ from dpladder.config.learner_sections import Tuning, guided, shares_releases, st
 from dpladder.config.model import (
     BUNDLED_IMAGES,
     BUNDLED_TEXT,
+    BY_CLASS,
     FOLDER,
     HUGGING_FACE,
     Config,
@@ -40,6 +41,7 @@ from dpladder.config.sources import (
 )
 from dpladder.config.wording import KeyPath, shown
 
+MOST_CONFUSED = 30  # classes in a table of what each was taken for
 PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
 KEPT_WEIGHTS = ("bundled", "pretrained", "random")
 IN_WORDS: Mapping[Takes, str] = {
@@ -339,13 +341,20 @@ def _test_part(c: Config) -> Messages:
 
 def _measures(c: Config) -> Messages:
     measures, labels, count = c.evaluate.measures, c.dataset.labels, _count(c)
-    if measures in ("classes", "auc") and labels != MANY and labels > 1:
+    if measures in BY_CLASS and labels != MANY and labels > 1:
         yield (
             "with dataset.labels above 1 a record is of several classes, and would count in "
             "several: use accuracy, or groups"
         )
     if measures == "groups" and c.dataset.group is None:
         yield "it needs dataset.group, which names the groups"
+    if measures == "confusion" and labels == MANY:
+        yield "findings are each told by themselves, and classes counts what each is taken for"
+    if measures == "confusion" and count and count > MOST_CONFUSED:
+        yield (
+            f"a table of {count} times {count} counts would be mostly noise, and {MOST_CONFUSED} "
+            "classes are the most that it is made of: set measures: classes"
+        )
     if measures == "auc" and count != 2 and labels != MANY:
         told = f"there are {count} classes" if count else "its classes are known when it is read"
         yield f"{told}, and AUC is of two: set measures: classes, or dataset.classes to two names"

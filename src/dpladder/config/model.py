@@ -717,7 +717,8 @@ class Also(Section):
     )
 
 
-Measures = Literal["accuracy", "classes", "auc", "groups"]
+Measures = Literal["accuracy", "classes", "confusion", "auc", "groups"]
+BY_CLASS: tuple[Measures, ...] = ("classes", "confusion", "auc")
 
 
 class Evaluate(Section):
@@ -738,8 +739,9 @@ class Evaluate(Section):
     measures: Measures = Field(
         "accuracy",
         description="what that buys: how many are right; how many of each class, or of each of "
-        "dataset.group, at the same price and so with more noise in the sum; or, with "
-        "two classes, half of it for AUC",
+        "dataset.group, at the same price and so with more noise in the sum; beside "
+        "classes, with half of it, what each was taken for (confusion), or of two "
+        "classes AUC",
     )
     also: tuple[Also, ...] = Field(
         (), description="further tests, each by a name, measured in the same way"

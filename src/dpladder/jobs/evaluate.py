@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.model import Measures, TrainedGroup
+from dpladder.config.model import BY_CLASS, Measures, TrainedGroup
 from dpladder.config.shift import FurtherTest
 from dpladder.jobs.private import (
     Part,
@@ -36,6 +36,7 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
 from dpladder.report.summary import (
     ClassTested,
+    Confusion,
     FindingTested,
     GroupTested,
     Perplexity,
@@ -46,7 +47,7 @@ from dpladder.report.summary import (
 
 Counts = NDArray[np.float64]
 SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
-SCORES = 0.5  # of mu squared, for the counts that AUC follows from
+MORE = 0.5  # of mu squared, for what is counted beside right and wrong
 
 
 @dataclass(frozen=True)
@@ -110,12 +111,12 @@ class Test:
         """How many counts of right and wrong there are; none where there is but one."""
         if self.groups.apart:
             return len(self.groups.counted)
-        return self.constants.classes if self.measures in ("classes", "auc") else None
+        return self.constants.classes if self.measures in BY_CLASS else None
 
     @property
     def by_finding(self) -> bool:
         """Whether each finding is counted by itself."""
-        return isinstance(self.losses, LogOdds) and self.measures in ("classes", "auc")
+        return isinstance(self.losses, LogOdds) and self.measures in BY_CLASS
 
     def counts(self, data: Data) -> Counts:
         """Right and wrong, in all, or class by class, or group by group. Private until noise is
@@ -140,8 +141,15 @@ class Test:
         assert data.groups is not None, "prepared with the groups that the config declares"
         return measures.by_group(predicted, data.labels, data.groups, classes, self.rows)
 
-    def scores(self, data: Data) -> Counts:
-        """Bins of scores, class by class. Private until noise is added."""
+    def more(self, data: Data) -> Counts | None:
+        """What is counted beside right and wrong: bins of scores, class by class, or what each
+        class is taken for. Private until noise is added."""
+        if self.measures == "confusion":
+            predicted = score.predict(self.model, data.features, self.own)
+            return measures.by_answer(predicted, data.labels, self.constants.classes)
+        return self._scores(data) if self.measures == "auc" else None
+
+    def _scores(self, data: Data) -> Counts:
         if isinstance(self.losses, LogOdds):
             bins = measures.edges_of_each(self.model, self.constants, self.losses)
             return measures.by_logit(self._logits(data), data.labels, bins)
@@ -156,15 +164,18 @@ class Test:
         return score.each_logit(self.losses, self.model, data.features)
 
     def told(
-        self, counts: Counts, sd: float, scores: Counts | None = None, sd_scores: float = 0.0
+        self, counts: Counts, sd: float, more: Counts | None = None, sd_more: float = 0.0
     ) -> Tested:
         """What follows from noised counts; and of a language model, what it is known by."""
         if self.groups.apart:
             found = by_groups(self.groups, counts, sd)
             return replace(found, brier=isinstance(self.losses, LogOdds))
         if self.by_finding:
-            return by_findings(self.names, counts, sd, scores, sd_scores)
-        found = metrics(self.names, counts, sd, scores, sd_scores)
+            return by_findings(self.names, counts, sd, more, sd_more)
+        if more is not None and self.measures == "confusion":
+            found = metrics(self.names, counts, sd)
+            return replace(found, confusion=Confusion(more.tolist(), sd_more))
+        found = metrics(self.names, counts, sd, more, sd_more)
         if isinstance(self.losses, LogOdds):
             return replace(found, brier=True)
         if self.losses is None:
@@ -175,12 +186,12 @@ class Test:
 
     def sigmas(self, mu: float) -> tuple[float, ...]:
         """Of each set of counts, the noise in units of what one unit moves it by."""
-        shares = (1.0 - SCORES, SCORES) if self.measures == "auc" else (1.0,)
+        shares = (1.0 - MORE, MORE) if self.measures in ("auc", "confusion") else (1.0,)
         return tuple(gdp.sigma(mu * math.sqrt(share), 1) for share in shares)
 
     def draws(self, mu: float) -> tuple[Draw, ...]:
-        """A record is in one of the counts, and in one of the bins; replaced, it may move from one
-        to another. Of findings it is in one of each class."""
+        """A record is in one of the counts, and in one of the bins or cells; replaced, it may move
+        from one to another. Of findings it is in one of each class."""
         counts: tuple[int, ...] = (2,) if self.rows is None else (self.rows, 2)
         bins: tuple[int, ...] = (2, measures.BINS)
         moved = self.constants.moves_apart(1.0)
@@ -188,7 +199,8 @@ class Test:
             assert self.rows is not None, "one for each finding"
             counts, bins = (self.rows, 2, 2), (self.rows, *bins)
             moved = self.constants.moves_apart(math.sqrt(self.rows))
-        wanted = (("counts", counts), ("scores", bins))
+        cells = ("cells", (self.constants.classes, self.constants.classes))
+        wanted = (("counts", counts), cells if self.measures == "confusion" else ("scores", bins))
         sigmas = self.sigmas(mu)
         return tuple(
             gaussian(name, sigma, moved, shape)
@@ -213,8 +225,8 @@ def _evaluate(task: Task[EvaluateTest]) -> None:
         part = _part(task)
         test = _test(task, part)
         data = test.groups.kept(read(task, part))
-        scores = test.scores(data) if test.measures == "auc" else None
-        write_json(task.output["metrics"], test.told(test.counts(data), 0.0, scores).document)
+        found = test.told(test.counts(data), 0.0, test.more(data))
+        write_json(task.output["metrics"], found.document)
         write_record(task, free="the test source is declared public, and the model is a release")
         return
     release_once(release_of(task))
@@ -234,10 +246,11 @@ def release_of(task: Task[EvaluateTest]) -> Release:
 
     def produce(meter: Meter, folder: Path) -> None:
         data = test.groups.kept(read(task, part))
-        sds = [draw.scale for draw in draws]
-        found = meter.publish("counts", test.counts(data))
-        scores = meter.publish("scores", test.scores(data)) if test.measures == "auc" else None
-        write_json(folder / "metrics.json", test.told(found, sds[0], scores, sds[-1]).document)
+        found, more = meter.publish("counts", test.counts(data)), test.more(data)
+        if more is not None:
+            more = meter.publish(draws[-1].name, more)
+        told = test.told(found, draws[0].scale, more, draws[-1].scale)
+        write_json(folder / "metrics.json", told.document)
 
     spends = held.concrete(
         "test score", [Counted(Gaussian(sigma)) for sigma in test.sigmas(mu)], part

@@ -39,8 +39,7 @@ def train_open(task: Task[TrainOpen]) -> None:
         groups = groups_of(task.reads.group, measured, also)
         test = Test(answer.weights, own, arena.constants, names, measured, groups=groups)
         data = groups.kept(read(task, part_of(task, part)))
-        scores = test.scores(data) if measured == "auc" else None
-        return test.told(test.counts(data), 0.0, scores)
+        return test.told(test.counts(data), 0.0, test.more(data))
 
     also = {one.name: tested(one.part, one) for one in task.reads.further}
     write_json(task.output["metrics"], asdict(OpenFound(r, tested("test"), also)))

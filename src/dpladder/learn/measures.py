@@ -49,6 +49,17 @@ def by_class(
     return found
 
 
+def by_answer(
+    predicted: NDArray[np.int64], labels: NDArray[np.int64], classes: int
+) -> NDArray[np.float64]:
+    """Of each class, how many records are taken for each. Private until noise is added. Records
+    without a valid label are in none."""
+    found = np.zeros((classes, classes))
+    known = (labels >= 0) & (labels < classes)
+    np.add.at(found, (labels[known], predicted[known]), 1.0)
+    return found
+
+
 def by_group(
     predicted: NDArray[np.int64],
     labels: NDArray[np.int64],

@@ -20,6 +20,7 @@ from dpladder.report.model_chapter import Fact, commands, facts, warnings
 from dpladder.report.summary import Summary
 from dpladder.report.tables import (
     classes_table,
+    confusion_table,
     findings_table,
     grid_table,
     groups_table,
@@ -116,6 +117,7 @@ def _sections(
     tables = [_table(pd.concat([summary_table(one) for one in summaries]), caption("finals"))]
     for name, of_one in (
         ("classes", classes_table),
+        ("confusion", confusion_table),
         ("findings", findings_table),
         ("groups", groups_table),
     ):

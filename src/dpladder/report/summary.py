@@ -168,6 +168,18 @@ class FindingTested:
 
 
 @dataclass(frozen=True)
+class Confusion:
+    """Of each class, a row: how many of its records were taken for each class, noised."""
+
+    cells: list[list[float]]
+    sd: float
+
+    def shown(self, place: int) -> list[float | None]:
+        """A class's row; null where noise hides whether there are any."""
+        return [cell if cell > 2 * self.sd else None for cell in self.cells[place]]
+
+
+@dataclass(frozen=True)
 class Perplexity:
     """Of a language model: the exponential of `loss`, the mean over records of their losses in nats
     a token, each cut at `most`, the log of how many words there are. `low` to `high` hold it with
@@ -196,7 +208,7 @@ class Tested:
     bought: each by itself; `balanced` and `auc` are then means over them, `accuracy` is the share
     of known findings that are told right, and `correct` and `total` are counts over how many
     classes there are. `brier`: whether `accuracy` is one less the mean squared error of their
-    probabilities."""
+    probabilities. `confusion`, where it was bought: what each class was taken for."""
 
     accuracy: float
     accuracy_sd: float
@@ -214,12 +226,13 @@ class Tested:
     elsewhere: Shown | None = None
     findings: tuple[FindingTested, ...] | None = None
     brier: bool = False
+    confusion: Confusion | None = None
 
     @property
     def document(self) -> dict[str, Any]:
         """For a file. What came later is left out where it says nothing: a test that was released
         before it keeps its bytes."""
-        later = {"findings": None, "brier": False}
+        later = {"findings": None, "brier": False, "confusion": None}
         return {name: held for name, held in asdict(self).items() if held != later.get(name, ...)}
 
     @property

@@ -157,6 +157,30 @@ def classes_table(summary: Summary) -> pd.DataFrame:
     )
 
 
+def confusion_table(summary: Summary) -> pd.DataFrame:
+    """One row for each class of each final model, a column for each that it was taken for; empty
+    where none was counted so, and cells where noise hides what there is."""
+    return pd.DataFrame(
+        [
+            {
+                "experiment": summary.experiment,
+                "total_epsilon": target.target_epsilon,
+                "class": one.name,
+                **{f"taken for {other.name}": _rounded(count) for other, count in row},
+                "score_sd": found.sd or None,
+            }
+            for target in summary.targets
+            if (found := target.test.confusion) is not None
+            for place, one in enumerate(target.test.classes or ())
+            for row in [zip(target.test.classes or (), found.shown(place), strict=True)]
+        ]
+    )
+
+
+def _rounded(count: float | None) -> str | None:
+    return None if count is None else f"{count:.0f}"
+
+
 def findings_table(summary: Summary) -> pd.DataFrame:
     """One row for each finding of each final model that was counted by findings; empty where none
     was."""
