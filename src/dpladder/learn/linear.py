@@ -195,6 +195,16 @@ def _shared_out(
 def _sum(
     records: Records, weights: Tensor, bound: float, rows: Sequence[Rows], scale: Scale, link: Link
 ) -> Tensor:
+    """The sum over records of their clipped gradients, of several trainings at once.
+
+    A record's gradient in the weights is residual x^T, summed over its views. Its norm needs the
+    residuals and the views' products among themselves (`gram`), so that no record's gradient is
+    ever made: two matrix products for each chunk are nearly all of the work. Sums over records are
+    taken in float64 where the machine does not settle their order (`exactly`).
+
+    Returns:
+        (trainings, classes, width), in float64.
+    """
     trials, classes, width = weights.shape
     flat = weights.float().view(trials * classes, width)
     total = torch.zeros(trials * classes, width, dtype=torch.float64, device=weights.device)
@@ -224,6 +234,7 @@ def _losses(
     rows: Sequence[Rows],
     link: Link,
 ) -> Tensor:
+    """The sum over records of their losses, each bounded by itself, for each of several heads."""
     heads, classes, width = weights.shape
     # of a sample that may have nobody in it
     parts = [bounded(weights.new_empty(heads, 0)).sum(dim=1)]

@@ -51,6 +51,8 @@ def _as_known(project: Project, states: Mapping[str, State]) -> Iterator[tuple[s
 
 
 def _assigned(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:
+    """As `assign`, by the names that experiments are known by so far. Under `paid`, the first that
+    is named is the owner: a release that is done comes before one that was only begun."""
     states = {
         lineage: state.named(names_today(project, lineage, state))
         for lineage, state in states.items()

@@ -445,6 +445,9 @@ def _final(
     before: list[Spend],
     finished: Mapping[Job, Held],
 ) -> Spends:
+    """What a final model and its tests cost, in the order in which a total is divided: what is done
+    already keeps its price; tests with an epsilon of their own come next; the training gets what
+    the total leaves."""
     final, *tests = _final_jobs(project, name, config, target)
     spends = _known(finished, (final, *tests))
     if final.rule == "evaluate_of" and final not in spends:

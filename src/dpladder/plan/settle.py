@@ -76,6 +76,12 @@ def _with_test(config: Config, asked: bool, known: Mapping[str, str]) -> Config:
 
 
 def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
+    """The project with nothing left to choose: the centring of features, what a ladder left to the
+    plan buys, the test part's share.
+
+    Choices hang on public facts alone. What was paid for under an earlier choice keeps it:
+    `remembered` holds choices under a digest of all that they hang on (`inputs`), so they are made
+    anew where that changes, and told where today's would be another (`choices`)."""
     project = divided(project)
     asked = project.modelled
     experiments = {name: _expecting(_centred(config)) for name, config in asked.items()}
@@ -264,6 +270,8 @@ def _centred(config: Config) -> Config:
 
 
 def _centring(config: Config) -> str:
+    """What `features.centre: auto` stands for: the mean that was asked for or that is there for
+    nothing; else a noised one of these people's own features, where it pays for itself."""
     features = config.features
     if features.centre != "auto":
         return features.centre

@@ -246,6 +246,12 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
 
 
 def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+    """Charge for all jobs that this run will start, in every lineage, before the first of them:
+    either the whole run fits, or nothing is spent.
+
+    Jobs that need no charge are in `due` as well. What was reserved by a run that ended is given
+    back first where nobody asks for it any more. The plan was made without the ledger's lock, so it
+    is made once more with it."""
     jobs = {dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in due}
     home = open_home()
     opened = {

@@ -31,6 +31,8 @@ def fit(
     release: Release,
     resources: Resources,
 ) -> Weights:
+    """A descent whose steps are turned by the noised covariance of features, which was released
+    once. Turning is post-processing: each step's privacy is that of its clipped sum."""
     records = load_records(data, constants, resources)
     threads = threads_of(records, resources)
     if data.covariance is None:

@@ -260,6 +260,19 @@ def _watched(layers: Sequence[Layer]) -> Iterator[list[Any]]:
 
 
 def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part:
+    """What each record's gradient of one layer is, in the cheapest form that its norm and its
+    clipped sum can be made of.
+
+    For y = x W^T over P positions a record's gradient is the sum over positions of g_p a_p^T. Its
+    norm follows from two P x P products (ghost clipping: Goodfellow 2015; Li et al. 2022, section 4),
+    which is less work than the gradient itself where 2 P^2 <= d_in d_out (Bu et al. 2022). A
+    table's gradient is sparse: rows that a record looks up twice must be added before the norm is
+    taken. All other layers are differentiated record by record.
+
+    Args:
+        taken: what the layer was given, (records * views, ...).
+        gradient: of the loss in what it put out, of the same records.
+    """
     module, names = layer.module, layer.names
     if _is_product(module) and "weight" in names:
         a, g = _positions(taken, module, views), _positions(gradient, module, views)
@@ -286,6 +299,9 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
 
 
 def _of_whole(rest: Layer, x: Tensor, labels: Tensor, views: int) -> Made:
+    """Each record's gradient of all that is no layer of its own, by differentiating the rest of the
+    network record by record: a record's loss is the mean over its views, which is what is
+    clipped."""
     told: Any = rest.module.losses
 
     def loss(weights: dict[str, Tensor], one: Tensor, label: Tensor) -> Tensor:

@@ -44,6 +44,8 @@ def fit(
     release: Release,
     resources: Resources,
 ) -> Weights:
+    """Newton's method on two noised sums a step: the gradient, and each class's Hessian block at
+    the weights that the gradient was taken at."""
     records = load_records(data, constants, resources)
     threads, link = threads_of(records, resources), link_of(learner, constants)
     shape = (constants.classes, constants.dimension)

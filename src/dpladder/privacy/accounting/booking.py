@@ -255,6 +255,9 @@ def _step(parts: Iterable[Counted]) -> float:
 
 
 def _one_distribution(event: Event, relation: Relation, step: float) -> Any:
+    """The privacy losses of one event as a distribution on a grid, rounded up by the library, so
+    that what is composed of them is an upper bound (Koskela et al. 2020; Doroshenko et al.
+    2022)."""
     from dp_accounting import NeighboringRelation
     from dp_accounting.pld import common
     from dp_accounting.pld import privacy_loss_distribution as pld

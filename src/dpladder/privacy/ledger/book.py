@@ -620,6 +620,9 @@ def _journal(ledger: Ledger) -> Journal:
 
 
 def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
+    """What one entry changes, the only place that gives entries their meaning: the state is all of
+    them in order, and a reader of a copy folds it in the same way. An entry is never judged here by
+    rules of today but for what would make it no entry of this ledger."""
     state.entries += 1
     match kind:
         case "OPENED":

@@ -181,6 +181,9 @@ def _check_format(home: Home) -> None:
 
 
 def _read_key(home: Home) -> bytes:
+    """The secret key, from a plain file that nobody else can read. Every way of lacking it has a
+    message of its own: a new key beside an old ledger would give out the same answers with other
+    noise."""
     try:
         descriptor = os.open(home.key, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:

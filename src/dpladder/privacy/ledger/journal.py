@@ -136,6 +136,9 @@ def unwritable(folder: Path, error: OSError) -> Refused:
 
 
 def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) -> None:
+    """One entry's bytes, as the next link of the chain. A torn entry is what a crash leaves of the
+    last one: it says nothing, and only a repair may follow it. Damage is collected, so that one
+    report names all of it."""
     previous, was_torn = chain.head, chain.torn
     chain.hashes.append(hashlib.sha256(data).hexdigest())
     chain.torn = not data.endswith(ENTRY_END)

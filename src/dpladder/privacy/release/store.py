@@ -269,6 +269,8 @@ def _work(ledger: Ledger, place: int, question: Question, held: Held, seed: int 
 
 
 def _keep(staging: Path, folder: Path) -> str:
+    """Bring a finished release into the store under the digest of its bytes: files first, then the
+    name, each on the disk before the next, so that a crash leaves all of it or nothing."""
     for path in staging.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())

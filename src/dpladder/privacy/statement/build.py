@@ -167,6 +167,12 @@ def _stated(
     statics: Mapping[Job, str | None] = NO_STATICS,
     made_by: Callable[[Job, Held], str] = lambda job, held: "",
 ) -> Stated:
+    """What the statement says of one lineage.
+
+    Three sets of the ledger's items matter: `current`, whose results lie here as their records say;
+    `lines`, all that this project's experiments were ever charged for, which also holds what was
+    superseded; and `beside`, what other projects spent on the same people. The lifetime counts all
+    three."""
     terms, lineage = state.terms, anchor.lineage
     assert terms is not None, "a lineage with finished jobs has an opened ledger"
     charged = [held for held in state.items.values() if held.status != "REFUNDED"]
@@ -241,6 +247,8 @@ def limit_mu(terms: Terms) -> float | None:
 def _agree(
     recorded: Mapping[Job, tuple[Spend, ...]], current: Mapping[Job, Held], lineage: str
 ) -> None:
+    """Refuse to state what the ledger does not bear out: every record here must be an item that is
+    done, at the price that the record tells."""
     for job, spends in recorded.items():
         if spends and spends[0].lineage != lineage:
             continue
@@ -334,6 +342,9 @@ def models_of(
 def _model_of(
     promise: Promise, lines: Lines, beside: Lines, delta: float, limited: bool
 ) -> StatedModel:
+    """One final model: what it bears itself, and beside it what was released earlier from the same
+    people, as contract line 15 wants both. Under a budget it may not bear more than its total; a
+    plan that held makes that impossible, so this is a second look and not the gate."""
     borne = borne_by(promise, lines)
     spends = _spends(borne)
     cost = compose(spends, delta)

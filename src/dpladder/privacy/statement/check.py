@@ -149,6 +149,8 @@ def _recorded(statement: Mapping[str, Any], results: Path) -> tuple[list[Spend],
 def _check_dataset(
     lineage: str, dataset: Stated, recorded: Sequence[Spend], limited: bool
 ) -> list[str]:
+    """Compute each figure of one lineage again from the spends under it, and these from the
+    records: a reader who trusts neither needs the ledger (`dpladder ledger verify`)."""
     delta = dataset.delta
     where, lines, outside = (
         f"privacy.json: dataset {lineage}",
