@@ -235,7 +235,7 @@ def test_counts_of_findings_are_of_known_ones_alone():
 def test_what_is_told_of_each_finding_without_noise_is_exact():
     data, states = records(4000)
     test = a_test("auc")
-    counts, bins = test.counts(data), test.scores(data)
+    counts, bins = test.counts(data), test.more(data)
     assert np.array_equal(counts.sum(axis=2), bins.sum(axis=2))
     told = test.told(counts, 0.0, bins)
     areas = []

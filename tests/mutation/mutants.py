@@ -441,7 +441,7 @@ _check_samples(draws, relation)""",
     Mutant(
         "bins of scores follow the private scores",
         "jobs/evaluate.py",
-        "Test.scores",
+        "Test._scores",
         "measures.edges(self.model, self.constants, self.own)",
         "np.quantile(measures.margin(self.model, plain(data.features), self.own), "
         "np.linspace(0.05, 0.95, measures.BINS - 1))",

@@ -264,7 +264,7 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
     clipped sum can be made of.
 
     For y = x W^T over P positions a record's gradient is the sum over positions of g_p a_p^T. Its
-    norm follows from two P x P products (ghost clipping: Goodfellow 2015; Li et al. 2022, section 4),
+    norm follows from two P x P products (ghost clipping: Goodfellow 2015; Li et al. 2022),
     which is less work than the gradient itself where 2 P^2 <= d_in d_out (Bu et al. 2022). A
     table's gradient is sparse: rows that a record looks up twice must be added before the norm is
     taken. All other layers are differentiated record by record.
