@@ -207,7 +207,7 @@ def test_no_unit_moves_counts_of_findings_further_than_their_noise_is_for(what, 
             for end in (0, 1)
         ]
         one, other = ends if relation == "replace_one" else (ends[0], base)
-        sums = {"counts": test.counts, "scores": test.scores}
+        sums = {"counts": test.counts, "scores": test.more}
         if what == "groups" and relation == "replace_one":
             assert test.counts(one).shape == (2, 2)
         for name, draw in declared.items():
