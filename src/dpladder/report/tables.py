@@ -166,19 +166,17 @@ def confusion_table(summary: Summary) -> pd.DataFrame:
                 "experiment": summary.experiment,
                 "total_epsilon": target.target_epsilon,
                 "class": one.name,
-                **{f"taken for {other.name}": _rounded(count) for other, count in row},
+                **{
+                    f"taken for {other.name}": None if count is None else f"{count:.0f}"
+                    for other, count in zip(classes, found.shown(place), strict=True)
+                },
                 "score_sd": found.sd or None,
             }
             for target in summary.targets
-            if (found := target.test.confusion) is not None
-            for place, one in enumerate(target.test.classes or ())
-            for row in [zip(target.test.classes or (), found.shown(place), strict=True)]
+            if (found := target.test.confusion) and (classes := target.test.classes)
+            for place, one in enumerate(classes)
         ]
     )
-
-
-def _rounded(count: float | None) -> str | None:
-    return None if count is None else f"{count:.0f}"
 
 
 def findings_table(summary: Summary) -> pd.DataFrame:
