@@ -2177,4 +2177,23 @@ _sweep(ledger, finished)""",
         "True",
         ("plan/test_plan.py::test_what_is_found_for_nothing_is_found_in_public_sources",),
     ),
+    Mutant(
+        "an image of which two rows say different things is two records",
+        "data/folders.py",
+        "from_apart",
+        "text('/'.join(ways[place]))",
+        "f'{place} {row}'",
+        (
+            "data/test_apart.py::"
+            "test_an_image_of_which_two_rows_differ_counts_as_nothing_and_copies_count_once",
+        ),
+    ),
+    Mutant(
+        "a row of a table is read by way of a link that leads out",
+        "data/folders.py",
+        "from_apart",
+        "file in shut",
+        "False",
+        ("data/test_apart.py::test_nothing_outside_the_folder_is_read_by_way_of_a_row_or_a_link",),
+    ),
 )

@@ -106,6 +106,7 @@ class Census:
     sizes: str = "not looked at"
     stops: bool = False  # whether a run would stop before it spends anything
     shut: Sequence[Place] = ()  # links that are not followed
+    unnamed: Sequence[Place] = ()  # images that no row of a table is about
 
 
 def census(found: Survey, lost: Collection[int] = ()) -> Census:
@@ -130,6 +131,7 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
         groups=_by_group(found, counting),
         problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
         shut=tuple(map(str, source.shut)),
+        unnamed=tuple(map(str, source.unnamed)),
     )
 
 
@@ -261,6 +263,8 @@ def lines(found: Census) -> Iterator[str]:
         yield f"label    and {len(found.labels) - LABELS:,} more that are not in dataset.classes"
     for check, places in found.problems.items():
         yield f"problem  {check}: {_some(places)}"
+    if found.unnamed:
+        yield f"images   no row of the table is about them: {_some(found.unnamed)}"
     if found.shut:
         yield (
             "links    not followed, and what they lead to counts as nothing (dataset.links): "
