@@ -396,13 +396,14 @@ def _croissant(given: argparse.Namespace) -> int:
 
 @command(
     "register",
-    "an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard",
+    "an entry for OpenDP's registry of deployments, NIST SP 800-226 hazard by hazard, and a data "
+    "protection impact assessment (GDPR, Article 35) to be filled in",
     RESULTS,
     takes(
         "--folder",
         type=Path,
         default=Path("register"),
-        help="where both are written; none: %(default)s",
+        help="where they are written; none: %(default)s",
     ),
 )
 def _register(given: argparse.Namespace) -> int:
@@ -411,6 +412,8 @@ def _register(given: argparse.Namespace) -> int:
     filed = register(given.results, given.folder)
     for path in filed.paths:
         print(f"wrote {path}")
+    for path in filed.kept:
+        print(f"kept {path}, which may hold your answers; move it away to have it anew")
     for lineage in filed.others:
         print(
             f"no entry for lineage {lineage}: what was published about it are counts of another "

@@ -2196,4 +2196,26 @@ _sweep(ledger, finished)""",
         "False",
         ("data/test_apart.py::test_nothing_outside_the_folder_is_read_by_way_of_a_row_or_a_link",),
     ),
+    Mutant(
+        "an impact assessment guarantees what is spent so far",
+        "privacy/statement/impact.py",
+        "_necessity",
+        "bound.epsilon",
+        "dataset.lifetime_spent",
+        (
+            "privacy/statement/test_registry.py::"
+            "test_the_assessment_has_the_four_parts_of_the_law_and_room_for_people",
+        ),
+    ),
+    Mutant(
+        "what people say is HTML in an impact assessment",
+        "privacy/statement/impact.py",
+        "as_page",
+        "html.escape(answer)",
+        "answer",
+        (
+            "privacy/statement/test_registry.py::"
+            "test_what_people_say_of_a_deployment_stands_on_no_page_as_html",
+        ),
+    ),
 )
