@@ -18,14 +18,14 @@ from dpladder.config.load import overlay
 
 EXAMPLES = ROOT / "config" / "examples"
 SMALL = {
-    "dataset": {"nominal_size": 240},
+    "dataset": {"nominal_size": 400},
     "features": {"image_size": 96, "batch_size": 32},
-    "privacy": {"epsilon": 60.0, "delta": 1e-5, "lifetime": {"epsilon": 120.0}},
+    "privacy": {"epsilon": 200.0, "delta": 1e-5, "lifetime": {"epsilon": 400.0}},
     "sweep": {"rungs": []},
     "evaluate": {
         "measures": "classes",
-        "epsilon": 20.0,
-        "also": [{"name": "east", "of": "test", "groups": ["east"], "epsilon": 10.0}],
+        "epsilon": 60.0,
+        "also": [{"name": "east", "of": "test", "groups": ["east"], "epsilon": 20.0}],
     },
 }
 
@@ -34,13 +34,13 @@ SMALL = {
 def test_an_export_of_chests_becomes_a_model_and_a_page_to_sign(
     project: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make = [sys.executable, str(EXAMPLES / "make_chests.py"), "data/chests", "300"]
+    make = [sys.executable, str(EXAMPLES / "make_chests.py"), "data/chests", "500"]
     subprocess.run(make, check=True)
     example = yaml.safe_load((EXAMPLES / "chest.yaml").read_text("utf-8"))
     (project.folder / "config.yaml").write_text(yaml.safe_dump(overlay(example, SMALL)), "utf-8")
     assert main(["check"]) == 0
     seen = capsys.readouterr().out
-    assert "units    300, of which 300 count" in seen
+    assert "units    500, of which 500 count" in seen
     assert "problem" not in seen
 
     project.finish()
