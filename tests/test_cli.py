@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from dpladder import cli
 from dpladder.config import load
@@ -183,6 +184,27 @@ def test_a_check_shows_a_further_tests_classes_by_the_names_that_they_count_as(
     assert "rows     50" in shown
     assert "cat 0, dog 40" in " ".join(shown.replace(":", "").split())
     assert "'tabby' is not in dataset.classes: 10 rows" in shown
+
+
+def test_a_second_check_spares_files_that_have_not_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = looked_at(tmp_path, monkeypatch, "[cat, dog]")
+    for place in range(3):
+        for name in ("cat", "dog"):
+            (tmp_path / "photos" / name).mkdir(parents=True, exist_ok=True)
+            Image.new("L", (8, 8), place).save(tmp_path / "photos" / name / f"{place}.png")
+    config = Path("config.yaml").read_text().replace(f"npz:{SMALL}", "folder:photos")
+    Path("config.yaml").write_text(config.replace("features: {model: none}\n", ""))
+    shown = []
+    for _ in range(2):
+        assert cli.main(asked) == 0
+        shown.append(capsys.readouterr().out)
+    assert "spared" not in shown[0]
+    assert shown[1] == shown[0].replace(
+        "source   folder",
+        "spared   6 files have not changed since they were looked into\nsource   folder",
+    )
 
 
 def test_a_contact_sheet_goes_into_the_private_folder(

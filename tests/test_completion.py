@@ -76,7 +76,7 @@ def test_every_command_and_action_is_completed(completed: Callable[..., set[str]
     assert completed("") == TOP
     assert completed("led") == {"ledger"}
     assert completed("ledger", "") == {"show", "verify"}
-    assert completed("home", "re") == {"restore"}
+    assert completed("home", "") == {"backup", "init", "restore"}
     assert completed("cache", "") == {"ls", "verify"}
 
 
@@ -84,7 +84,8 @@ def test_options_are_those_of_their_command_and_so_are_their_values(
     completed: Callable[..., set[str]],
 ) -> None:
     assert completed("--v") == {"--version"}
-    assert completed("ledger", "show", "--") == {"--json"}
+    assert completed("ledger", "show", "--") == {"--by", "--json"}
+    assert completed("ledger", "show", "--by", "") == {"user"}
     assert completed("plan", "a.yaml", "--j") == {"--json"}
     assert completed("audit", "--") == {"--learner", "--canaries", "--json"}
     assert completed("export", "model", "--to", "") == {"torch", "huggingface", "onnx"}

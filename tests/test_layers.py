@@ -210,7 +210,7 @@ def test_what_is_loaded_at_parse_time_is_light(module):
 
 def test_a_path_in_a_docstring_or_a_comment_exists():
     """Modules are named by the end of their path; another project's own scripts stand in a list."""
-    folders = ("src", "tests", "tools", "examples", "envs", "workflow")
+    folders = ("src", "tests", "tools", "examples", "config", "envs", "workflow")
     known = [f"/{path}" for folder in folders for path in (ROOT / folder).rglob("*.py")]
     sources = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "CONTRIBUTING.md"]
     path = re.compile(r"(?<![\w./-])((?:[a-z_]+/)+\w+\.py)\b")

@@ -165,7 +165,12 @@ def _check(given: argparse.Namespace) -> int:
     return 0
 
 
-@command("ledger show", "every lineage: lifetime, and each entry with its state", JSON)
+@command(
+    "ledger show",
+    "every lineage: lifetime, and each entry with its state",
+    JSON,
+    takes("--by", choices=["user"], help="what each user asked for, in place of the entries"),
+)
 def _ledger_show(given: argparse.Namespace) -> int:
     home = open_home(create=False)
     found = {name: _shown(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)}
@@ -182,6 +187,10 @@ def _ledger_show(given: argparse.Namespace) -> int:
             f"{lineage['delta']:g}, "
             + (f"lifetime limit {limit:g}" if limit is not None else "no lifetime limit declared")
         )
+        if given.by == "user":
+            for name, epsilon in lineage["users"].items():
+                print(f"  {name or 'not noted':<24} epsilon alone {up(epsilon)}")
+            continue
         for item in lineage["items"]:
             print(f"  {item['state']:<10} {item['job']:<48} epsilon alone {up(item['epsilon'])}")
     return 0
@@ -202,10 +211,31 @@ def _shown(state: State) -> dict[str, Any] | None:
                 "job": ledgers.name(h.job),
                 "state": h.status,
                 "epsilon": compose(h.spends, terms.delta).epsilon,
+                "user": h.by,
             }
             for h in state.items.values()
         ],
+        "users": {
+            name: ledgers.ever(terms, ledgers.spends_of(state, name)).epsilon
+            for name in sorted({h.by for h in state.items.values()})
+        },
     }
+
+
+@command(
+    "home init",
+    "make a home, or one's own, a group's: one ledger for all who work on the same data",
+    takes("--group", required=True, help="the Unix group whose members share it"),
+)
+def _home_init(given: argparse.Namespace) -> int:
+    from dpladder.privacy.ledger.team import init
+
+    home = init(given.group)
+    print(
+        f"{home.path} is a home of group {given.group}: each member sets DPLADDER_HOME to it. "
+        f"{home.limits} limits what each may spend"
+    )
+    return 0
 
 
 @command("home backup", "write it to a new encrypted file; runs may go on", BACKUP, PASSPHRASE)
@@ -396,13 +426,14 @@ def _croissant(given: argparse.Namespace) -> int:
 
 @command(
     "register",
-    "an entry for OpenDP's registry of deployments, and NIST SP 800-226 hazard by hazard",
+    "an entry for OpenDP's registry of deployments, NIST SP 800-226 hazard by hazard, and a data "
+    "protection impact assessment (GDPR, Article 35) to be filled in",
     RESULTS,
     takes(
         "--folder",
         type=Path,
         default=Path("register"),
-        help="where both are written; none: %(default)s",
+        help="where they are written; none: %(default)s",
     ),
 )
 def _register(given: argparse.Namespace) -> int:
@@ -411,6 +442,8 @@ def _register(given: argparse.Namespace) -> int:
     filed = register(given.results, given.folder)
     for path in filed.paths:
         print(f"wrote {path}")
+    for path in filed.kept:
+        print(f"kept {path}, which may hold your answers; move it away to have it anew")
     for lineage in filed.others:
         print(
             f"no entry for lineage {lineage}: what was published about it are counts of another "

@@ -471,6 +471,64 @@ def test_dicom_is_shown_as_its_own_window_says_and_white_stays_white() -> None:
         assert np.abs(found - np.rint(255 * expected)[..., None]).max() <= 1, name
 
 
+def through(entries: Any, bits: int = 16, first: int = 0) -> Any:
+    """A sequence that holds one lookup table."""
+    from pydicom import Dataset, Sequence
+
+    item = Dataset()
+    item.LUTDescriptor, item.LUTData = [len(entries), first, bits], [int(one) for one in entries]
+    item["LUTDescriptor"].VR = item["LUTData"].VR = "US"
+    return Sequence([item])
+
+
+def test_dicom_goes_through_its_modalitys_table_first_and_then_through_what_it_shows() -> None:
+    ramp = np.tile(np.arange(32), (20, 1))
+    squares = np.arange(32) ** 2
+    halves = np.arange(1024) // 512 * 255
+    cases = {
+        "modality": ({"ModalityLUTSequence": through(squares)}, ramp**2 / 31**2),
+        "shown": ({"VOILUTSequence": through(squares[::-1])}, (31 - ramp) ** 2 / 31**2),
+        "both, in order": (
+            {"ModalityLUTSequence": through(squares), "VOILUTSequence": through(halves, 8)},
+            ramp**2 // 512 * 1.0,
+        ),
+        "of twelve bits": ({"ModalityLUTSequence": through(squares, 12)}, ramp**2 / 31**2),
+        "beyond its ends": (
+            {"VOILUTSequence": through(squares[:16], 16, 8)},
+            np.clip(ramp - 8, 0, 15) ** 2.0,
+        ),
+        "rescaled, windowed": (
+            {"RescaleSlope": 10, "RescaleIntercept": -100, "WindowCenter": 0, "WindowWidth": 101},
+            np.clip((10 * ramp - 100 + 50.5) / 100, 0, 1),
+        ),
+        "sigmoid": (
+            {"WindowCenter": 16, "WindowWidth": 8, "VOILUTFunction": "SIGMOID"},
+            1 / (1 + np.exp(-(ramp - 16) / 2)),
+        ),
+        "windowed, less is brighter": (
+            {"WindowCenter": 16, "WindowWidth": 9, "PhotometricInterpretation": "MONOCHROME1"},
+            1 - np.clip((ramp - 15.5) / 8 + 0.5, 0, 1),
+        ),
+    }
+    for name, (header, expected) in cases.items():
+        low, high = expected.min(), expected.max()
+        found = np.asarray(decode(medical(ramp, **header))).astype(int)
+        stretched = np.rint(255 * (expected - low) / (high - low))
+        assert np.abs(found - stretched[..., None]).max() <= 1, name
+
+
+def test_dicom_of_a_palette_shows_its_colours() -> None:
+    ramp = np.tile(np.arange(32), (20, 1))
+    red, green, blue = np.arange(32) * 8, np.arange(32)[::-1] * 8, np.full(32, 7)
+    colours = dict(zip(("Red", "Green", "Blue"), (red, green, blue), strict=True))
+    header: dict[str, Any] = {"PhotometricInterpretation": "PALETTE COLOR", "BitsStored": 16}
+    for name, entries in colours.items():
+        header[f"{name}PaletteColorLookupTableDescriptor"] = [32, 0, 16]
+        header[f"{name}PaletteColorLookupTableData"] = (entries * 257).astype("<u2").tobytes()
+    found = np.asarray(decode(medical(ramp, HighBit=15, **header))).astype(int)
+    assert np.abs(found - np.dstack([red[ramp], green[ramp], blue[ramp]])).max() <= 1
+
+
 def test_dicom_that_could_unpack_to_any_size_is_not_read() -> None:
     ramp = np.tile(np.arange(0, 4096, 128), (20, 1))
     with pytest.raises(ValueError, match="deflated"):

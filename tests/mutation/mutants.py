@@ -2185,4 +2185,77 @@ _sweep(ledger, finished)""",
         "True",
         ("plan/test_plan.py::test_what_is_found_for_nothing_is_found_in_public_sources",),
     ),
+    Mutant(
+        "an image of which two rows say different things is two records",
+        "data/folders.py",
+        "from_apart",
+        "text('/'.join(ways[place]))",
+        "f'{place} {row}'",
+        (
+            "data/test_apart.py::"
+            "test_an_image_of_which_two_rows_differ_counts_as_nothing_and_copies_count_once",
+        ),
+    ),
+    Mutant(
+        "a row of a table is read by way of a link that leads out",
+        "data/folders.py",
+        "from_apart",
+        "file in shut",
+        "False",
+        ("data/test_apart.py::test_nothing_outside_the_folder_is_read_by_way_of_a_row_or_a_link",),
+    ),
+    Mutant(
+        "an impact assessment guarantees what is spent so far",
+        "privacy/statement/impact.py",
+        "_necessity",
+        "bound.epsilon",
+        "dataset.lifetime_spent",
+        (
+            "privacy/statement/test_registry.py::"
+            "test_the_assessment_has_the_four_parts_of_the_law_and_room_for_people",
+        ),
+    ),
+    Mutant(
+        "what people say is HTML in an impact assessment",
+        "privacy/statement/impact.py",
+        "as_page",
+        "html.escape(answer)",
+        "answer",
+        (
+            "privacy/statement/test_registry.py::"
+            "test_what_people_say_of_a_deployment_stands_on_no_page_as_html",
+        ),
+    ),
+    Mutant(
+        "a member of a group spends beyond their limit",
+        "privacy/ledger/book.py",
+        "check_user",
+        "total > limit",
+        "False",
+        ("privacy/ledger/test_team.py::test_a_limit_of_a_user_holds_within_the_lineages_own",),
+    ),
+    Mutant(
+        "a member of a group changes its limits and its key",
+        "privacy/ledger/home.py",
+        "check_owners",
+        "status.st_mode & 0o027",
+        "False",
+        ("privacy/ledger/test_team.py::test_limits_that_others_could_have_changed_are_refused",),
+    ),
+    Mutant(
+        "a home that was opened by mistake is a group's",
+        "privacy/ledger/home.py",
+        "is_groups",
+        "_check_format(home) >= A_GROUPS",
+        "True",
+        ("privacy/ledger/test_team.py::test_a_home_that_was_opened_by_mistake_is_no_groups",),
+    ),
+    Mutant(
+        "a folder in one's own home is open to one's group",
+        "privacy/ledger/home.py",
+        "make_folder",
+        "0o077",
+        "0o007",
+        ("privacy/ledger/test_team.py::test_folders_of_a_users_own_home_are_that_users_alone",),
+    ),
 )

@@ -25,9 +25,9 @@ FIRST: dict[str, int] = {}
 @pytest.fixture(name="sources")
 def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working directory that holds what the examples say they need."""
-    for folder in ("photos", "hospitals", "reviews", "glue"):
+    for folder in ("photos", "hospitals", "reviews", "glue", "chests/images"):
         (tmp_path / "data" / folder).mkdir(parents=True)
-    files = ["features.npz", "patients.csv", "chests.csv", "speeches.jsonl"]
+    files = ["features.npz", "patients.csv", "chests.csv", "chests/train.csv", "speeches.jsonl"]
     files += [f"glue/{task}.jsonl" for task in ("sst2", "qnli", "qqp", "mnli")]
     for name in files:
         (tmp_path / "data" / name).touch()

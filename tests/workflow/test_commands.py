@@ -23,6 +23,7 @@ ELSEWHERE = {
     "tests/workflow/test_language_model.py",
     "dpladder run --slurm": "a cluster: tests/slurm",
     "dpladder croissant CONFIG": "public inputs: tests/test_croissant.py",
+    "dpladder home init --group imaging": "a group: tests/crash/test_team.py",
     "dpladder register results": "a deployment: tests/privacy/statement/test_registry.py",
 }
 """What this project, or this machine, is not for."""

@@ -1,5 +1,5 @@
-"""`dpladder check`: what a run would read, for the operator's eyes alone. It writes nothing but
-what is asked for, and that into the private folder; its exit code tells nothing."""
+"""`dpladder check`: what a run would read, for the operator's eyes alone. It writes into the private
+folder alone, what it saw in each file and what is asked for; its exit code tells nothing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dpladder.data.census import contact_sheet, looked_into, report
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
 from dpladder.data.layout import layout_of
+from dpladder.data.looked import Looks
 from dpladder.data.prepare import Part, Survey, survey
 from dpladder.data.spans import cutter
 from dpladder.errors import BadInput
@@ -61,21 +62,27 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             check_cut(features)
     keys = keys_of(open_home())  # the run's own: a unit lies here in the part where it will lie
     print(
-        "For your eyes only: what follows is private. Only a contact sheet is written, into the "
-        "private folder.\n"
+        "For your eyes only: what follows is private. What was seen is kept in the private folder "
+        "alone, so that a check that is cut off goes on where it stopped.\n"
     )
     for told in _told(project):
         print(told)
     for config, looked in _sources(project):
         cutting = None if looked.spans is None else cutter(looked.spans)
+        largest = config.features.largest_image
+        look = Looks(_folder(config) / "looks.jsonl", largest)
         try:
-            found = survey(looked.dataset, keys, looked.part, looked.matching, cutting)
+            found = survey(
+                looked.dataset, keys, looked.part, looked.matching, cutting, look.digests
+            )
         except Tangled as tangled:
             print(printable(tangled.where))
             raise
-        counted = looked_into(found, config.features.largest_image)
+        counted = looked_into(found, largest, look.seen)
         if looked.part is not None or looked.dataset.few_usable:
             counted = replace(counted, stops=False)
+        if look.spared:
+            print(f"spared   {look.spared:,} files have not changed since they were looked into")
         print(report(counted))
         layout = layout_of(looked.dataset, found.grouping)
         for line in told_columns.lines(
@@ -126,13 +133,17 @@ def _looked(config: Config) -> Iterator[SourceAsked]:
             )
 
 
+def _folder(config: Config) -> Path:
+    return Path(config.paths.private) / config.dataset.lineage / "check"
+
+
 def _write_sheet(config: Config, found: Survey, part: str) -> Path:
     if found.source.kind in ("features", "texts"):
         raise BadInput(
             f"{found.source.name} holds {found.source.kind}, not images: leave --contact-sheet out."
         )
     name = f"contact-sheet-{part}.png" if part else "contact-sheet.png"
-    path = Path(config.paths.private) / config.dataset.lineage / "check" / name
+    path = _folder(config) / name
     content = BytesIO()
     contact_sheet(found, largest=config.features.largest_image).save(content, "PNG")
     write_private(path, content.getvalue())

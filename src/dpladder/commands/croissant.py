@@ -17,7 +17,7 @@ from typing import Any
 
 from dpladder.config import Config, Project
 from dpladder.config.extras import need
-from dpladder.config.sources import kind_of
+from dpladder.config.sources import kind_of, paths_of
 from dpladder.data.datasets import known_classes
 from dpladder.data.sources import SUFFIXES, TEXT, TEXT_SUFFIX
 from dpladder.data.tables import delimiter_in, header_of
@@ -213,7 +213,11 @@ def _holds(public: str, private: str) -> bool:
     """Whether the files of the second source are among the first's."""
     if not (_is_own(public) and _is_own(private)):
         return public == private
-    return _path(private).resolve().is_relative_to(_path(public).resolve())
+    return any(
+        one.resolve().is_relative_to(other.resolve())
+        for one in paths_of(private)
+        for other in paths_of(public)
+    )
 
 
 def _is_own(source: str) -> bool:
@@ -222,7 +226,7 @@ def _is_own(source: str) -> bool:
 
 
 def _path(source: str) -> Path:
-    return Path(source.partition(":")[2]).expanduser()
+    return paths_of(source)[0]
 
 
 def _named(found: Sequence[PublicSource]) -> Iterator[tuple[str, PublicSource]]:
@@ -319,13 +323,18 @@ def _downloads(source: str) -> list[Node]:
 def _own(source: str) -> tuple[list[Node], list[Node]]:
     """Files as they lie beside the description, and what is in them where readers of Croissant can
     tell."""
-    kind, path = source.partition(":")[0], _path(source)
-    if not path.exists():
+    kind, (path, *tables) = source.partition(":")[0], paths_of(source)
+    if not all(one.exists() for one in (path, *tables)):
         raise BadInput(
             f"{source} does not exist, so it cannot be described. Is the right disk mounted?"
         )
-    if path.is_dir():
-        return _folder(path, kind)
+    for table in tables:  # says what the images show, whose folders say nothing
+        described, columns = _file(table, table.suffix.removeprefix("."))
+        return [*_folder(path, kind)[0], *described], columns
+    return _folder(path, kind) if path.is_dir() else _file(path, kind)
+
+
+def _file(path: Path, kind: str) -> tuple[list[Node], list[Node]]:
     form, fields = _table(path, kind)
     file = {
         "@type": "cr:FileObject",

@@ -13,6 +13,7 @@ from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.check import checked
 from dpladder.privacy.statement.documents import SealedStatement, Stated, measures_another
 from dpladder.privacy.statement.hazards import checklist
+from dpladder.privacy.statement.impact import as_markdown, as_page
 from dpladder.privacy.statement.registry import entry, file_name, typed, written
 
 HAZARDS = "nist-sp-800-226.md"
@@ -20,10 +21,12 @@ HAZARDS = "nist-sp-800-226.md"
 
 @dataclass(frozen=True)
 class Filed:
-    """The registry's entry and the checklist of hazards, where they lie, and the lineages that they
-    are not about."""
+    """The registry's entry, the checklist of hazards and the impact assessment, where they lie; of
+    these, what was there already with people's answers, and is left as it is; and the lineages that
+    they are not about."""
 
     paths: tuple[Path, ...]
+    kept: tuple[Path, ...]
     others: tuple[str, ...]
 
 
@@ -38,8 +41,15 @@ def register(results: Path, folder: Path) -> Filed:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
+    assessment = folder / f"dpia-{statement.id[:8]}.md"
+    filled_in = {assessment: as_markdown, assessment.with_suffix(".html"): as_page}
+    kept = tuple(path for path in filled_in if path.exists())
+    for path, form in filled_in.items():
+        if path not in kept:
+            path.write_text(form(statement, lineage, told), "utf-8")
     others = tuple(name for name in statement.datasets if name != lineage)
-    return Filed(tuple(folder / name for name in files), others)
+    written_now = (*(folder / name for name in files), *filled_in)
+    return Filed(tuple(path for path in written_now if path not in kept), kept, others)
 
 
 def _told(statement: SealedStatement) -> Deployment:

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from dpladder.config import findings, further_tests, learner_sections, search_sections
+from dpladder.config.apart import apart_of
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.label_sets import MANY, most_labels
 from dpladder.config.learner_sections import Tuning, guided, shares_releases, starts_public
@@ -271,8 +272,13 @@ def _columns(c: Config) -> Messages:
 def _links(c: Config) -> Messages:
     given = [getattr(c.dataset, field) for field in OF_DATASET]
     kinds = [kind_of(source) for source in given if source is not None]
-    if c.dataset.links != "none" and not any(kind and kind.folder for kind in kinds):
-        yield "only folders (folder, texts) have links: leave it out"
+    if c.dataset.links != "none" and not any(kind and kind.walked for kind in kinds):
+        yield "only folders (folder, texts, images) have links: leave it out"
+
+
+def _two_users(c: Config) -> bool:
+    apart = apart_of(c.dataset.source)
+    return c.dataset.user is not None and apart is not None and apart.patient is not None
 
 
 def _classes(c: Config) -> Messages:
@@ -509,6 +515,11 @@ OF_ONE_CLASS: Table = {
     **{f"dataset.{field}": partial(_source, field) for field in OF_DATASET},
     "dataset.columns": _columns,
     "dataset.links": _links,
+    "dataset.id": when(
+        lambda c: c.dataset.id is not None and apart_of(c.dataset.source) is not None,
+        "an image is known by its path below dataset.source.images; leave it out",
+    ),
+    "dataset.user": when(_two_users, "dataset.source.patient says whose an image is; keep one"),
     "dataset.classes": _classes,
     "dataset.labels": _labels,
     "dataset.majority": _majority,

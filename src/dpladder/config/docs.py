@@ -192,10 +192,13 @@ def _inner(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], b
 
 
 def _allowed(field: FieldInfo) -> str:
-    if any(
-        isinstance(item, WithJsonSchema) for item in field.metadata
-    ):  # written in another form than it is kept
-        return "list or mapping of text"
+    written = [item for item in field.metadata if isinstance(item, WithJsonSchema)]
+    if written:  # in another form than it is kept
+        return (
+            "text or mapping"
+            if "type" in (written[0].json_schema or {})
+            else "list or mapping of text"
+        )
     return _kind(field.annotation, tuple(field.metadata))
 
 

@@ -518,9 +518,10 @@ def _about(detail: dict[str, Any]) -> dict[str, Any]:
         }
     if detail["type"] != "value_error" or not isinstance(detail["input"], Mapping):
         return detail
-    key, _, rule = detail["msg"].removeprefix("Value error, ").partition(" ")
+    said = detail["msg"].removeprefix("Value error, ")
+    key, _, rule = said.partition(" ")
     if key not in detail["input"]:
-        return detail
+        return detail | {"msg": said}
     return detail | {"loc": (*detail["loc"], key), "input": detail["input"][key], "msg": rule}
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
+from dpladder.config.apart import written
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.search_sections import Hpo, Ladder
 from dpladder.config.section import (
@@ -175,6 +176,12 @@ class TrainedGroup(Group):
         return self.train or self.names
 
 
+Where = Annotated[
+    str,
+    Field(min_length=1),
+    BeforeValidator(written),
+    WithJsonSchema({"type": ["string", "object"]}, mode="validation"),
+]
 Links = Literal["none", "inside"]
 Counted = Literal["ignore", 0, 1]
 
@@ -185,8 +192,7 @@ class Dataset(Section):
     lineage: Name = Field(
         description="the data's name for life; every later version of the same data keeps it"
     )
-    source: str = Field(
-        min_length=1,
+    source: Where = Field(
         description=" | ".join(FORMS),
     )
     columns: tuple[Chosen, ...] = Field(
@@ -268,19 +274,19 @@ class Dataset(Section):
     group: TrainedGroup | None = Field(None, description=TrainedGroup.__doc__)
     unit: Unit = Field(default_factory=Unit, description=Unit.__doc__)
     split: Split = Field(default_factory=Split, description=Split.__doc__)
-    public_test: str | None = Field(
+    public_test: Where | None = Field(
         None, description="another source, declared public, to evaluate on for free"
     )
-    public_validation: str | None = Field(
+    public_validation: Where | None = Field(
         None, description="another source, declared public, to score trials on for free"
     )
-    public_sample: str | None = Field(
+    public_sample: Where | None = Field(
         None,
         description="a few hundred records of the same kind, declared public, whose mean centres "
         "the features; with learner.init: public their labels train the head that "
         "trainings start from, and with learner.public: gradient they guide each step",
     )
-    public_unlabelled: str | None = Field(
+    public_unlabelled: Where | None = Field(
         None,
         description="many records of the same kind, declared public, whose labels are not read: "
         "the final head labels them, and a student that learns those labels is released beside it, "
@@ -671,9 +677,8 @@ class Also(Section):
     name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=32)] = Field(
         description="what it is called in tables and figures"
     )
-    source: str | None = Field(
+    source: Where | None = Field(
         None,
-        min_length=1,
         description="another source to evaluate on; empty: those of `of`, corrupted",
     )
     declared_public: bool = Field(

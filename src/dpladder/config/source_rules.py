@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 
+from dpladder.config.apart import apart_of
 from dpladder.config.model import Group
 from dpladder.config.rules import Messages, Table
 from dpladder.config.sources import FORMS, SourceKind, kind_of
@@ -16,6 +17,9 @@ def wrong_with_source(source: str | None) -> Messages:
     kind = None if source is None else kind_of(source)
     if source is not None and kind is None:
         yield f"{did_you_mean(source, FORMS)}allowed: {', '.join(FORMS)}"
+    elif source is not None and (apart := apart_of(source)) is not None:
+        for key, path, folder in (("images", apart.images, True), ("table", apart.table, False)):
+            yield from (f"{key}: {why}" for why in wrong_with_path(path, folder))
     elif source is not None and kind is not None and kind.own:
         yield from wrong_with_path(source.partition(":")[2], kind.folder)
 

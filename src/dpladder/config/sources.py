@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+from dpladder.config.apart import FORM, apart_of
 
 Takes = Literal["features", "images", "texts"]
 GENRES = ("law", "history", "wisdom", "prophets", "gospels", "acts", "letters", "apocalypse")
@@ -15,10 +18,11 @@ GENRES = ("law", "history", "wisdom", "prophets", "gospels", "acts", "letters", 
 class SourceKind:
     """`reader`: a module of `data` and its function. `after`: what the config writes after the name
     and a colon; a count may be left out. `classes`: what the public knows of them. `holds`: what
-    its records may be; of a table, its columns tell. `columns`: some of them may be named."""
+    its records may be; of a table, its columns tell. `columns`: some of them may be named. A
+    `<mapping>` is of images and labels apart (config/apart.py)."""
 
     reader: str
-    after: Literal["", "<path>", "<Name>", "<count>"] = "<path>"
+    after: Literal["", "<path>", "<Name>", "<count>", "<mapping>"] = "<path>"
     classes: int | tuple[str, ...] | None = None
     folder: bool = False
     holds: tuple[Takes, ...] = ("images",)
@@ -33,12 +37,19 @@ class SourceKind:
         """Whether a config may write this after the name."""
         if self.after == "<count>":
             return rest.isdecimal() or not colon
+        if self.after == "<mapping>":
+            return apart_of(f"images:{rest}") is not None
         return bool(rest) if self.after else not colon
 
     @property
     def own(self) -> bool:
         """The operator's own files, about which nothing is published."""
-        return self.after == "<path>"
+        return self.after in ("<path>", "<mapping>")
+
+    @property
+    def walked(self) -> bool:
+        """Whether files below a folder are its records, so that links among them matter."""
+        return self.folder or self.after == "<mapping>"
 
 
 SOURCES: Mapping[str, SourceKind] = {
@@ -49,13 +60,16 @@ SOURCES: Mapping[str, SourceKind] = {
     "web": SourceKind("verses.from_web", after="<count>", classes=GENRES, holds=("texts",)),
     "folder": SourceKind("folders.from_folder", folder=True),
     "texts": SourceKind("folders.from_texts", folder=True, holds=("texts",)),
+    "images": SourceKind("folders.from_apart", after="<mapping>"),
     "csv": SourceKind("tables.from_csv", holds=("images", "texts", "features"), columns=True),
     "jsonl": SourceKind("tables.from_jsonl", holds=("texts",), columns=True),
     "hdf5": SourceKind("arrays.from_hdf5", holds=("features", "images")),
     "npz": SourceKind("arrays.from_npz", holds=("features", "images")),
     "parquet": SourceKind("tables.from_parquet", holds=("features", "texts"), columns=True),
 }
-FORMS = tuple(f"{name}{kind.written}" for name, kind in SOURCES.items())
+FORMS = tuple(
+    FORM if kind.after == "<mapping>" else f"{name}{kind.written}" for name, kind in SOURCES.items()
+)
 
 DIGITS = tuple("0123456789")
 LABELS: Mapping[str, tuple[str, ...]] = {
@@ -100,6 +114,13 @@ def count_of_classes(source: str, declared: int | tuple[str, ...] | None) -> int
     kind = kind_of(source)
     known = declared or (kind.classes if kind else None)
     return len(known) if isinstance(known, tuple) else known
+
+
+def paths_of(source: str) -> tuple[Path, ...]:
+    """Where one's own files lie; of images and labels apart the images come first."""
+    apart = apart_of(source)
+    rest = (source.partition(":")[2],) if apart is None else (apart.images, apart.table)
+    return tuple(Path(path).expanduser() for path in rest)
 
 
 def overlap(one: str, other: str) -> bool:

@@ -34,13 +34,13 @@ from dpladder.data.images import decode
 from dpladder.data.parallel import cores, in_order
 from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
 from dpladder.data.sources import Source, text
-from dpladder.progress import progress
 
 LEAST = 50  # units
 SHOWN = 3  # examples of each problem
 LABELS = 20  # unknown labels that are listed
 MEASURED = {"features": "length of a feature vector", "texts": "characters of a text"}
 Place = str | int
+Seen = float | str  # the size of a record, or what is wrong with it
 
 
 def cannot_be_meant(
@@ -106,6 +106,7 @@ class Census:
     sizes: str = "not looked at"
     stops: bool = False  # whether a run would stop before it spends anything
     shut: Sequence[Place] = ()  # links that are not followed
+    unnamed: Sequence[Place] = ()  # images that no row of a table is about
 
 
 def census(found: Survey, lost: Collection[int] = ()) -> Census:
@@ -130,6 +131,7 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
         groups=_by_group(found, counting),
         problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
         shut=tuple(map(str, source.shut)),
+        unnamed=tuple(map(str, source.unnamed)),
     )
 
 
@@ -165,11 +167,13 @@ def _grouped(problems: Iterator[tuple[str, Place]]) -> dict[str, list[Place]]:
     return grouped
 
 
-def looked_into(found: Survey, largest: int = LARGEST_IMAGE) -> Census:
+def looked_into(
+    found: Survey, largest: int = LARGEST_IMAGE, seen: Sequence[Seen] | None = None
+) -> Census:
     """With a look into every record: what cannot be read, and how large the others are. `largest`:
-    features.largest_image."""
+    features.largest_image. `seen`: what such a look saw, where there was one."""
     source = found.source
-    seen = [*_each(source, largest)]
+    seen = [*_each(source, largest)] if seen is None else seen
     bad = {index: size for index, size in enumerate(seen) if isinstance(size, str)}
     sizes = np.array([size for size in seen if not isinstance(size, str)], np.float64)
     counted = census(found, bad)
@@ -199,18 +203,16 @@ def _stops(found: Survey, lost: Collection[int]) -> bool:
     return cannot_be_meant(units, labels, len(found.units), len(found.names), most)
 
 
-def _each(source: Source, largest: int) -> Iterator[float | str]:
-    """The size of each record, or what is wrong with it."""
-    with progress("looking into records", len(source.labels)) as advance:
-        for found in in_order(
-            lambda index: _size(source, index, largest), range(len(source.labels)), cores()
-        ):
-            yield found
-            advance(1)
+def _each(source: Source, largest: int) -> Iterator[Seen]:
+    return in_order(
+        lambda index: size_of(source, source.read(index), largest),
+        range(len(source.labels)),
+        cores(),
+    )
 
 
-def _size(source: Source, index: int, largest: int) -> float | str:
-    content = source.read(index)
+def size_of(source: Source, content: Any, largest: int) -> Seen:
+    """The size of a record of this content, or what is wrong with it."""
     if source.kind == "features":
         length = float(np.linalg.norm(np.asarray(content, np.float64)))
         return (
@@ -226,7 +228,7 @@ def _size(source: Source, index: int, largest: int) -> float | str:
         return f"image cannot be decoded: {_reason(error)}"
 
 
-def _characters(content: bytes) -> float | str:
+def _characters(content: bytes) -> Seen:
     try:
         return float(len(texts.decode(content)))
     except ValueError as error:
@@ -261,6 +263,8 @@ def lines(found: Census) -> Iterator[str]:
         yield f"label    and {len(found.labels) - LABELS:,} more that are not in dataset.classes"
     for check, places in found.problems.items():
         yield f"problem  {check}: {_some(places)}"
+    if found.unnamed:
+        yield f"images   no row of the table is about them: {_some(found.unnamed)}"
     if found.shut:
         yield (
             "links    not followed, and what they lead to counts as nothing (dataset.links): "

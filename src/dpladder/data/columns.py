@@ -42,9 +42,9 @@ def _encoded(column: Chosen, values: Sequence[Any]) -> Matrix:
     if isinstance(column, str):
         return _numbers(values)[:, None]
     if column.levels:
-        given = np.array([_text(value) for value in values], object)
+        given = np.array([as_text(value) for value in values], object)
         return np.column_stack(
-            [(given == _text(level)).astype(np.float64) for level in column.levels]
+            [(given == as_text(level)).astype(np.float64) for level in column.levels]
         )
     found = _numbers(values)
     if column.range is not None:
@@ -68,8 +68,8 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def _text(value: Any) -> str:
-    """A level as its owner sees it: 3.0 is 3, as pandas makes one of the other where a value is
+def as_text(value: Any) -> str:
+    """A level, or a name, as its owner sees it: 3.0 is 3, as pandas makes one of the other where a value is
     missing."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

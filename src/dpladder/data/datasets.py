@@ -14,6 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from dpladder.config.apart import apart_of
 from dpladder.config.model import Dataset
 from dpladder.config.sources import FORMS, kind_of
 from dpladder.data.layout import PLAIN, Layout
@@ -120,7 +121,10 @@ def open_source(name: str, layout: Layout = PLAIN) -> Source:
         raise BadInput(f"dataset.source: {name!r} is not known. Use {', '.join(FORMS)}.")
     module, _, function = kind.reader.partition(".")
     read: Callable[..., Source] = getattr(import_module(f"dpladder.data.{module}"), function)
-    if kind.own:
+    apart = apart_of(name)
+    if apart is not None:
+        found = read(apart, layout)
+    elif kind.own:
         found = read(Path(rest).expanduser(), layout)
     elif kind.after == "<count>":
         found = read(rest)

@@ -4,14 +4,29 @@ allows them and only as far as they stay inside."""
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+import posixpath
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from dpladder.config.apart import HOLE, Apart
 from dpladder.config.model import Links
+from dpladder.data.columns import as_text
 from dpladder.data.layout import PLAIN, Layout
-from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Files, Source, absent, bytes_of
+from dpladder.data.sources import (
+    SUFFIXES,
+    TEXT_SUFFIX,
+    Files,
+    Source,
+    absent,
+    beside,
+    bytes_of,
+    check_held,
+    text,
+)
+from dpladder.data.tables import columns_in
 from dpladder.errors import BadInput
 
 
@@ -33,7 +48,7 @@ def _folder(
     if not path.is_dir():
         raise absent(path, f"a folder with one subfolder of {wanted} per class")
     tree, level = Tree(path, suffixes, layout.links), layout.level
-    files = [file for file in tree.files if not any(map(_aside, file.relative_to(path).parts[:-1]))]
+    files = tree.seen
     shut = frozenset(tree.shut)
     ways = [file.relative_to(path).parts for file in files]
     labels = [
@@ -47,6 +62,94 @@ def _folder(
         return b"" if files[index] in shut else bytes_of(files[index])
 
     return Source(kind, read, labels, files=files, groups=groups, shut=tree.shut)
+
+
+def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
+    """Images below a folder, and a table elsewhere that says what they show: a record is an image
+    with a row that is about it, and an image's id is its path below the folder. So an image of
+    which two rows say different things counts as nothing. A row without an image is a record that
+    is missing; an image without a row is none."""
+    root, table = Path(says.images).expanduser(), Path(says.table).expanduser()
+    if not root.is_dir():
+        raise absent(root, "a folder of images")
+    held = _table_of(table, says, layout)
+    tree = Tree(root, SUFFIXES, layout.links)
+    files, shut = tree.seen, frozenset(tree.shut)
+    ways = [file.relative_to(root).parts for file in files]
+    images: dict[str, list[int]] = {}
+    for place, way in enumerate(ways):
+        for name in _names(way, says):
+            images.setdefault(name, []).append(place)
+    keys = _keys(held, says)
+    pairs: list[tuple[int, int | None]] = [
+        (row, place) for row, key in enumerate(keys) for place in images.get(key, [None])
+    ]
+    about = [None if place is None else files[place] for _, place in pairs]
+    columns = {
+        role: [held[name][row] for row, _ in pairs]
+        for role, name in layout.beside(held).items()
+        if role != "id"
+    }
+    columns["id"] = [
+        keys[row] if place is None else text("/".join(ways[place])) for row, place in pairs
+    ]
+    if says.patient is not None:
+        columns["user"] = [
+            None if place is None else _folder_of(ways[place], says.patient) for _, place in pairs
+        ]
+    named = {place for _, place in pairs}
+    return Source(
+        "files",
+        lambda index: b"" if (file := about[index]) is None or file in shut else bytes_of(file),
+        **beside(columns, table, len(pairs)),
+        # a row is found by its line, of which the first is the header
+        files=[file or f"{table}:{row + 2}" for (row, _), file in zip(pairs, about, strict=True)],
+        shut=tree.shut,
+        unnamed=[file for place, file in enumerate(files) if place not in named],
+    )
+
+
+def _table_of(table: Path, says: Apart, layout: Layout) -> Mapping[str, Sequence[Any]]:
+    if not table.is_file():
+        raise absent(table, f"a table with the columns {', '.join(says.columns)} and label")
+    held = columns_in(table)
+    missing = [name for name in says.columns if name not in held]
+    if missing:
+        raise BadInput(
+            f"{table} has no column {', '.join(missing)}. It holds {', '.join(held) or 'nothing'}; "
+            "name the one that says which images a row is about in dataset.source.key."
+        )
+    check_held(table, held, layout)
+    return held
+
+
+def _keys(held: Mapping[str, Sequence[Any]], says: Apart) -> list[str]:
+    """What each row is about, by its name."""
+    rows = zip(*(held[name] for name in says.columns), strict=True)
+    pattern = says.key if HOLE.search(says.key) else f"{{{says.key}}}"
+    return [_key(pattern, dict(zip(says.columns, row, strict=True))) for row in rows]
+
+
+def _key(pattern: str, row: Mapping[str, Any]) -> str:
+    def cell(hole: re.Match[str]) -> str:
+        value = row[hole[1]]
+        return "" if value is None else as_text(value)
+
+    key = HOLE.sub(cell, pattern).replace("\\", "/")
+    return text(posixpath.normpath(key)) if key else ""
+
+
+def _names(way: Sequence[str], says: Apart) -> set[str]:
+    """What a row may call an image: its path or name, with or without what says its format, or a
+    folder on the way."""
+    if isinstance(says.names, int):
+        return {folder} if (folder := _folder_of(way, says.names)) else set()
+    name = text("/".join(way) if says.names == "path" else way[-1])
+    return {name, posixpath.splitext(name)[0]}
+
+
+def _folder_of(way: Sequence[str], level: int) -> str | None:
+    return text(way[level - 1]) if len(way) > level else None
 
 
 def _aside(folder: str) -> bool:
@@ -87,6 +190,15 @@ class Tree:
                 "files take no second place on the disk."
             )
         self._walk(self.root, ())
+
+    @property
+    def seen(self) -> list[Path]:
+        """The files but for those that lie aside."""
+        return [
+            file
+            for file in self.files
+            if not any(map(_aside, file.relative_to(self.root).parts[:-1]))
+        ]
 
     def _walk(self, folder: Path, way: tuple[Path, ...]) -> None:
         """`way`: the folders, as they really lie, in which the links stand by which this one was

@@ -51,12 +51,18 @@ def _check_size(width: int, height: int, largest: int) -> None:
 
 
 def _from_dicom(content: bytes, largest: int) -> Image.Image:
-    """As the file's own window shows it, or else from its own least value to its most, and what is
-    white where less is brighter turned round. Compressed pixels are not read: they could unpack to
+    """Through the file's own tables, of its modality and then of what it shows (a table, a window or
+    a sigmoid), from the least value to the most, and turned round where less is brighter; in colour
+    through its palette. Compressed pixels are not read: they could unpack to
     any size."""
     try:
         from pydicom import dcmread
-        from pydicom.pixels import apply_modality_lut, apply_voi_lut, pixel_array
+        from pydicom.pixels import (
+            apply_color_lut,
+            apply_modality_lut,
+            apply_voi_lut,
+            pixel_array,
+        )
     except ModuleNotFoundError:
         raise ValueError("DICOM, which the extra [dicom] reads") from None
     if DEFLATED in content:
@@ -66,13 +72,34 @@ def _from_dicom(content: bytes, largest: int) -> Image.Image:
         raise ValueError("DICOM whose pixels are compressed; write them uncompressed")
     _check_size(file.Columns, file.Rows, largest)
     pixels = pixel_array(file, index=0)
+    if file.PhotometricInterpretation == "PALETTE COLOR":
+        pixels = apply_color_lut(pixels, file)
     if pixels.ndim == 3:
         return _from_pixels(pixels)
-    shown = np.asarray(apply_voi_lut(apply_modality_lut(pixels, file), file), np.float64)
+    shown = pixels
+    for tables, else_by in (
+        ("ModalityLUTSequence", apply_modality_lut),
+        ("VOILUTSequence", apply_voi_lut),
+    ):
+        found = [one for one in file.get(tables) or () if "LUTData" in one]
+        shown = _looked_up(shown, found[0]) if found else else_by(shown, file)
+    shown = np.array(shown, np.float64)
     shown -= shown.min()
     shown *= 255.0 / max(shown.max(), 1e-9)
     grey = np.rint(shown).astype(np.uint8)
     return Image.fromarray(255 - grey if file.PhotometricInterpretation == "MONOCHROME1" else grey)
+
+
+def _looked_up(pixels: np.ndarray, item: Any) -> np.ndarray:
+    """Through a table of DICOM's (PS3.3 C.11.1.1): values beyond its ends take what stands there.
+    pydicom's own keeps places in the type of what stands in the table, which is too small for an
+    8-bit one of more than 256 entries, and takes no modality's of 10 or 12 bits."""
+    count, first, _ = item.LUTDescriptor
+    data = item.LUTData
+    if isinstance(data, bytes):
+        data = np.frombuffer(data, "<u1" if len(data) == count else "<u2")
+    table = np.atleast_1d(np.asarray(data, np.int64))
+    return table[np.clip(np.asarray(pixels, np.int64) - first, 0, len(table) - 1)]
 
 
 def _opened(content: Any) -> Image.Image:

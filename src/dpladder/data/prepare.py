@@ -61,6 +61,7 @@ from dpladder.errors import BadInput
 from dpladder.progress import progress
 
 ClassOf = Callable[[object], int]
+Digests = Callable[[Source, bytes], Iterator[bytes]]  # of each record in order, under this key
 Part = Literal["train", "validation", "test", "sample", "unlabelled"]
 Identity = Literal["id", "content"]  # what a unit's part follows from, in every version of the data
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -171,10 +172,11 @@ def survey(
     public: Part | None = None,
     matching: Matching | None = None,
     cutting: Cutter | None = None,
+    digests: Digests | None = None,
 ) -> Survey:
     """Read a dataset, or its source declared public for the part `public`, all of it in that part;
     of a further test, with labels that find their class by `matching`. `cutting`: how documents
-    become spans, where they do."""
+    become spans, where they do. `digests`: who reads the records' contents, if somebody else."""
     name: str | None = dataset.source if public is None else getattr(dataset, f"public_{public}")
     if name is None:
         raise BadInput(
@@ -189,7 +191,8 @@ def survey(
     class_of, names = _classes(dataset, source.name, matching)
     trained = () if dataset.group is None or matching is not None else dataset.group.train
     sorter = None if grouping is None else Sorter(grouping.names, trained)
-    rows = _rows(source, dataset, class_of, keys, public, problems, units, sorter)
+    contents = (digests or _digests)(source, keys.units)
+    rows = _rows(source, contents, dataset, class_of, keys, public, problems, units, sorter)
     cap = dataset.unit.cap if public is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
     kept = sorted(_chosen(rows, cap, problems, spans), key=lambda row: row.record)
@@ -354,6 +357,7 @@ def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
 
 def _rows(
     source: Source,
+    contents: Iterable[bytes],
     dataset: Dataset,
     class_of: ClassOf,
     keys: Keys,
@@ -367,7 +371,7 @@ def _rows(
     nothing = content_digest(b"", keys.units)
     part_of = _part_rule(source, dataset.split, keys.split, public)
     by_user = public is None and dataset.unit.by == "user"
-    for index, content in enumerate(_digests(source, keys.units)):
+    for index, content in enumerate(contents):
         given, lost = _given(source.ids, index), content == nothing
         label = -1 if lost else class_of(source.labels[index])
         if lost:

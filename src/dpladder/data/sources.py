@@ -63,6 +63,7 @@ class Source:
     files: Column | None = None  # for the private diagnostics: where each record's file lies
     name: str = ""  # as config calls it
     shut: Sequence[Path] = ()  # links that were not followed
+    unnamed: Sequence[Path] = ()  # images that no row of a table is about
 
 
 def text_bytes(value: Any) -> bytes:

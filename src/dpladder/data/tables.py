@@ -162,19 +162,8 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     """A label column, optional id, user, split and declared group; features are the chosen columns,
     or one list column named features, or all others that are no index of pandas'. Where a column is
     named text and none is chosen, that is what records are."""
-    need("pyarrow", "parquet", str(path))
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-        held, index = table.column_names, _index_of(table.schema)
-    except FileNotFoundError:
-        raise absent(
-            path, "a parquet table with a label column and numeric feature columns"
-        ) from None
-    except (*BROKEN, pa.ArrowException):
-        raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
+    table, index = _opened(path)
+    held = table.column_names
     check_held(path, held, layout)
     columns = {role: _cells(table.column(name)) for role, name in layout.beside(held).items()}
     found = beside(columns, path, len(table))
@@ -191,13 +180,27 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
 
 
-def columns_in(path: Path) -> dict[str, Sequence[Any]]:
-    """All columns of a table of features, each with its values as they are read."""
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
+def _opened(path: Path) -> tuple[Any, list[str]]:
+    """A parquet table, and its columns that are a pandas index."""
+    need("pyarrow", "parquet", str(path))
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
+    try:
         table = pq.read_table(path)
-        index = _index_of(table.schema)
+        return table, _index_of(table.schema)
+    except FileNotFoundError:
+        raise absent(
+            path, "a parquet table with a label column and numeric feature columns"
+        ) from None
+    except (*BROKEN, pa.ArrowException):
+        raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
+
+
+def columns_in(path: Path) -> dict[str, Sequence[Any]]:
+    """All columns of a table, each with its values as they are read."""
+    if path.suffix == ".parquet":
+        table, index = _opened(path)
         return {
             name: _cells(table.column(name)) for name in table.column_names if name not in index
         }

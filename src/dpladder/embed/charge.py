@@ -18,7 +18,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import EQUAL
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Held, Ledger
-from dpladder.privacy.ledger.home import subkey
+from dpladder.privacy.ledger.home import make_folder, subkey
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.privacy.release.publish import on_grid
@@ -80,9 +80,7 @@ class Charge:
             self._thread = threading.current_thread()
             # As the workflow's releases do, this tells of the ledger if the ledger is put back in
             # time alone.
-            (self._ledger.home.releases / self._ledger.lineage / query).mkdir(
-                mode=0o700, parents=True, exist_ok=True
-            )
+            make_folder(self._ledger.home.releases / self._ledger.lineage / query)
             self._moved()
         return self
 

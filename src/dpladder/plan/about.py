@@ -15,6 +15,7 @@ MOST_NAMES = 20  # of classes that are listed
 KINDS = {
     "folder": "a folder of images",
     "texts": "a folder of texts",
+    "images": "a folder of images, and a table",
     "csv": "a table",
     "parquet": "a table",
     "jsonl": "lines of text",

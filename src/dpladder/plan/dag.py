@@ -22,7 +22,7 @@ from dpladder.config.model import Features, Research, Select
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import Section
 from dpladder.config.shift import ALSO, FurtherTest
-from dpladder.config.sources import Takes, kind_of
+from dpladder.config.sources import Takes, kind_of, paths_of
 from dpladder.plan import reads
 from dpladder.plan.about import about
 from dpladder.plan.mechanisms import Versions, raised
@@ -291,12 +291,18 @@ def fingerprint(source: str) -> str:
     """Changes when a source's files do. One time only, the newest: a size, or a digest over
     guessable times, would tell how many records or folders there are. Adding or removing a file
     makes its folder the newest."""
-    kind, path = kind_of(source), Path(source.partition(":")[2])
+    kind = kind_of(source)
     if kind is None or not kind.own:
         return ""
+    times = [time for path in paths_of(source) for time in _times(path)]
+    return digest(max(times))[:16] if times else ""
+
+
+def _times(path: Path) -> Iterator[int]:
     if path.is_dir():
-        return digest(max(os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path)))[:16]
-    return digest(path.stat().st_mtime_ns)[:16] if path.is_file() else ""
+        yield from (os.stat(folder).st_mtime_ns for folder, _, _ in os.walk(path))
+    elif path.is_file():
+        yield path.stat().st_mtime_ns
 
 
 def contestants(project: Project, experiment: str) -> list[Keys]:

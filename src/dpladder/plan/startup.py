@@ -238,11 +238,14 @@ def _refuse(
 def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> None:
     """Only new charges can be refused: a finished DAG at its limit may always be looked at."""
     refuse_replaced(project, states)
+    home = open_home(create=False)
     for lineage, state in states.items():
         known = {(job, held.static) for job, held in state.by_name()}
         new = [item for item in plan.items_of(lineage) if (item.job, item.static) not in known]
         # A lineage that is yet to be opened has the terms that a run would open it under, for life.
-        ledgers.admit(plan.terms[lineage], state, new, paid_again(project, plan.items))
+        terms = plan.terms[lineage]
+        admitted, replaced = ledgers.admit(terms, state, new, paid_again(project, plan.items))
+        ledgers.check_user(Ledger(home, lineage), terms, state, admitted, replaced)
 
 
 def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:

@@ -95,6 +95,41 @@ def test_each_hazard_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "| trusted parties |" in text
 
 
+def test_the_assessment_has_the_four_parts_of_the_law_and_room_for_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Finished(tmp_path, FILED)
+    registered(run, capsys)
+    statement = run.state()
+    path = tmp_path / f"filed/dpia-{statement['id'][:8]}.md"
+    text, page = path.read_text(), path.with_suffix(".html").read_text()
+    for letter in "abcd":
+        assert re.search(rf"^## .*\({letter}\)$", text, re.MULTILINE), letter
+    asked = re.findall(r"^\d\. \*\*(.*)\*\*\n\n   > $", text, re.MULTILINE)
+    assert len(asked) > 20
+    assert page.count('<div class="answer"></div>') == len(asked)
+    assert "guaranteed is epsilon = 8.0000" in text  # the limit for life, as the entry has it
+    assert "guaranteed is epsilon = 8.0000" in page
+    for said in (statement["id"], statement["config"], "Photographs of eyes, taken in 2024"):
+        assert said in text
+        assert said in page
+    assert "@page { size: A4" in page
+    assert not re.search(r"https?://", page)  # nothing is fetched
+
+
+def test_answers_in_an_assessment_are_never_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Finished(tmp_path, FILED)
+    registered(run, capsys)
+    [path] = (tmp_path / "filed").glob("dpia-*.md")
+    path.write_text("our answers")
+    capsys.readouterr()
+    assert main(["register", str(run.results), "--folder", str(tmp_path / "filed")]) == 0
+    assert f"kept {path}, which may hold your answers" in capsys.readouterr().out
+    assert path.read_text() == "our answers"
+
+
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
@@ -179,7 +214,14 @@ def test_what_people_say_of_a_deployment_stands_on_no_page_as_html(
     run = Finished(tmp_path, CHANGES | {"deployment": said})
     registered(run, capsys)
     statement = restored(SealedStatement, run.state())
-    for told in (page(statement), (run.folder / "filed" / HAZARDS).read_text("utf-8")):
+    [assessment] = (run.folder / "filed").glob("dpia-*.md")
+    shown = assessment.with_suffix(".html").read_text("utf-8")
+    assert "retina &lt;script&gt;" in shown
+    assert not [word for word in ("<script", "<img") if word in shown]
+    for told in (
+        page(statement),
+        *(path.read_text("utf-8") for path in (run.folder / "filed" / HAZARDS, assessment)),
+    ):
         assert "retina &lt;script&gt;" in told
         assert "![a\\|b]\\(http://x) &lt;img onerror=x&gt;" in told
         assert not [word for word in ("<script", "<img", "](http://x") if word in told]

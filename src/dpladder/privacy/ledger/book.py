@@ -35,8 +35,9 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger import journal, unsound
-from dpladder.privacy.ledger.home import Home, subkey
+from dpladder.privacy.ledger.home import Home, make_folder, subkey
 from dpladder.privacy.ledger.journal import Body, Chain, Journal
+from dpladder.privacy.ledger.team import limits, user
 
 Mode = Literal["release", "research"]
 Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
@@ -143,6 +144,7 @@ class Held:
     continued: int | None = (
         None  # the entry of the last run that took it up again, after something else was released
     )
+    by: str = ""  # who asked; empty of before that was noted
 
 
 @dataclass(frozen=True)
@@ -244,7 +246,7 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
         return None
 
     try:
-        ledger.folder.mkdir(mode=0o700, exist_ok=True)
+        make_folder(ledger.folder)
     except OSError as error:
         raise journal.unwritable(ledger.folder, error) from None
     _append(ledger, opened)
@@ -333,6 +335,7 @@ def reserve(
 
     def reserved(state: State) -> Step:
         new, replaced = admit(terms_of(ledger, state), state, wanted, respend)
+        check_user(ledger, terms_of(ledger, state), state, new, replaced)
         body = [{"token": secrets.token_hex(16), **_to_json(item)} for item in new]
         continued = _continued(state, wanted, replaced)
         if not (new or replaced or continued):
@@ -341,6 +344,29 @@ def reserve(
 
     state = _append(ledger, reserved)
     return tuple(_place(state, item) for item in wanted)
+
+
+def check_user(
+    ledger: Ledger, terms: Terms, state: State, new: Sequence[Item], replaced: Sequence[str] = ()
+) -> None:
+    """Refuse what a member of a group may not spend, though the lineage has room for it."""
+    me, limit = user(), limits(ledger.home).of(user())
+    if not new or limit is None or terms.mode == "research":
+        return
+    mine = spends_of(state, me, replaced)
+    total = ever(terms, [*mine, *(spend for item in new for spend in item.spends)]).epsilon
+    if total > limit:
+        raise Refused(
+            f"{me} may spend epsilon = {limit:g} of lineage {terms.lineage}, by {ledger.home.limits}"
+            f", spent or reserved {up(ever(terms, mine).epsilon)}, and asks for what would make "
+            f"{up(total)}. Nothing was charged: ask for less, or ask the owner of this home."
+        )
+
+
+def spends_of(state: State, name: str, without: Sequence[str] = ()) -> tuple[Spend, ...]:
+    """What a user asked for, and what was not refunded."""
+    others = [held.token for held in state.items.values() if held.by != name]
+    return state.charged(*others, *without)
 
 
 def _continued(state: State, items: Iterable[Item], replaced: Sequence[str]) -> list[str]:
@@ -619,7 +645,7 @@ def _journal(ledger: Ledger) -> Journal:
     return Journal(ledger.folder, subkey(ledger.home, "ledger"))
 
 
-def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
+def _fold(ledger: Ledger, state: State, kind: str, body: Body, by: str) -> None:
     """What one entry changes, the only place that gives entries their meaning: the state is all of
     them in order, and a reader of a copy folds it in the same way. An entry is never judged here by
     rules of today but for what would make it no entry of this ledger."""
@@ -653,7 +679,14 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body) -> None:
                 job, entry = from_json(item["job"]), state.entries
                 known = {"versions": item.get("versions", {}), "code": item.get("code", "")}
                 held = Held(
-                    item["token"], job, item["static"], declared, declared, reserved=entry, **known
+                    item["token"],
+                    job,
+                    item["static"],
+                    declared,
+                    declared,
+                    reserved=entry,
+                    by=by,
+                    **known,
                 )
                 state.items[held.token] = held
                 state.tokens.setdefault(held.job, []).append(held.token)

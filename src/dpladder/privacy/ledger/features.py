@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpladder.privacy.ledger.home import Home, create_once
+from dpladder.privacy.ledger.home import Home, create_once, make_folder
 from dpladder.privacy.ledger.journal import unwritable
 
 
@@ -41,7 +41,7 @@ def _keep(path: Path, data: bytes) -> None:
     if path.exists():
         return
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(path.parent)
         create_once(path, data)
     except OSError as error:
         raise unwritable(path.parent, error) from None

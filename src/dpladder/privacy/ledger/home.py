@@ -1,5 +1,11 @@
 """Home: the private folder with the key, the ledgers and the releases. It outlives clones and is
-shared by nodes."""
+shared by nodes.
+
+It is one user's, mode 0700, or a group's (privacy/ledger/team.py): the folder itself is its owner's
+and open to the group for reading, mode 2750, and the rooms below are open for writing, mode 2770.
+So nobody but the owner changes the key and `home.yaml`, and whatever is made in a room is the
+group's, whatever the umask.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +19,11 @@ from typing import Literal, get_args
 
 from dpladder import formats
 from dpladder.errors import BadInput
-from dpladder.formats import FORMATS
 
 VARIABLE = "DPLADDER_HOME"
 KEY_BYTES = 32
+ONE_USERS, A_GROUPS = 1, 2  # formats
+ROOM = 0o2770  # of a group's home
 
 Purpose = Literal["noise", "split", "commitment", "audit", "ledger", "cache", "units"]
 
@@ -50,6 +57,14 @@ class Home:
         return self.path / "units"
 
     @property
+    def limits(self) -> Path:
+        return self.path / "home.yaml"
+
+    @property
+    def rooms(self) -> tuple[Path, ...]:
+        return self.ledgers, self.releases, self.staging, self.units
+
+    @property
     def features(self) -> Path:
         """Which features releases stand on (privacy/ledger/features.py)."""
         return self.path / "features"
@@ -72,18 +87,18 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
         )
     home = Home(chosen)
     _check_format(home)
+    if home.path.exists():
+        _check_open_to(home, home.path, home.path.stat(), "700")
     if create:
         try:
-            for folder in (home.path, home.ledgers, home.releases, home.staging, home.units):
+            for folder in (home.path, *home.rooms):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(
                 f"home {home.path} cannot be made: {error.strerror}. Set {VARIABLE} to a folder "
                 "that you can write to."
             ) from None
-    if home.path.exists():
-        _check_private(home.path, home.path.stat(), "700")
-    if create:
+        _check_open_to(home, home.path, home.path.stat(), "700")
         _ensure_key(home)
     return home
 
@@ -126,6 +141,32 @@ def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
     sync_folder(path.parent)
 
 
+def is_shared(folder: Path) -> bool:
+    """Whether a folder is a room of a group's home, or below one."""
+    return stat.S_IMODE(folder.stat().st_mode) & ROOM == ROOM
+
+
+def share(room: Path, *made: Path | int) -> None:
+    """Let the group read what was made in a room of its home, whatever the umask."""
+    if is_shared(room):
+        for one in made:
+            os.chmod(one, ROOM if stat.S_ISDIR(os.stat(one).st_mode) else 0o640)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder in home, and what is missing above it: the group's in a room of a group's home,
+    from its first moment on, for whoever is killed here leaves no folder that others cannot
+    enter."""
+    for folder in (*reversed(path.parents), path):
+        if not folder.is_dir():
+            shared = is_shared(folder.parent)
+            before = os.umask(0o007 if shared else 0o077)
+            try:
+                folder.mkdir(mode=0o770, exist_ok=True)
+            finally:
+                os.umask(before)
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -140,6 +181,8 @@ def _write_beside(path: Path, data: bytes, mode: int) -> Path:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
+        if mode == 0o600:
+            share(path.parent, descriptor)
         with open(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -158,7 +201,7 @@ def _ensure_key(home: Home) -> None:
         _read_key(home)
         return
     try:
-        create_once(home.format, f"{FORMATS['home']}\n".encode())
+        create_once(home.format, f"{ONE_USERS}\n".encode())
         create_once(home.key, secrets.token_bytes(KEY_BYTES))
     except OSError as error:
         raise BadInput(
@@ -167,17 +210,18 @@ def _ensure_key(home: Home) -> None:
         ) from None
 
 
-def _check_format(home: Home) -> None:
+def _check_format(home: Home) -> int:
     try:
         told = home.format.read_text("utf-8")
     except OSError:  # of before homes had numbers, or none yet
-        return
+        return ONE_USERS
     if not told.strip().isdigit():
         raise BadInput(
             f"{home.format} says {told.strip()[:20]!r}, and not which format this home has. "
             "Restore it."
         )
     formats.check("home", home.path, int(told))
+    return int(told)
 
 
 def _read_key(home: Home) -> bytes:
@@ -201,13 +245,48 @@ def _read_key(home: Home) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BadInput(f"key {home.key} is not a plain file. Restore the key.")
-        _check_private(home.key, status, "600")
+        _check_open_to(home, home.key, status, "600")
         key = os.read(descriptor, KEY_BYTES + 1)
     finally:
         os.close(descriptor)
     if len(key) != KEY_BYTES:
         raise BadInput(f"key {home.key} is not {KEY_BYTES} bytes long. It is damaged: restore it.")
     return key
+
+
+def is_groups(home: Home) -> bool:
+    """Whether a home says, and is open, as a group's: a folder that somebody opened by mistake is
+    none."""
+    return _opened(home.path.stat()) and _check_format(home) >= A_GROUPS
+
+
+def _opened(status: os.stat_result) -> bool:
+    return stat.S_IMODE(status.st_mode) & 0o2050 == 0o2050
+
+
+def check_owners(home: Home, path: Path, status: os.stat_result) -> None:
+    """Refuse a file of a group's home that anybody but its owner could have written, or that others
+    can read."""
+    top = home.path.stat()
+    if (status.st_uid, status.st_gid) != (top.st_uid, top.st_gid) or status.st_mode & 0o027:
+        raise BadInput(
+            f"{path} must be its home's owner's, and open to the group for reading alone. The "
+            "owner runs `dpladder home init` again, once it is clear who changed it."
+        )
+
+
+def _check_open_to(home: Home, path: Path, status: os.stat_result, mode: str) -> None:
+    top = home.path.stat()
+    mine = top.st_uid == os.geteuid() or top.st_gid in {os.getegid(), *os.getgroups()}
+    if _opened(top) and not mine:
+        raise BadInput(
+            f"{home.path} is the home of a group that you are not of. Ask its administrator to "
+            "take you in, and log in again."
+        )
+    if is_groups(home):
+        check_owners(home, path, status)
+    else:
+        _check_private(path, status, mode)
 
 
 def _check_private(path: Path, status: os.stat_result, mode: str) -> None:

@@ -27,9 +27,11 @@ from dpladder import formats
 from dpladder.errors import TWICE, BadInput, DpladderError, Refused
 from dpladder.formats import FORMATS, Newer
 from dpladder.privacy.ledger.home import create_once
+from dpladder.privacy.ledger.team import signature
 
 Body = dict[str, Any]
-Fold = Callable[[str, Body], None]  # takes in one entry's type and body; refuses what cannot follow
+# takes in one entry's type, its body and who wrote it; refuses what cannot follow
+Fold = Callable[[str, Body, str], None]
 Decide = Callable[[], tuple[str, Body] | None]  # the entry to append, if any
 
 START = "0" * 64  # what the first entry chains over
@@ -154,7 +156,7 @@ def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) 
                 "another"
             )
         if entry["type"] != REPAIRED:
-            fold(entry["type"], entry["body"])
+            fold(entry["type"], entry["body"], str(entry.get("by", {}).get("user", "")))
     except Newer:  # which is no damage
         raise
     except DpladderError as error:
@@ -174,6 +176,7 @@ def _encode(journal: Journal, chain: Chain, kind: str, body: Mapping[str, Any]) 
         formats.KEY: FORMATS["ledger"],
         # for the reader: nothing depends on clocks
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "by": signature(),
         "body": body,
     }
     signed = json.dumps(entry, indent=1, allow_nan=False).removesuffix("\n}").encode()

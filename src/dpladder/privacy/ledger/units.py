@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.ledger.home import Home, replace
+from dpladder.privacy.ledger.home import Home, make_folder, replace
 
 ID_BYTES = 16
 LEAST = 50  # ids in common: fewer say nothing, so that nobody learns about one person
@@ -127,7 +127,7 @@ def _read(home: Home, lineage: str) -> Known:
 
 def _write(home: Home, lineage: str, known: Known) -> None:
     folder = home.units / lineage
-    folder.mkdir(mode=0o700, exist_ok=True)
+    make_folder(folder)
     replace(folder / "units", b"".join(sorted(known.units)))
     replace(folder / "contents", b"".join(sorted(known.contents)))
     replace(folder / "sizes", " ".join(map(str, sorted(known.sizes))).encode())

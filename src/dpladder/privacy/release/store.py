@@ -24,7 +24,7 @@ from dpladder.errors import TWICE, BadInput, Refused
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Held, Ledger
-from dpladder.privacy.ledger.home import Home, replace, subkey, sync_folder
+from dpladder.privacy.ledger.home import Home, make_folder, replace, share, subkey, sync_folder
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
@@ -275,7 +275,8 @@ def _keep(staging: Path, folder: Path) -> str:
         with path.open("rb") as file:
             os.fsync(file.fileno())
     sync_folder(staging)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(folder)
+    share(folder, *staging.iterdir(), staging)
     output = _digest(staging)
     try:
         os.rename(staging, folder / output)

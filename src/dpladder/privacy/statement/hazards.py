@@ -108,8 +108,8 @@ def hazards(
         "2.4",
         "a unit that is an event or a row does not protect a person with several",
         "for people to judge" if unit in NO_PERSON else "by the config",
-        f"The unit is a {unit}. A person with two bears {_group(bound, delta, 2)}, one with three "
-        f"{_group(bound, delta, 3)}."
+        f"The unit is a {unit}. A person with two bears {of_group(bound, delta, 2)}, one with three "
+        f"{of_group(bound, delta, 3)}."
         if unit in NO_PERSON
         else f"The unit is a user with all their records; of each, at most {dataset.cap} count.",
     )
@@ -233,7 +233,7 @@ def hazards(
     )
 
 
-def _group(bound: Cost, delta: float, size: int) -> str:
+def of_group(bound: Cost, delta: float, size: int) -> str:
     """Of mu-GDP k mu (Dong, Roth & Su 2019, Theorem 2.14). Otherwise (k epsilon, delta (1 +
     e^epsilon + ...)): k epsilon says too little, so only the factor is told."""
     if bound.mu is None:

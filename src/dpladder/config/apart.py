@@ -1,0 +1,81 @@
+"""Images in one place and what is known of them in another (`dataset.source` as a mapping).
+
+The config keeps it as one text, `images:` and its keys as JSON: a source is a name everywhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from dpladder.config.section import Section, restored
+
+NAME = "images"
+HOLE = re.compile(r"\{([^{}]+)\}")
+Words = Annotated[str, Field(min_length=1)]
+Level = Annotated[int, Field(ge=1, le=9)]
+
+
+class Apart(Section):
+    """`key`: the column of the table that says which images a row is about, or a pattern of columns
+    such as s{study_id}. `names`: what it holds: an image's path below the folder, an image's file
+    name, or the name of a folder on the way to it, of which 1 is the first. `patient`: the folder
+    on that way whose name says whose an image is."""
+
+    images: Words
+    table: Words
+    key: Words
+    names: Literal["path", "file"] | Level = "path"
+    patient: Level | None = None
+
+    @model_validator(mode="after")
+    def _columns_are_named(self) -> Apart:
+        if "{" in self.key and not HOLE.findall(self.key):
+            raise ValueError("key must be a column, or columns in braces as in s{study_id}")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that the key is made of."""
+        return tuple(HOLE.findall(self.key)) or (self.key,)
+
+    @property
+    def by_folder(self) -> bool:
+        """Whether one row may be about several images."""
+        return isinstance(self.names, int)
+
+
+FORM = "{images: <folder>, table: <csv or parquet>, key: <column>}"
+ALLOWED = (
+    f"write {FORM}, and if you like names: path, file or a folder's number from 1, and patient: a "
+    "folder's number"
+)
+
+
+def written(given: Any) -> Any:
+    """A source as the config keeps it."""
+    if not isinstance(given, dict):
+        return given
+    try:
+        held = restored(Apart, given)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        said = wrong["msg"].removeprefix("Value error, ")
+        at = f"{wrong['loc'][0]} is wrong ({said})" if wrong["loc"] else said
+        raise ValueError(f"{at}: {ALLOWED}") from None
+    return f"{NAME}:{held.model_dump_json(exclude_defaults=True)}"
+
+
+def apart_of(source: str) -> Apart | None:
+    """What a source says that has images and labels apart; nothing of another one."""
+    name, _, rest = source.partition(":")
+    if name != NAME:
+        return None
+    try:
+        held: Apart = restored(Apart, json.loads(rest))
+    except ValueError:
+        return None
+    return held

@@ -1,0 +1,129 @@
+"""A home for a group: who may do what in it, and how much each may spend.
+
+Two colleagues with a home each keep two ledgers for the same patients, which is two promises. In a
+group's home there is one. Members read the key, so they are operators: limits here keep honest
+people apart, and are no part of the guarantee.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import platform
+import pwd
+from pathlib import Path
+
+import yaml
+from pydantic import Field, ValidationError
+
+from dpladder.config.section import Positive, Section, restored
+from dpladder.errors import BadInput
+from dpladder.privacy.ledger.home import (
+    A_GROUPS,
+    ROOM,
+    Home,
+    check_owners,
+    is_groups,
+    make_folder,
+    open_home,
+    replace,
+)
+
+TEMPLATE = """\
+# How much each member may spend of each lineage, within the lineage's own limit for life. Only the
+# owner of this home may change it.
+users: {}        # epsilon of each, by their login names, as {anna: 2.0, bo: 0.5}
+others: null     # epsilon of everybody else; null: as much as the lineage has left
+"""
+
+
+class Limits(Section):
+    """What `home.yaml` says."""
+
+    users: dict[str, Positive] = Field(default_factory=dict)
+    others: Positive | None = None
+
+    def of(self, user: str) -> float | None:
+        return self.users.get(user, self.others)
+
+
+def user() -> str:
+    """Who runs this, by the system and not by a variable."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def signature() -> dict[str, str]:
+    """Who asks, for the ledger."""
+    return {"user": user(), "host": platform.node()}
+
+
+def limits(home: Home) -> Limits:
+    """The limits of a group's home; none in one user's."""
+    if not (home.path.is_dir() and is_groups(home)):
+        return Limits()
+    try:
+        status = os.lstat(home.limits)
+        check_owners(home, home.limits, status)
+        found: Limits = restored(Limits, yaml.safe_load(home.limits.read_text("utf-8")) or {})
+    except FileNotFoundError:
+        raise BadInput(
+            f"{home.limits} is missing. The owner of this home restores it, or runs "
+            "`dpladder home init --group` again."
+        ) from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError, TypeError):
+        raise BadInput(
+            f"{home.limits} cannot be read. It must say users: {{name: epsilon}} and others: "
+            "epsilon or null."
+        ) from None
+    return found
+
+
+def init(group: str, path: Path | None = None) -> Home:
+    """Make a home of a group, or make one's own home a group's. Doing it again mends its modes."""
+    try:
+        number = grp.getgrnam(group).gr_gid if not group.isdigit() else int(group)
+    except KeyError:
+        raise BadInput(f"there is no group {group}. Yours are {', '.join(_groups())}.") from None
+    if number not in {os.getegid(), *os.getgroups()}:
+        raise BadInput(
+            f"you are not of the group {group}. Yours are {', '.join(_groups())}; ask your "
+            "administrator, and log in again."
+        )
+    home = open_home(path)
+    if home.path.stat().st_uid != os.geteuid():
+        raise BadInput(f"{home.path} is another user's, who alone may give it to a group.")
+    if not is_groups(home):
+        replace(home.format, f"{A_GROUPS}\n".encode())  # an older dpladder stays out from here on
+    if not home.limits.exists():
+        replace(home.limits, TEMPLATE.encode())
+    make_folder(home.features)
+    for room in (*home.rooms, home.features):
+        for here, folders, files in os.walk(room):
+            for name in files:
+                _give(Path(here, name), number, 0o640)
+            for name in folders:
+                _give(Path(here, name), number, ROOM)
+        _give(room, number, ROOM)
+    for file in (home.key, home.format, home.limits):
+        _give(file, number, 0o640)
+    _give(home.path, number, 0o2750)  # last: nobody else enters a home that is half made
+    return home
+
+
+def _give(path: Path, group: int, mode: int) -> None:
+    """What a member made is that member's to give; it has its rights from the first."""
+    if not path.is_symlink() and path.stat().st_uid == os.geteuid():
+        os.chown(path, -1, group)
+        path.chmod(mode)
+
+
+def _groups() -> list[str]:
+    found = []
+    for number in sorted({os.getegid(), *os.getgroups()}):
+        with contextlib.suppress(KeyError):
+            found.append(grp.getgrgid(number).gr_name)
+    return found

@@ -1,0 +1,227 @@
+"""Images in a folder, and what they show in a table elsewhere: clinics' layouts (CheXpert,
+ChestX-ray14, MIMIC-CXR) of made-up patients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dpladder.config.apart import written
+from dpladder.config.load import load
+from dpladder.config.model import Dataset
+from dpladder.data.census import looked_into, report
+from dpladder.data.datasets import open_source
+from dpladder.data.prepare import Keys, Survey, survey
+from dpladder.errors import BadInput
+from dpladder.plan.dag import fingerprint
+
+KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
+CLASSES = ["Edema", "Mass"]
+
+
+def images(root: Path, *ways: str) -> Path:
+    for place, way in enumerate(ways):
+        (root / way).parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.full((9, 9), place + 1, np.uint8)
+        Image.fromarray(pixels).save(root / way)
+    return root
+
+
+def table(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def looked(tmp_path: Path, apart: dict[str, Any], **keys: Any) -> Survey:
+    places = {"images": str(tmp_path / "images"), "table": str(tmp_path / "labels.csv")}
+    dataset = Dataset(
+        lineage="clinic",
+        source=written(places | apart),
+        nominal_size=10,
+        classes=tuple(CLASSES),
+        **keys,
+    )
+    return survey(dataset, KEYS)
+
+
+def told(found: Survey) -> dict[str, int]:
+    """The class of each image, by its path."""
+    files = found.source.files
+    assert files is not None
+    return {"/".join(Path(files[row.index]).parts[-2:]): row.label for row in found.kept}
+
+
+def test_a_row_names_an_image_by_its_path_with_or_without_what_says_its_format(
+    tmp_path: Path,
+) -> None:
+    images(tmp_path / "images", "p1/a.png", "p1/b.png", "p2/a.png", "p3/a.png")
+    table(
+        tmp_path / "labels.csv",
+        "Path,dx",
+        "p1/a.png,Edema",
+        "./p1/b,Mass",
+        "p2\\a.png,Mass",
+        "../images/p3/a.png,Mass",  # out of the folder, and back
+        "p9/a.png,Mass",
+    )
+    found = looked(tmp_path, {"key": "Path"}, label="dx")
+    assert {way: label for way, label in told(found).items() if label >= 0} == {
+        "p1/a.png": 0,
+        "p1/b.png": 1,
+        "p2/a.png": 1,
+    }
+    assert [why for _, why in found.problems] == ["file is missing or empty"] * 2
+    said = report(looked_into(found))
+    assert f"images   no row of the table is about them: 1 ({tmp_path}/images/p3/a.png)" in said
+    assert f"file is missing or empty: 2 ({tmp_path}/labels.csv:5, " in said
+
+
+def test_a_row_names_an_image_by_its_file_name_wherever_it_lies(tmp_path: Path) -> None:
+    images(tmp_path / "images", "images_001/images/1_0.png", "images_002/images/2_0.png")
+    table(tmp_path / "labels.csv", "Image Index,dx", "1_0.png,Edema", "2_0,Mass")
+    found = looked(tmp_path, {"key": "Image Index", "names": "file"}, label="dx")
+    assert told(found) == {"images/1_0.png": 0, "images/2_0.png": 1}
+
+
+def test_a_row_of_a_study_is_about_all_its_images_and_the_patient_stands_on_the_way(
+    tmp_path: Path,
+) -> None:
+    images(
+        tmp_path / "images", *("p10/p1/s1/x.png", "p10/p1/s1/y.png", "p10/p1/s2/x.png"), "p11/z.png"
+    )
+    table(
+        tmp_path / "labels.csv",
+        "subject_id,study_id,id,dx",
+        "1,1,7,Edema",
+        "1,2,7,Mass",
+    )
+    apart = {"key": "s{study_id}", "names": 3, "patient": 2}
+    found = looked(tmp_path, apart, label="dx", unit={"by": "user", "cap": 9})
+    assert told(found) == {"s1/x.png": 0, "s1/y.png": 0, "s2/x.png": 1}
+    assert len(found.units) == 1
+    assert not found.problems
+
+
+def test_an_image_of_which_two_rows_differ_counts_as_nothing_and_copies_count_once(
+    tmp_path: Path,
+) -> None:
+    images(tmp_path / "images", "p1/a.png", "p1/b.png", "p2/a.png")
+    table(tmp_path / "labels.csv", "patient,dx", "p1,Edema", "p1,Mass", "p2,Mass", "p2,Mass")
+    found = looked(tmp_path, {"key": "patient", "names": 1}, label="dx")
+    assert told(found) == {"p2/a.png": 1}
+    assert sorted(why for _, why in found.problems) == [
+        "copy of another record",
+        *["differs from another row with its id"] * 4,
+    ]
+
+
+def test_a_relabelled_image_stays_the_same_record_in_its_part(tmp_path: Path) -> None:
+    images(tmp_path / "images", *(f"p{place}/a.png" for place in range(20)))
+    seen = []
+    for label in CLASSES:
+        table(tmp_path / "labels.csv", "key,dx", *(f"p{place},{label}" for place in range(20)))
+        found = looked(tmp_path, {"key": "key", "names": 1}, label="dx")
+        seen.append([(row.record, row.part) for row in found.kept])
+    assert seen[0] == seen[1]
+
+
+def test_nothing_outside_the_folder_is_read_by_way_of_a_row_or_a_link(tmp_path: Path) -> None:
+    images(tmp_path, "elsewhere/a.png", "images/p1/a.png")
+    (tmp_path / "images/p1/link.png").symlink_to(tmp_path / "elsewhere/a.png")
+    rows = (f"{tmp_path}/elsewhere/a.png", "../elsewhere/a.png", "p1/link.png")
+    table(tmp_path / "labels.csv", "Path,dx", "p1/a.png,Edema", *(f"{row},Edema" for row in rows))
+    found = looked(tmp_path, {"key": "Path"}, label="dx")
+    assert [label for label in told(found).values() if label >= 0] == [0]
+    assert {found.source.read(index) for index in (1, 2, 3)} == {b""}
+
+
+def test_findings_of_a_column_each_and_a_parquet_table(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    images(tmp_path / "images", "1/a.png", "2/a.png")
+    frame = pandas.DataFrame({"patient": [1.0, 2.0], "Edema": [1.0, 0.0], "Mass": [-1.0, 1.0]})
+    frame.to_parquet(tmp_path / "labels.parquet")
+    found = looked(
+        tmp_path,
+        {"table": str(tmp_path / "labels.parquet"), "key": "patient", "names": 1},
+        label=tuple(CLASSES),
+        labels="many",
+    )
+    assert told(found) == {"1/a.png": 1 + 3 * 2, "2/a.png": 0 + 3 * 1}
+
+
+def test_what_is_missing_is_one_message(tmp_path: Path) -> None:
+    images(tmp_path / "images", "p1/a.png")
+    table(tmp_path / "labels.csv", "patient,dx", "p1,Edema")
+    with pytest.raises(BadInput, match=r"has no column Path. It holds patient, dx; .*source.key"):
+        looked(tmp_path, {"key": "Path"}, label="dx")
+    with pytest.raises(BadInput, match=r"has no label. It holds patient, dx"):
+        looked(tmp_path, {"key": "patient", "names": 1}, unit={"by": "user"}, user="dx")
+    with pytest.raises(BadInput, match="has no user column"):
+        looked(tmp_path, {"key": "patient", "names": 1}, label="dx", unit={"by": "user"})
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(BadInput, match="not parquet"):
+        looked(tmp_path, {"table": str(tmp_path / "bad.parquet"), "key": "patient"})
+
+
+BASE = """
+dataset:
+  lineage: clinic
+  nominal_size: 100
+  classes: [Edema, Mass]
+  source: {SOURCE}
+privacy: {epsilon: 1.0, delta: 1.0e-5}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            "{images: images, table: labels.csv}",
+            "key is wrong (Field required): write {images: <folder>, ",
+        ),
+        ("{images: images, table: labels.csv, key: a, names: 0}", "given 0; is wrong (it sh"),
+        ("{images: images, table: labels.csv, key: 'p{}'}", "columns in braces as in s{study_id}"),
+        ("{images: nowhere, table: labels.csv, key: a}", "images: nothing is there; paths"),
+        ("{images: images, table: nowhere, key: a}", "table: nothing is there; paths"),
+        (
+            "{images: images, table: labels.csv, key: a}\n  id: a",
+            "given 'a'; an image is known by its path below",
+        ),
+        (
+            "{images: images, table: labels.csv, key: a, patient: 1}\n  user: a",
+            "given 'a'; dataset.source.patient says whose an image is",
+        ),
+        ("{images: images, table: labels.csv, key: a}\n  columns: [a]", "only tables (csv"),
+    ],
+)
+def test_each_mistake_in_the_config_is_told_by_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    images(tmp_path / "images", "p1/a.png")
+    table(tmp_path / "labels.csv", "a,label", "p1,Edema")
+    Path("config.yaml").write_text(BASE.replace("{SOURCE}", source), "utf-8")
+    with pytest.raises(BadInput) as told:
+        load([Path("config.yaml")])
+    assert said in str(told.value)
+
+
+def test_the_fingerprint_follows_images_and_table_alike(tmp_path: Path) -> None:
+    import os
+
+    images(tmp_path / "images", "p1/a.png")
+    labels = table(tmp_path / "labels.csv", "a,label", "p1,Edema")
+    places = {"images": str(tmp_path / "images"), "table": str(labels), "key": "a"}
+    source = written(places)
+    assert len(open_source(source).labels) == 1
+    seen = [fingerprint(source)]
+    for path in (labels, tmp_path / "images/p1"):
+        time = path.stat().st_mtime_ns + 10**10 * (len(seen))
+        os.utime(path, ns=(time, time))
+        seen.append(fingerprint(source))
+    assert len({*seen}) == 3
