@@ -104,7 +104,7 @@ def _head(config: Config) -> Iterator[str]:
     best = gdp.epsilon(HEAD_SHARE**0.5 * gdp.mu(min(config.totals), delta), delta)
     yield (
         f"the head that the network starts from costs epsilon = {bought.epsilon:g}, {shares}. On "
-        f"public data {HEAD_SHARE:.0%} of the smallest total's did well: epsilon: {best:.3g}."
+        f"public images {HEAD_SHARE:.0%} of the smallest total's did well: epsilon: {best:.3g}."
     )
 
 
