@@ -1,14 +1,15 @@
 """The public network trained above a cut, next to a linear head on its pooled features, at equal
 totals, on public data.
 
-python tools/finetune.py [--epsilons 1 2 4 8] [--repeats 2] [--kappas 0.5 1 2] [--learner
-'{"trains": "lora"}'] [--cache FOLDER] python tools/finetune.py --learner '{"name":
-"hyfree_finetune"}'
+python tools/finetune.py [--epsilons 1 2 4 8] [--repeats 2] [--kappas 0.5 1 2] [--shares 1 0.6]
+[--learner '{"trains": "lora"}'] [--cache FOLDER]
+python tools/finetune.py --learner '{"name": "hyfree_finetune"}'
 
 The 5,000 images of mnist5k at 96 pixels through EfficientNet-Lite0. The whole total goes into one
 training, at the kappa that the learner's prior expects, or at each of those given, where the
 learner has one; noise is seeded and accounted as in a release. Each line is printed when it is
-measured, with the CPU seconds of one training.
+measured, with the CPU seconds of one training. With `--shares` such a part of mu^2 buys a head
+first, from which the network starts; 1: the head alone, on what the network puts out as it is.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from arena import encoded, load
 from batch_size import with_units
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import Descent, Learner, learner_of
+from dpladder.config.learner_sections import Descent, FineTune, Head, Learner, learner_of
 from dpladder.config.model import Features, Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
@@ -34,15 +35,17 @@ from dpladder.learn.interface import Data
 from dpladder.learn.registry import method
 from dpladder.learn.score import correct_count
 from dpladder.network.cut import network_of
-from dpladder.privacy.accounting import booking
+from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
-from dpladder.search.prior import of_learner
+from dpladder.search.first_head import head_of, training_of_head
+from dpladder.search.prior import AFTER_HEAD, of_learner
 from dpladder.search.space import Space
 from dpladder.search.training import training_of
 
 NETWORK, SIZE, UNTIL = "efficientnet_lite0", 96, "blocks.5"
 TUNED = {"name": "dp_finetune", "trains": "last_block", "bias": True, "sampling_rate": 0.25}
+BOUGHT = Head(epsilon=1.0)  # a training does not ask what it cost
 FEW = Search(steps=(20, 500))  # passes through a network are dear
 
 
@@ -59,6 +62,7 @@ def main() -> None:
         default={},
         help="options of dp_finetune, or of another by its name, as JSON",
     )
+    parser.add_argument("--shares", type=float, nargs="+", default=[])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
@@ -70,16 +74,12 @@ def main() -> None:
     )
     for epsilon in asked.epsilons:
         compared("head", head, Descent(), Search(), epsilon, 0.0, asked.repeats)
+        learner = learner_of(TUNED | asked.learner)
         for kappa in asked.kappas:
-            compared(
-                "network",
-                cut,
-                learner_of(TUNED | asked.learner),
-                FEW,
-                epsilon,
-                kappa,
-                asked.repeats,
-            )
+            if not asked.shares:
+                compared("network", cut, learner, FEW, epsilon, kappa, asked.repeats)
+            for share in asked.shares:
+                after_head(cut, learner, FEW, epsilon, kappa, asked.repeats, share)
 
 
 def activations(head: Arena, cache: Path | None) -> Arena:
@@ -141,6 +141,46 @@ def compared(
     )
     at = "–" if r is None else f"{kappa:g}"
     print(f"| {name} | {at} | {epsilon:g} | {told}", flush=True)
+
+
+def after_head(
+    arena: Arena,
+    learner: Learner,
+    search: Search,
+    epsilon: float,
+    kappa: float,
+    repeats: int,
+    share: float,
+) -> None:
+    """A head for this share of mu^2, and the network from there on for what is left."""
+    assert isinstance(learner, FineTune)
+    delta = arena.constants.delta
+    delta0 = booking.delta0_of(delta, booking.FINAL) if share < 1.0 else 0.0
+    mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
+    head = training_of_head(
+        head_of(learner.bias, learner.link, learner.augment),
+        Entry(share**0.5 * mu),
+        arena.constants,
+    )
+    network = head
+    if share < 1.0:
+        space = Space(search, learner.model_copy(update={"head": BOUGHT}), arena.constants)
+        left = gdp.remaining(mu, [share**0.5 * mu])
+        r = space.r(kappa or AFTER_HEAD.median, left)
+        network = training_of(space, r, Entry(left, delta0=delta0))
+    found, seconds = [], []
+    for repeat in range(repeats):
+        name, data = f"after a head {share} {kappa} {epsilon} {repeat}", arena.train
+        start = time.process_time()
+        for place, training in enumerate((head, network)[: 1 + (share < 1.0)]):
+            meter = PublicMeter(training.declared.draws, arena, f"{name} {place}")
+            weights = training.run(data, meter, arena.resources)
+            data = replace(data, start=weights[-1])
+        seconds.append(time.process_time() - start)
+        own = method("dp_finetune").logits(network.learner, arena.constants)
+        found.append(correct_count(weights, arena.test.features, arena.test.labels, own))
+    told = f"{accuracy(found, len(arena.test.labels))} | {np.median(seconds):.0f}"
+    print(f"| head for {share:g} | {kappa:g} | {epsilon:g} | {told} | |", flush=True)
 
 
 def accuracy(found: Sequence[float], count: int) -> str:

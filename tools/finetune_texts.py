@@ -2,22 +2,23 @@
 verses by genre.
 
 python tools/finetune_texts.py [--verses 1500] [--epsilons 1 4] [--kappas 0.5] [--trains head
-norm_and_bias lora last_block all]
+norm_and_bias lora last_block all] [--shares 1 0.9 --typical 4]
 
 The whole total goes into one training, at each kappa that is given (`head`: at the prior's); noise
 is seeded and accounted as in a release. Four fifths of the verses are trained on, the others are
-the test. Each line is printed when it is measured, with the CPU seconds of one training.
+the test. `--shares` as in finetune.py. Each line is printed when it is measured, with the CPU seconds of one training.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+from itertools import product
 
 import numpy as np
 from arena import DELTA
 from batch_size import with_units
-from finetune import compared
+from finetune import after_head, compared
 
 from dpladder.config.learner_sections import Descent, learner_of
 from dpladder.config.model import Features, Resources, Search
@@ -48,13 +49,17 @@ def main() -> None:
         "--trains", nargs="+", default=["head", "norm_and_bias", "lora", "last_block", "all"]
     )
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--shares", type=float, nargs="+", default=[])
+    parser.add_argument(
+        "--typical", type=float, default=32.0, help="length that kappa is told in above a cut"
+    )
     asked = parser.parse_args()
     print(
         "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps "
         "|\n|---|---|---|---|---|---|"
     )
     for trains in asked.trains:
-        arena = arena_of(asked.verses, asked.tokens, trains)
+        arena = arena_of(asked.verses, asked.tokens, trains, asked.typical)
         for epsilon in asked.epsilons:
             if trains == "head":
                 compared("head", arena, Descent(), Search(), epsilon, 0.0, asked.repeats)
@@ -62,11 +67,13 @@ def main() -> None:
             values = {"name": "dp_finetune", "trains": trains, "bias": True, "sampling_rate": 0.25}
             learner = learner_of(values | ({"lora": ADAPTED} if trains == "lora" else {}))
             few = Search(steps=(asked.steps, asked.steps))
-            for kappa in asked.kappas:
+            for kappa, share in product(asked.kappas, asked.shares):
+                after_head(arena, learner, few, epsilon, kappa, asked.repeats, share)
+            for kappa in asked.kappas if not asked.shares else ():
                 compared(trains, arena, learner, few, epsilon, kappa, asked.repeats)
 
 
-def arena_of(count: int, tokens: int, trains: str) -> Arena:
+def arena_of(count: int, tokens: int, trains: str, typical: float = 32.0) -> Arena:
     """Verses as a training sees them: pooled features at the public length, or activations at a
     cut."""
     until = None if trains == "head" else CUTS.get(trains, BELOW)
@@ -84,7 +91,8 @@ def arena_of(count: int, tokens: int, trains: str) -> Arena:
         for part in (slice(kept), slice(kept, None))
     )
     width = math.prod(cut.shape) if cut else rows.shape[1]
-    constants = Constants(kept, len(GENRES), width, delta=DELTA, length=32.0, network=cut)
+    length = typical if cut else 32.0
+    constants = Constants(kept, len(GENRES), width, delta=DELTA, length=length, network=cut)
     terms = Terms("verses", "add_remove", "record", 1, DELTA, "given", mode="research")
     return with_units(Arena(train, test, constants, terms, Resources(threads=1), 0))
 

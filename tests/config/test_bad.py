@@ -314,6 +314,17 @@ KEYS = {
         dataset=a_dataset("public_sample: 'torchvision:STL10'", "torchvision:CIFAR10"),
         more="learner: {init: public}",
     ),
+    "a head for nothing": bad(
+        "learner.head",
+        "name features.until",
+        more="learner: {name: dp_finetune, trains: head, head: {epsilon: 0.5}}",
+    ),
+    "two heads to start from": bad(
+        "learner.head",
+        "starts from one head alone",
+        more="features: {until: blocks.5}\nlearner: {name: dp_finetune, init: random, "
+        "head: {epsilon: 0.5}}",
+    ),
     "guided by nothing": bad(
         "learner.public",
         "given 'gradient'",

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from dpladder.config.learner_sections import FineTune, Head
+from dpladder.errors import Refused
 from dpladder.jobs import private
 from dpladder.jobs.private import shared
+from dpladder.privacy.ledger.home import Home
 
 
 def job(given: dict[str, str], features: dict[str, str] | None = None) -> Any:
@@ -39,3 +42,16 @@ def test_a_sample_that_guides_is_a_part_of_the_question(
     found = [shared(job({}, {"train": "t", "sample": "s"})) for _ in range(2)]
     assert found[0] != found[1]
     assert "sample" not in shared(job({}, {"train": "t"}))
+
+
+def test_a_head_that_was_bought_must_be_the_one_that_was_released(tmp_path: Path) -> None:
+    """One that public records trained for nothing is known by its bytes alone (`shared`)."""
+    ledger: Any = SimpleNamespace(home=Home(tmp_path), lineage="tiny")
+    head = tmp_path / "head.safetensors"
+    head.write_bytes(b"another")
+    task = job({"start": str(head)})
+    task.reads.mean, task.reads.learner = None, FineTune(init="public")
+    private._check_releases(task, ledger)
+    task.reads.learner = FineTune(head=Head(epsilon=1.0))
+    with pytest.raises(Refused, match="is not what was released under lineage tiny"):
+        private._check_releases(task, ledger)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
-from dpladder.config.learner_sections import FineTune, Lora
+from dpladder.config.learner_sections import FineTune, Head, Lora
 from dpladder.config.model import Features, Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import public_head, score, weights
@@ -227,8 +227,13 @@ def test_a_network_starts_with_the_public_head_above_it() -> None:
     put_out = tuned.module(torch.from_numpy(np.asarray(data.features)).double())
     assert np.allclose(put_out.detach().numpy(), seen(data.features) @ head.T, rtol=1e-6, atol=1e-9)
     assert np.abs(head).max() > 0
-    with pytest.raises(BadInput, match="rule find_start"):
-        parts.start(learner, SMALL, tuned)
+    bought = FineTune(trains="norm_and_bias", head=Head(epsilon=1.0))
+    assert torch.equal(
+        parts.start(bought, SMALL, tuned, head), parts.start(learner, SMALL, tuned, head)
+    )
+    for one in (learner, bought):
+        with pytest.raises(BadInput, match="rule find_start"):
+            parts.start(one, SMALL, tuned)
 
 
 @pytest.mark.parametrize("trains", [pytest.param("all", marks=pytest.mark.long), "lora"])

@@ -133,6 +133,43 @@ def test_a_shared_covariance_is_charged_once_for_all_that_use_it() -> None:
         )
 
 
+def test_a_first_head_is_charged_once_for_all_that_start_from_it() -> None:
+    started = {"name": "dp_finetune", "head": {"epsilon": 0.7}}
+    asked: dict[str, Any] = {
+        "features": {"until": "blocks.5"},
+        "final": {"targets": [1.0, 2.0]},
+        "sweep": {"rungs": []},
+    }
+    made = plan(
+        learner=started,
+        experiments={
+            "adapted": {"learner": {"trains": "lora"}},
+            "biased": {"learner": {"bias": True}},
+        },
+        **asked,
+    )
+    bought = [item for job, item in made.items.items() if job.rule == "estimate_head"]
+    assert [item.job.experiment for item in bought] == ["main", "biased"]
+    (spend,) = bought[0].spends
+    assert (spend.label, spend.partition.parts) == ("head", ("train",))
+    assert mu(spend.event) == pytest.approx(gdp.mu(0.7, 1e-5), rel=1e-9)
+    for artifact in made.artifacts:
+        assert 0.99999 * artifact.target < artifact_cost(made, artifact).epsilon <= artifact.target
+        own = [job.experiment for job in artifact.jobs if job.rule == "estimate_head"]
+        assert own == ["biased" if artifact.experiment == "biased" else "main"]
+
+
+def test_a_first_head_is_counted_by_itself_on_a_public_test_alone() -> None:
+    asked: dict[str, Any] = {
+        "features": {"until": "blocks.5"},
+        "learner": {"name": "dp_finetune", "head": {"epsilon": 0.7}},
+    }
+    shown: dict[str, Any] = {"dataset": {"public_test": "digits", "classes": None}}
+    for changes, expected in ((asked, []), (asked | shown, [{}])):
+        assert stages.jobs(project(**changes).main, "evaluate_head") == expected
+        assert "evaluate_head" not in {job.rule for job in plan(**changes).items}
+
+
 STATISTICS = {"name": "dp_ls", "statistics": {"epsilon": 0.6}}
 
 

@@ -28,6 +28,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}},
         "fit": {"using": "pooled"},
     },
+    "a bought head": {
+        "dataset": {"source": "folder:images", "public_test": "folder:images/."},
+        "features": {"model": "efficientnet_lite0", "until": "blocks.5"},
+        "learner": {"name": "dp_finetune", "head": {"epsilon": 0.1}},
+    },
     "links": {
         "dataset": {"source": "folder:images", "links": "inside"},
         "features": {"model": "efficientnet_lite0"},

@@ -60,10 +60,10 @@ FREE = Path("results/free/final/1/weights.safetensors")
 LEARNERS = {"main": "dp_finetune", "adapted": "dp_finetune", "free": "hyfree_finetune"}
 
 
-def draw_images() -> None:
+def draw_images(seed: int = 0) -> None:
     """Of one colour each, under so much noise that a random network tells them apart all the
     same."""
-    random = np.random.default_rng(0)
+    random = np.random.default_rng(seed)
     for channel, name in enumerate(reversed(CLASSES)):
         folder = Path("images", name)
         folder.mkdir(parents=True)

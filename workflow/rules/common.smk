@@ -110,7 +110,7 @@ def told(rule):
 mean_of = made("mean", "estimate_mean", "find_mean")
 covariance_of = made("covariance", "estimate_covariance")
 statistics_of = made("statistics", "estimate_statistics")
-start_of = made("head", "find_start")
+start_of = made("head", "find_start", "estimate_head")
 
 
 def data_of(wildcards):

@@ -14,6 +14,21 @@ use rule prepare_dataset as evaluate with:
         **told("evaluate"),
 
 
+# Post-processing of a release on a public test: the head that the network starts from, by itself.
+use rule prepare_dataset as evaluate_head with:
+    input:
+        head=made("head", "estimate_head"),
+        features=features_of("evaluate_head"),
+        mean=mean_of,
+    output:
+        metrics="results/{experiment}/head/metrics.json",
+        privacy="results/{experiment}/head/metrics.privacy.json",
+    log:
+        "logs/{experiment}/evaluate_head.log",
+    params:
+        **told("evaluate_head"),
+
+
 # Another experiment's models, on records of another lineage, which alone pays.
 use rule prepare_dataset as evaluate_of with:
     input:

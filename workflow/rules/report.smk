@@ -6,6 +6,7 @@ use rule compose_privacy as summarise with:
         finals=made("weights", *stages.FINALS),
         metrics=made("metrics", "evaluate"),
         students=made("metrics", "train_student"),
+        head=made("metrics", "evaluate_head"),
         also=made("metrics", "evaluate_also"),
         measured=measured_of,
         open=made("metrics", "train_open"),

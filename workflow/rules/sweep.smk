@@ -61,6 +61,19 @@ use rule prepare_dataset as estimate_statistics with:
         **told("estimate_statistics"),
 
 
+use rule extract_features as estimate_head with:
+    input:
+        features=features_of("estimate_head"),
+        mean=mean_of,
+    output:
+        head="results/{experiment}/head/head.safetensors",
+        privacy="results/{experiment}/head/privacy.json",
+    log:
+        "logs/{experiment}/estimate_head.log",
+    params:
+        **told("estimate_head"),
+
+
 use rule extract_features as run_trial with:
     input:
         features=features_of("run_trial"),

@@ -6,6 +6,7 @@ not pass; and units of one record are added and removed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,8 @@ from safetensors.numpy import load_file, save_file
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.engine.trainings import ETA as STEP
+from dpladder.audit.engine.trainings import along_momentum
 from dpladder.audit.scene import (
     CLASSES,
     ETA,
@@ -32,11 +35,14 @@ from dpladder.audit.scene import (
 )
 from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
 from dpladder.config.load import overlay
+from dpladder.config.model import Features
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final
 from dpladder.learn import weights
+from dpladder.learn.interface import Constants
 from dpladder.privacy.arrays import Floats
+from dpladder.search.first_head import head_of, training_of_head
 
 EPSILON = 9.0  # of each mechanism alone: strong enough for an attack to reach half of it
 RADIUS = 2.0
@@ -90,6 +96,29 @@ def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
     # Not tight: a replaced unit moves targets the furthest where it does not move the moments at
     # all.
     return rule.mechanism(f"rule estimate_statistics {kind}", scale, pairs(kind), effort=0.2)
+
+
+def head(stage: SceneFolder, kind: Kind) -> Mechanism:
+    """On features that are the network's last already: what lies between them and a cut is a map of
+    each record."""
+    cut = {
+        "features": {"model": "efficientnet_lite0", "weights": "random", "until": "blocks.5"},
+        "learner": {"name": "dp_finetune", "head": {"epsilon": EPSILON}},
+    }
+    scene = stage.scene(terms(kind, 40.0), cut)
+    rule = Rule(
+        scene, "estimate_head", lambda folder: load_file(folder / "head.safetensors")["head"]
+    )
+
+    def scale(asked: Asked) -> float:
+        length, learner = Features().typical, head_of(False, "softmax", 1)
+        constants = Constants(N0, CLASSES, 3, kind, cap=CAPS[kind], length=length)
+        found = training_of_head(learner, asked.held.entry("head"), constants)
+        noise = _scale(asked, "noise") / N0
+        reach = along_momentum(learner, found.hyper.steps, noise)
+        return noise * found.hyper.eta / STEP * math.hypot(*reach)
+
+    return rule.mechanism(f"rule estimate_head {kind}", scale, pairs(kind), effort=0.5)
 
 
 def trial(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
@@ -299,6 +328,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "estimate_mean": (mean,),
     "estimate_covariance": (covariance,),
     "estimate_statistics": (statistics,),
+    "estimate_head": (head,),
     "run_trial": (trial, trial_of_findings),
     "train_final": (final, guided_final),
     "evaluate": (

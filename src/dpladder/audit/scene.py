@@ -95,6 +95,7 @@ class Scene:
             "mean.safetensors",
             "covariance.safetensors",
             "statistics.h5",
+            "head.safetensors",
             "weights.safetensors",
         )
         files = (*outputs, "score.json", "metrics.json", "privacy.json")
@@ -123,6 +124,7 @@ class Scene:
         facts = cache.claims(self.project.main.features, commitment="", part=part)
         attrs = {
             **facts,
+            "until": "",  # rows are what a head sees, also where a network is cut
             "identity": "id",
             "classes": self.classes,
             "width": features.shape[1],

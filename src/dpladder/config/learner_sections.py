@@ -175,6 +175,13 @@ class Lora(Section):
     )
 
 
+class Head(Section):
+    """A private head on what the public network puts out, released once: every training of the
+    network with equal keys starts from it."""
+
+    epsilon: Positive = Field(description="epsilon of the head alone, at the lineage's delta")
+
+
 class Tuning(Section):
     """What is trained by every learner that goes on from the public network itself: which of its
     tensors, and the head."""
@@ -191,6 +198,7 @@ class Tuning(Section):
         "patterns of tensor names fit",
     )
     lora: Lora = Field(default_factory=Lora, description=Lora.__doc__)
+    head: Head | None = Field(None, description=Head.__doc__)
 
 
 class FineTune(Tuning, Rated):
@@ -443,7 +451,9 @@ def learner_of(values: Mapping[str, Any]) -> Learner:
 
 def shares_releases(learner: Any) -> bool:
     """Whether trainings stand on a release that is paid for beside them."""
-    return any(getattr(learner, name, None) is not None for name in ("covariance", "statistics"))
+    return any(
+        getattr(learner, name, None) is not None for name in ("covariance", "statistics", "head")
+    )
 
 
 def names(section: Any) -> tuple[str, ...]:
@@ -470,6 +480,11 @@ def starts_public(learner: Any) -> bool:
     return getattr(learner, "init", None) == "public" or guided(learner)
 
 
+def starts_bought(learner: Any) -> bool:
+    """Whether a training of the network starts from a private head that was released before."""
+    return getattr(learner, "head", None) is not None
+
+
 def guided(learner: Any) -> bool:
     """Whether the gradients of the public sample join a descent's own."""
     return getattr(learner, "public", "none") != "none"
@@ -483,7 +498,7 @@ def starts_known(learner: Any) -> bool:
     telling."""
     drawn = learner.name == "dp_mlp" or getattr(learner, "trains", None) == "lora"
     zero = isinstance(learner, Descending | Tuning) and learner.init == "zero"
-    return zero and not drawn and not guided(learner)
+    return zero and not (drawn or guided(learner) or starts_bought(learner))
 
 
 def _trains(c: Any) -> Messages:
@@ -518,6 +533,20 @@ def _public(c: Any) -> Messages:
             yield "it guides linear heads alone: leave it out, or set learner.init: public"
 
 
+def _head(c: Any) -> Messages:
+    if not starts_bought(c.learner):
+        return
+    if c.task == "language_model":
+        yield "a language model has no head: leave it out"
+    elif c.features.until is None or c.learner.trains == "head":
+        yield (
+            "trainings of the network start from it: name features.until, and learner.trains of it, or "
+            "leave it out"
+        )
+    if c.learner.init != "zero":
+        yield f"training starts from one head alone: leave it out, or learner.init: {c.learner.init}"
+
+
 def _public_head(c: Any) -> Messages:
     if c.dataset.public_sample is None:
         yield "it needs dataset.public_sample, whose labelled records train the head"
@@ -533,4 +562,5 @@ RULES: Table = {
     "learner.augment": _augment,
     "learner.init": _init,
     "learner.public": _public,
+    "learner.head": _head,
 }

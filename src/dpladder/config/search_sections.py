@@ -154,8 +154,8 @@ def _private_search(c: Any) -> Messages:
         yield "it counts on the training part; leave sweep.select.by and sweep.select.part out"
     if c.features.mean is not None or shares_releases(learner):
         yield (
-            "it spends the whole total; leave features.mean, learner.covariance and "
-            "learner.statistics out"
+            "it spends the whole total; leave features.mean, learner.covariance, "
+            "learner.statistics and learner.head out"
         )
     if c.final.budget != "remaining":
         yield "it spends the whole total; leave final.budget out"

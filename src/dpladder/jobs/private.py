@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save
 
+from dpladder.config.learner_sections import starts_bought
 from dpladder.data import sealed
 from dpladder.data.cache import name_of, network_behind, open_cache
 from dpladder.data.centre import Map, Mapped, ball
@@ -46,7 +47,7 @@ from dpladder.privacy.statement.records import file_digest
 
 RESULTS = Path("results")
 # the inputs that are releases themselves
-RELEASES = ("mean", "covariance", "statistics", "weights")
+RELEASES = ("mean", "covariance", "statistics", "start", "weights")
 
 SAMPLE = "sample"  # the part that holds public records
 VERSION = 16  # digits of a commitment that tell versions apart
@@ -87,7 +88,7 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
     lineage = None if isinstance(task.reads, EvaluateOf) else ledger.lineage
     for name in RELEASES:
         path = task.input.get(name)
-        if name == "mean" and path and not _noised(task):
+        if not _bought(task, name):
             continue  # found for nothing, and no release
         if isinstance(path, str) and not is_kept(ledger.home, Path(path), lineage):
             under = "another lineage" if lineage is None else f"lineage {lineage}"
@@ -99,9 +100,12 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
             )
 
 
-def _noised(task: Task[ReleaseReads]) -> bool:
-    """Whether the mean that centres the features is a release."""
-    return task.reads.mean is not None
+def _bought(task: Task[ReleaseReads], name: str) -> bool:
+    """Whether an input is a release: a mean that centres features, or a head to start from, may be
+    found on public records."""
+    if name == "mean":
+        return task.reads.mean is not None
+    return name != "start" or starts_bought(getattr(task.reads, "learner", None))
 
 
 @dataclass(frozen=True)
@@ -250,7 +254,7 @@ def read_nothing(task: Task[SeenReads], part: Part) -> Data:
 
 def shared(task: Task[Any]) -> dict[str, str]:
     """What `read` uses beside the records, by its bytes; empty where the rule has none."""
-    given = {name: task.input.get(name) for name in (*RELEASES, "start") if name != "weights"}
+    given = {name: task.input.get(name) for name in RELEASES if name != "weights"}
     found = {name: file_digest(Path(path)) if path else "" for name, path in given.items()}
     guiding = SAMPLE in task.reads.places.features
     return found | ({SAMPLE: part_of(task, SAMPLE).seal} if guiding else {})

@@ -140,10 +140,15 @@ def _targets(task: Task[Summarise]) -> tuple[FinalFound, ...]:
     files = zip(own, fits, task.input["finals"], task.input["metrics"], also, measured, strict=True)
     targets = tuple(_target(task.reads, *found) for found in files)
     students = [read_json(path) for path in task.input["students"]] or [None] * len(own)
+    head = _tested(read_json(task.input["head"]) if task.input["head"] else None)
     return tuple(
-        replace(target, student=None if found is None else restored(Tested, found))
+        replace(target, student=_tested(found), head=head)
         for target, found in zip(targets, students, strict=True)
     )
+
+
+def _tested(found: Any) -> Tested | None:
+    return None if found is None else restored(Tested, found)
 
 
 def _each(paths: Sequence[str], tests: int, place: int) -> Sequence[str]:

@@ -67,9 +67,10 @@ def started(head: NDArray[np.float32] | None, shape: Shape) -> NDArray[np.float3
     """The head, which must be of this shape."""
     if head is None or head.shape != shape:
         raise BadInput(
-            "learner.init: public has "
-            f"{'no public head' if head is None else f'one of shape {head.shape}'}, and needs "
-            f"{shape}. The workflow makes it from dataset.public_sample (rule find_start)."
+            "training starts from a head, and has "
+            f"{'none' if head is None else f'one of shape {head.shape}'}, where it needs {shape}. "
+            "The workflow makes it from dataset.public_sample (rule find_start), or buys it "
+            "(estimate_head)."
         )
     return head
 

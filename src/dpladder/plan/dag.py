@@ -252,7 +252,11 @@ def _mirror(asked: JobAsked) -> bool:
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
 # and the jobs of one rule and one config
 OF_LADDER = ("below", "epsilon", "rungs", "target", "total")
-FREE = ("find_start", "train_student")  # read as trainings do, and ask private records nothing
+FREE = (
+    "find_start",
+    "train_student",
+    "evaluate_head",
+)  # read as trainings do, and ask private records nothing
 FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "places": _places,
     "diagnostics": _diagnostics,
@@ -556,6 +560,7 @@ LATER: Keys = {
     "dataset.blank": None,
     "learner.public": "none",
     "learner.look": 0.05,
+    "learner.head": None,
 }
 """The keys of the config that came after identities were fixed, each by its path, and the value at
 which it asks nothing new. There it is left out of what a job is known by, so that it must be the

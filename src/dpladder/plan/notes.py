@@ -18,6 +18,7 @@ from dpladder.search.looking import ceiling
 # deviations of a score's noise that should lie between the worst and the best trial there can be
 ROOM = 4.0
 LITTLE = 0.1  # of accuracy
+HEAD_SHARE = 0.6  # of mu^2, for the head that a network starts from (docs/learners.md)
 HEADS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")  # that a public sample can guide
 
 
@@ -28,6 +29,7 @@ def notes(project: Project) -> tuple[str, ...]:
         for words in (
             *_open(config),
             *_guided(config),
+            *_head(config),
             *_student(config),
             *_totals(config),
             *_scores(config),
@@ -88,6 +90,23 @@ def _guided(config: Config) -> Iterator[str]:
             "dataset.public_sample centres the features alone. Where its records are labelled, "
             "learner.public: gradient lets them guide each step too, at no cost."
         )
+
+
+def _head(config: Config) -> Iterator[str]:
+    """What the head that a network starts from takes of its totals, beside what did best."""
+    bought, delta = stages.head(config), config.privacy.delta
+    if bought is None:
+        return
+    shares = " and ".join(
+        f"{(gdp.mu(bought.epsilon, delta) / gdp.mu(total, delta)) ** 2:.0%} of mu^2 at a total of "
+        f"{total:g}"
+        for total in sorted({min(config.totals), max(config.totals)})
+    )
+    best = gdp.epsilon(HEAD_SHARE**0.5 * gdp.mu(min(config.totals), delta), delta)
+    yield (
+        f"the head that the network starts from costs epsilon = {bought.epsilon:g}, {shares}. On "
+        f"public images {HEAD_SHARE:.0%} of the smallest total's did well: epsilon: {best:.3g}."
+    )
 
 
 def _student(config: Config) -> Iterator[str]:

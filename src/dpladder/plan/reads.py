@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from dpladder.config import model as sections
 from dpladder.config.label_sets import Labels
-from dpladder.config.learner_sections import Covariance, Learner
+from dpladder.config.learner_sections import Covariance, Head, Learner, LinkName
 from dpladder.config.search_sections import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
 
@@ -250,6 +250,21 @@ class EstimateCovariance(SeenReads):
 class EstimateStatistics(SeenReads):
     radius: Annotated[float, key("learner.radius")]
     epsilon: Annotated[float, key("learner.statistics.epsilon")]
+
+
+@dataclass(frozen=True)
+class EstimateHead(SeenReads):
+    """`head`: what it costs is reserved; the rest tells the head."""
+
+    head: Annotated[Head, key("learner.head")]
+    bias: Annotated[bool, key("learner.bias")]
+    link: Annotated[LinkName, key("learner.link")]
+    augment: Annotated[int, key("learner.augment")]
+
+
+@dataclass(frozen=True)
+class EvaluateHead(EstimateHead):
+    """The released head on a public test."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dpladder.config import Config, Project
 from dpladder.config.learner_sections import (
     SECTIONS,
     Covariance,
+    Head,
     Statistics,
     guided,
     names,
@@ -174,6 +175,11 @@ def statistics(config: Config) -> Statistics | None:
     return getattr(config.learner, "statistics", None)
 
 
+def head(config: Config) -> Head | None:
+    """The private head that all trainings of the network start from."""
+    return getattr(config.learner, "head", None)
+
+
 def looks_back(config: Config) -> bool:
     """Whether a rung's draws use the earlier rungs' releases."""
     return (
@@ -264,6 +270,11 @@ def _finds_start(config: Config) -> bool:
     return starts_public(config.learner)
 
 
+def _shows_head(config: Config) -> bool:
+    """A private test part would have to count twice."""
+    return head(config) is not None and is_public(config, "test")
+
+
 def _teaches(config: Config) -> bool:
     return config.dataset.public_unlabelled is not None
 
@@ -315,7 +326,7 @@ class Stage:
     parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train
     when: Callable[[Config], bool] = _always
     models: Literal["own", "others", "any"] = "own"
-    buys: Callable[[Config], Mean | Covariance | Statistics | None] | None = None
+    buys: Callable[[Config], Mean | Covariance | Statistics | Head | None] | None = None
     per: tuple[str, ...] | None = None
     module: str = ""
     code: tuple[str, ...] = ()
@@ -377,6 +388,10 @@ STAGES: dict[str, Stage] = {
     "find_start": Stage(reads.FindStart, CACHES, _start, _finds_start, per=()),
     "estimate_covariance": Stage(reads.EstimateCovariance, CACHES, buys=covariance, per=()),
     "estimate_statistics": Stage(reads.EstimateStatistics, CACHES, buys=statistics, per=()),
+    "estimate_head": Stage(reads.EstimateHead, CACHES, buys=head, per=()),
+    "evaluate_head": Stage(
+        reads.EvaluateHead, ("estimate_head", *CACHES), _test, _shows_head, per=()
+    ),
     "run_trial": Stage(reads.RunTrial, CACHES, _scored, _climbs, per=("rung", "trial")),
     "select_rung": Stage(reads.SelectRung, ("run_trial",), when=_climbs, per=("rung",)),
     "fit_radius": Stage(reads.FitRadius, ("select_rung",), when=_climbs, per=("target",)),
@@ -447,7 +462,7 @@ def _has_rule(config: Config, rule: str) -> bool:
     return stage.when(config) and (stage.buys is None or stage.buys(config) is not None)
 
 
-def purchases(config: Config) -> Iterator[tuple[str, Mean | Covariance | Statistics]]:
+def purchases(config: Config) -> Iterator[tuple[str, Mean | Covariance | Statistics | Head]]:
     """The rules whose one release all trainings of an experiment share, and what the config buys of
     each."""
     for rule, stage in STAGES.items():

@@ -37,6 +37,7 @@ COLOURS = {
     "feature mean": SKY,
     "feature covariance": BLUE,
     "feature statistics": BLUE,
+    "first head": BLUE,
     "trial scores": GREEN,
     "final training": ORANGE,
     "private search": VERMILLION,
@@ -130,6 +131,7 @@ def _name(line: StatedSpend) -> str:
         "estimate_mean": "feature mean",
         "estimate_covariance": "feature covariance",
         "estimate_statistics": "feature statistics",
+        "estimate_head": "first head",
         "train_final": "final training",
         "private_search": "private search",
         "evaluate": "test count",
@@ -139,12 +141,12 @@ def _name(line: StatedSpend) -> str:
 
 
 def _order(name: str) -> tuple[int, int]:
-    """The features' mean, covariance and statistics first, then the rungs as they are climbed, then
+    """What trainings share first, then the rungs as they are climbed, then
     the rest as COLOURS has it."""
     if name not in COLOURS:
         return 1, int(name.removeprefix("rung "))
-    place = list(COLOURS).index(name)
-    return (0 if name.startswith("feature") else 2), place
+    place, trials = list(COLOURS).index(name), list(COLOURS).index("trial scores")
+    return (0 if place < trials else 2), place
 
 
 def _colours(names: Sequence[str]) -> dict[str, str]:

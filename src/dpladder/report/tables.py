@@ -95,13 +95,14 @@ def summary_table(summary: Summary) -> pd.DataFrame:
         ]
         + [
             {
-                "experiment": f"{summary.experiment}, student",
+                "experiment": f"{summary.experiment}, {beside}",
                 "total_epsilon": target.target_epsilon,
                 "epsilon": (target.stated or target).epsilon,
-                **_told(target.student),
+                **_told(found),
             }
             for target in summary.models
-            if target.student is not None
+            for beside, found in (("student", target.student), ("head alone", target.head))
+            if found is not None
         ]
     )
 

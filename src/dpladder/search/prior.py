@@ -18,7 +18,7 @@ from functools import cache
 from importlib import resources
 from statistics import NormalDist
 
-from dpladder.config.learner_sections import Learner
+from dpladder.config.learner_sections import Learner, starts_bought
 from dpladder.config.model import Search
 
 TABLE = "priors.csv"
@@ -46,6 +46,9 @@ class Belief:
         return -0.5 * (math.log(kappa / self.median) / math.log(self.factor)) ** 2
 
 
+AFTER_HEAD = Belief(0.2, 2.0)  # of a network above a head that is bought (docs/learners.md)
+
+
 def belief(learner: str, search: Search) -> Belief:
     """The prior that the config names. Where nothing was settled (plan/settle.py), that of centred
     features."""
@@ -62,7 +65,8 @@ def expecting(search: Search, learner: Learner, centred: bool) -> Search:
         or learner.searches is None
     ):
         return search
-    held, (low, high) = of_learner(learner.name, centred), search.kappa
+    own = AFTER_HEAD if starts_bought(learner) else of_learner(learner.name, centred)
+    held, (low, high) = own, search.kappa
     reach = (min(low, held.median / REACH), max(high, held.median * REACH))
     return search.model_copy(update={"expected": (held.median, held.factor), "kappa": reach})
 

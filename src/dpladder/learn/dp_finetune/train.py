@@ -190,7 +190,7 @@ def _check(
     constants = Constants(1, classes, dimension, network=network)
     built = tuned_of(learner, constants)
     # under a head of zeros no gradient gets through
-    random = learner.model_copy(update={"init": "random"})
+    random = learner.model_copy(update={"init": "random", "head": None})
     plan = owners_of(built.copied(device), dimension)
     plan.tuned.put(start(random, constants, built).float().to(device))
     refuse_untrainable(plan, learner.augment, dimension, classes)

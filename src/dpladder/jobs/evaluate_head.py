@@ -1,0 +1,26 @@
+"""How good the released head is by itself, from which trainings of the network start: counted on a
+test that is declared public."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from safetensors.numpy import load_file
+
+from dpladder.jobs.evaluate import Test, class_names
+from dpladder.jobs.private import constants_of, part_of, read
+from dpladder.jobs.record import write_record
+from dpladder.jobs.task import Task, write_json
+from dpladder.learn.registry import method
+from dpladder.plan.reads import EvaluateHead
+from dpladder.search.first_head import head_of
+
+
+def evaluate_head(task: Task[EvaluateHead]) -> None:
+    part, reads = part_of(task, "test"), task.reads
+    constants, learner = constants_of(task, part), head_of(reads.bias, reads.link, reads.augment)
+    head = load_file(Path(task.input["head"]))["head"]
+    own = method(learner.name).logits(learner, constants)
+    test = Test((head,), own, constants, class_names(reads.classes, constants), "accuracy")
+    write_json(task.output["metrics"], test.told(test.counts(read(task, part)), 0.0).document)
+    write_record(task, free="a release, counted on a source that the config declares public")

@@ -1,0 +1,25 @@
+"""The training of a private head, which a training of the network then starts from: a descent on
+what the public network makes of records, at the kappa that its prior expects."""
+
+from __future__ import annotations
+
+from dpladder.config.learner_sections import FineTune, LinkName
+from dpladder.config.model import Search
+from dpladder.learn.interface import Constants
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.search.prior import DEFAULT, of_learner
+from dpladder.search.space import Space
+from dpladder.search.training import Training, training_of
+
+
+def head_of(bias: bool, link: LinkName, augment: int) -> FineTune:
+    """The learner of that head, with the network's own bias, link and views: full batches, and
+    dp_gd's free step."""
+    return FineTune(trains="head", bias=bias, link=link, augment=augment, free_step=True)
+
+
+def training_of_head(learner: FineTune, budget: Entry, constants: Constants) -> Training:
+    """Features at a cut are not centred, so the prior is that of features which are not."""
+    space = Space(Search(), learner, constants)
+    kappa = of_learner(DEFAULT, centred=False).median
+    return training_of(space, space.r(kappa, budget.mu), budget)
