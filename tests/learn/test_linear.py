@@ -8,6 +8,7 @@ import mmap
 import os
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from support import Silent, SmoothMeter
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
+from dpladder.learn import linear
 from dpladder.learn.bounds import SLACK, scale_of
 from dpladder.learn.descent import EMA
 from dpladder.learn.heads.train import train_many
@@ -368,8 +370,7 @@ def test_kappa_is_the_noise_that_a_training_puts_into_a_logit(schedule, more):
 def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
     """Classes that tie at a large scale: the last bit of a logit decides on a record's whole
     gradient."""
-    if plain:
-        monkeypatch.setattr("dpladder.learn.linear.product", lambda left, right: left @ right.T)
+    monkeypatch.setattr("dpladder.learn.linear._by_onednn", lambda: not plain)
     random = np.random.default_rng(count)
     width, scale = 64, 10.0 ** random.uniform(8, 14, (count, 1))
     features = (scale * random.normal(size=(count, width))).astype(np.float32)
@@ -384,6 +385,26 @@ def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
         return clipped_sum(held, weights, 1.0 - SLACK, held.chunks())
 
     assert torch.linalg.vector_norm(total(count) - total(count - 1)) <= 1.0
+
+
+def test_a_step_finds_the_threads_of_the_step_before(monkeypatch):
+    started, start = [], threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda of: (started.append(of), start(of)))
+    random = np.random.default_rng(0)
+    data = Data(random.normal(size=(5000, DIMENSION)), random.integers(0, CLASSES, 5000))
+    linear._pool.cache_clear()
+    trained(data, PAPER, resources=Resources(threads=2))
+    assert len(started) <= 2 < HYPER.steps
+
+
+def test_the_processor_names_the_product():
+    """Never a clock: what runs again must come to the same bits."""
+    held = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
+    asked = "from dpladder.learn.linear import _by_onednn; print(_by_onednn())"
+    said = subprocess.run(
+        [sys.executable, "-c", asked], env=held, capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "False\n"
 
 
 @pytest.mark.parametrize("views", [1, 3])

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import torch
@@ -185,10 +185,14 @@ def _shared_out(
     threads = max(1, min(threads, len(rows)))
     if threads == 1:
         return work(rows)
-    with ThreadPoolExecutor(threads) as pool:
-        return torch.stack(
-            [*pool.map(work, [rows[first::threads] for first in range(threads)])]
-        ).sum(0)
+    own = [rows[first::threads] for first in range(threads)]
+    return torch.stack([*_pool(threads).map(work, own)]).sum(0)
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Kept from step to step. Each of its threads works alone inside an operation."""
+    return ThreadPoolExecutor(threads, "sums", torch.set_num_threads, (1,))
 
 
 @torch.inference_mode()  # a thread does not inherit it
@@ -251,14 +255,21 @@ def _losses(
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """left @ right^T in float32.
-
-    On a CPU by oneDNN, which is twice as fast as a plain product where one side has few rows.
-    PyTorch offers it for dense tensors only under this name.
-    """
-    if left.is_cuda or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    """left @ right^T in float32, by what is fastest where one side has few rows."""
+    if left.is_cuda or not _by_onednn():
         return left @ right.T
     return torch.ops.mkldnn._linear_pointwise(left, right, None, "none", [], "")
+
+
+@cache
+def _by_onednn() -> bool:
+    """Whether oneDNN may use AVX-512, or what equals it: there it is up to twice as fast as a plain
+    product, and a fifth slower on AVX2. Told by the processor and never by a clock, so that a
+    training that runs again is the same to the last bit. PyTorch offers oneDNN for dense tensors
+    only under this name, and asks about AVX-512 by the name of a type that needs it."""
+    known = ("_linear_pointwise", "_is_mkldnn_bf16_supported")
+    onednn = torch.ops.mkldnn
+    return all(hasattr(onednn, name) for name in known) and onednn._is_mkldnn_bf16_supported()
 
 
 def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
@@ -267,13 +278,12 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
 
     The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w).
     """
-    exact = residual.double()
     # of each view's gradient
-    lengths = exact.square().sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()
+    lengths = residual.double().square_().sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()
     views = residual.shape[3]
     if views == 1:
         return lengths[..., 0]
-    by_record = exact.permute(0, 2, 3, 1)
+    by_record = residual.double().permute(0, 2, 3, 1)
     squares = (by_record @ by_record.mT * gram).sum((2, 3))
     # Where views cancel, the sum that is left is rounded relative to what cancelled: stay above it.
     return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * lengths.sum(2)) / views

@@ -166,9 +166,8 @@ def _exponential(words: Words, places: Words) -> Floats:
     mantissa = 1.0 + (((words >> 12) & ~np.uint64(1)) + np.uint64(1)).astype(np.float64) * 2.0**-52
     v = np.ldexp(mantissa, -2 - _leading_zeros(places))
     upper = (words & np.uint64(1)).astype(np.bool_)
-    out = np.log(v, out=np.empty_like(v), where=~upper)
-    np.log1p(-v, out=out, where=upper)
-    return np.negative(out, out=out)
+    # both of each, for a choice among elements costs more than their logarithms
+    return -np.where(upper, np.log1p(-v), np.log(v))
 
 
 def _leading_zeros(words: Words) -> NDArray[np.int32]:
