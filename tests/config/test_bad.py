@@ -321,7 +321,7 @@ KEYS = {
     ),
     "two heads to start from": bad(
         "learner.head",
-        "starts from one head alone",
+        "starts from one head",
         more="features: {until: blocks.5}\nlearner: {name: dp_finetune, init: random, "
         "head: {epsilon: 0.5}}",
     ),

@@ -1,4 +1,4 @@
-"""A home of a group, by two Unix users: one ledger, whatever their umasks, and whoever is killed."""
+"""A home of a group, by two Unix users: one ledger, whatever their umasks and whoever is killed."""
 
 from __future__ import annotations
 

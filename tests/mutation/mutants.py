@@ -1560,7 +1560,7 @@ yield from stated['told']""",
         chain.problems.append(f'entry {seq} does not follow entry {seq - 1}: '
             'one of the two was put in place of another')
     if entry['type'] != REPAIRED:
-        fold(entry['type'], entry['body'])
+        fold(entry['type'], entry['body'], str(entry.get('by', {}).get('user', '')))
 except Newer:
     raise
 except DpladderError as error:
@@ -1578,7 +1578,7 @@ except (LookupError, TypeError, ValueError):
         chain.problems.append(f'entry {seq} does not follow entry {seq - 1}: '
             'one of the two was put in place of another')
     if entry['type'] != REPAIRED:
-        fold(entry['type'], entry['body'])
+        fold(entry['type'], entry['body'], str(entry.get('by', {}).get('user', '')))
 except DpladderError as error:
     chain.problems.append(f'entry {seq} {error}')
 except (LookupError, TypeError, ValueError):
@@ -2106,8 +2106,8 @@ _sweep(ledger, finished)""",
         "findings are clipped by the largest class of a gradient",
         "learn/linear.py",
         "gradient_norms",
-        "exact.square().sum(1)",
-        "exact.square().amax(1)",
+        "squared.sum(1)",
+        "squared.amax(1)",
         ("learn/test_findings.py::test_no_record_of_any_findings_weighs_more_than_the_bound",),
     ),
     Mutant(

@@ -82,10 +82,10 @@ def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys
     coded = {"train_final": "0" * 64}
     fold = book._fold
 
-    def with_codes(ledger, state, kind, body) -> None:
+    def with_codes(ledger, state, kind, body, by) -> None:
         """This ledger is of before they held codes."""
         items = [one | {"code": coded.get(one["job"]["rule"], "")} for one in body.get("items", ())]
-        fold(ledger, state, kind, body | ({"items": items} if kind == "RESERVED" else {}))
+        fold(ledger, state, kind, body | ({"items": items} if kind == "RESERVED" else {}), by)
 
     monkeypatch.setattr(book, "_fold", with_codes)
     page, told = stated()

@@ -1,5 +1,5 @@
-"""docs/clinic.md at a small size: an export with findings, patients and hospitals, from the check to
-the papers that an officer signs."""
+"""docs/clinic.md at a small size: an export with findings, patients and hospitals, from the check
+to the papers that an officer signs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""`dpladder check`: what a run would read, for the operator's eyes alone. It writes into the private
-folder alone, what it saw in each file and what is asked for; its exit code tells nothing."""
+"""`dpladder check`: what a run would read, for the operator's eyes alone. It writes into the
+private folder alone, what it saw in each file and what is asked for; its exit code tells
+nothing."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _without_noise(c: Config) -> Messages:
     if c.features.until is not None:
         yield "its learner is one on pooled features: leave features.until out"
     if c.features.mean is not None or shares_releases(c.learner):
-        yield "features.mean, and learner.covariance, statistics and head, are noised: leave them out"
+        yield "features.mean and learner.covariance, statistics and head are noised: leave them out"
 
 
 # --- dataset ---

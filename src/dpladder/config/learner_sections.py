@@ -540,11 +540,11 @@ def _head(c: Any) -> Messages:
         yield "a language model has no head: leave it out"
     elif c.features.until is None or c.learner.trains == "head":
         yield (
-            "trainings of the network start from it: name features.until, and learner.trains of it, or "
-            "leave it out"
+            "trainings of the network start from it: name features.until, and learner.trains of "
+            "it, or leave it out"
         )
     if c.learner.init != "zero":
-        yield f"training starts from one head alone: leave it out, or learner.init: {c.learner.init}"
+        yield f"training starts from one head: leave it out, or learner.init: {c.learner.init}"
 
 
 def _public_head(c: Any) -> Messages:

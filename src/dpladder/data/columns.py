@@ -69,8 +69,8 @@ def _number(value: Any) -> float:
 
 
 def as_text(value: Any) -> str:
-    """A level, or a name, as its owner sees it: 3.0 is 3, as pandas makes one of the other where a value is
-    missing."""
+    """A level, or a name, as its owner sees it: 3.0 is 3, as pandas makes one of the other where a
+    value is missing."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return unicodedata.normalize("NFC", str(value)).strip()

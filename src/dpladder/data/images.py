@@ -51,10 +51,9 @@ def _check_size(width: int, height: int, largest: int) -> None:
 
 
 def _from_dicom(content: bytes, largest: int) -> Image.Image:
-    """Through the file's own tables, of its modality and then of what it shows (a table, a window or
-    a sigmoid), from the least value to the most, and turned round where less is brighter; in colour
-    through its palette. Compressed pixels are not read: they could unpack to
-    any size."""
+    """Through the file's own tables, of its modality and then of what it shows (a table, a window
+    or a sigmoid), from the least value to the most, and turned round where less is brighter; in
+    colour through its palette. Compressed pixels are not read: they could unpack to any size."""
     try:
         from pydicom import dcmread
         from pydicom.pixels import (

@@ -162,8 +162,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     """A label column, optional id, user, split and declared group; features are the chosen columns,
     or one list column named features, or all others that are no index of pandas'. Where a column is
     named text and none is chosen, that is what records are."""
-    table, index = _opened(path)
-    held = table.column_names
+    table, held, index = _opened(path)
     check_held(path, held, layout)
     columns = {role: _cells(table.column(name)) for role, name in layout.beside(held).items()}
     found = beside(columns, path, len(table))
@@ -180,15 +179,15 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
 
 
-def _opened(path: Path) -> tuple[Any, list[str]]:
-    """A parquet table, and its columns that are a pandas index."""
+def _opened(path: Path) -> tuple[Any, list[str], list[str]]:
+    """A parquet table, its columns' names, and those that are a pandas index."""
     need("pyarrow", "parquet", str(path))
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         table = pq.read_table(path)
-        return table, _index_of(table.schema)
+        return table, table.column_names, _index_of(table.schema)
     except FileNotFoundError:
         raise absent(
             path, "a parquet table with a label column and numeric feature columns"
@@ -200,10 +199,8 @@ def _opened(path: Path) -> tuple[Any, list[str]]:
 def columns_in(path: Path) -> dict[str, Sequence[Any]]:
     """All columns of a table, each with its values as they are read."""
     if path.suffix == ".parquet":
-        table, index = _opened(path)
-        return {
-            name: _cells(table.column(name)) for name in table.column_names if name not in index
-        }
+        table, held, index = _opened(path)
+        return {name: _cells(table.column(name)) for name in held if name not in index}
     rows = _rows_of(path, "replace")
     return {name: [row[name] for row in rows] for name in header_of(path) if name}
 

@@ -279,7 +279,8 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
     The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w).
     """
     # of each view's gradient
-    lengths = residual.double().square_().sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()
+    squared = residual.to(torch.float64, copy=True).square_()
+    lengths = squared.sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()
     views = residual.shape[3]
     if views == 1:
         return lengths[..., 0]

@@ -272,8 +272,8 @@ class FinalFound(Choice):
     own training. `fit`: how r was carried to this total, null where there is nothing to search.
     `suspect`: what to ask where a score is better than mu allows. `distance`: in research, how far
     the weights are from where they started, where that was zero or the public network. `student`:
-    what learned its labels of dataset.public_unlabelled, on a public test. `head`: the head that the
-    network started from, by itself, on a public test."""
+    what learned its labels of dataset.public_unlabelled, on a public test. `head`: the head that
+    the network started from, by itself, on a public test."""
 
     target_epsilon: float
     epsilon: float

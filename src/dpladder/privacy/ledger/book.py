@@ -357,9 +357,10 @@ def check_user(
     total = ever(terms, [*mine, *(spend for item in new for spend in item.spends)]).epsilon
     if total > limit:
         raise Refused(
-            f"{me} may spend epsilon = {limit:g} of lineage {terms.lineage}, by {ledger.home.limits}"
-            f", spent or reserved {up(ever(terms, mine).epsilon)}, and asks for what would make "
-            f"{up(total)}. Nothing was charged: ask for less, or ask the owner of this home."
+            f"{me} may spend epsilon = {limit:g} of lineage {terms.lineage}, by "
+            f"{ledger.home.limits}, spent or reserved {up(ever(terms, mine).epsilon)}, and asks "
+            f"for what would make {up(total)}. Nothing was charged: ask for less, or ask the owner "
+            "of this home."
         )
 
 

@@ -108,8 +108,8 @@ def hazards(
         "2.4",
         "a unit that is an event or a row does not protect a person with several",
         "for people to judge" if unit in NO_PERSON else "by the config",
-        f"The unit is a {unit}. A person with two bears {of_group(bound, delta, 2)}, one with three "
-        f"{of_group(bound, delta, 3)}."
+        f"The unit is a {unit}. A person with two bears {of_group(bound, delta, 2)}, one with "
+        f"three {of_group(bound, delta, 3)}."
         if unit in NO_PERSON
         else f"The unit is a user with all their records; of each, at most {dataset.cap} count.",
     )
