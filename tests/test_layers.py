@@ -63,6 +63,7 @@ AT_PARSE = [
     "errors",
     "plan.dag",
     "plan.digests",
+    "plan.cost",
     "plan.plan",
     "plan.startup",
     "privacy.accounting.gdp",

@@ -19,8 +19,9 @@ from dpladder.config.load import overlay, resolve
 from dpladder.config.search_sections import SEARCHES
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
+from dpladder.plan.cost import trial_budget
 from dpladder.plan.kept import assign, paid_again, refuse_replaced
-from dpladder.plan.plan import Plan, artifact_cost, make_plan, trial_budget
+from dpladder.plan.plan import Plan, artifact_cost, make_plan
 from dpladder.plan.settle import settled
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting import gdp

@@ -10,7 +10,7 @@ from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import guided, starts_public
 from dpladder.config.sources import count_of_classes
 from dpladder.plan import stages
-from dpladder.plan.plan import trial_budget
+from dpladder.plan.cost import trial_budget
 from dpladder.plan.settle import pull
 from dpladder.privacy.accounting import gdp
 from dpladder.search.looking import ceiling

@@ -18,7 +18,7 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
 from dpladder.config.sources import count_of_classes
 from dpladder.plan import dag, stages
-from dpladder.plan.plan import partition
+from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.book import Held, State
 from dpladder.search.looking import Bought, bought, written

@@ -1,0 +1,291 @@
+"""What each job of a plan costs, and how a total is divided among them.
+
+Rungs, trials and further tests have budgets of their own; the final training gets what the total
+leaves to it. Nothing here reads a private record or a ledger: what is paid already comes in as
+spends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dpladder.config import Config, Project
+from dpladder.config.load import BASE
+from dpladder.config.model import Rung
+from dpladder.config.search_sections import Ladder, PrivateSearch
+from dpladder.errors import BadInput, Refused
+from dpladder.plan import dag, stages
+from dpladder.privacy.accounting import booking, gdp, remaining
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.accounting.composition import compose
+from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Job, Partition, Spend
+from dpladder.privacy.accounting.selection import largest
+from dpladder.privacy.ledger.book import Held
+from dpladder.search.cost import price
+
+TRAIN, TEST = "train", "test"
+FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
+# of mu; what rounding leaves of a total that is spent, and no model to speak of, nor count
+CRUMBS = 1e-4
+# of a total; less is what rounding left of a search that was paid: mus add in squares
+LEAST_SEARCH = 0.02
+TEST_SHARE = 0.05  # of mu^2, for the test count where it does not compose in parallel
+
+Spends = dict[Job, tuple[Spend, ...]]
+
+
+@dataclass(frozen=True)
+class TrialBudget:
+    """One trial's mu, split between its weights and its score: weights^2 + score^2 = total^2. What
+    is free is None."""
+
+    total: float
+    weights: float | None
+    score: float | None
+
+
+def trial_budget(config: Config, rung: int) -> TrialBudget:
+    """mu of one trial at its rung's epsilon; a share of its square pays for the score. Solving
+    shared statistics is free, which leaves all of it to the score."""
+    total = _mu_of(config, config.sweep.ladder[rung].epsilon, booking.TRIAL)
+    public = config.sweep.select.by == "public"
+    if stages.statistics(config) is not None:
+        return TrialBudget(total, None, None if public else total)
+    if public:
+        return TrialBudget(total, total, None)
+    score = math.sqrt(config.sweep.select.share) * total
+    return TrialBudget(total, gdp.remaining(total, [score]), score)
+
+
+def _mu_of(config: Config, epsilon: float, runs: int) -> float:
+    """The mu of a training at this epsilon, beside what it is booked at where it samples."""
+    delta = config.privacy.delta
+    return booking.largest_mu(epsilon, delta, Entry(delta0=_delta0(config, runs)))
+
+
+def _delta0(config: Config, runs: int) -> float:
+    return booking.delta0_of(config.privacy.delta, runs) if samples(config) else 0.0
+
+
+def partition(config: Config, *parts: str) -> Partition:
+    """A unit's hashed part holds for life. Parts as given may change with the next version of the
+    data, so a unit may have been in two of them: each is a rule of its own, and what reads them
+    adds (docs/design.md, line 9)."""
+    split = config.dataset.split
+    if split.rule == "given":
+        return Partition(f"given {' '.join(parts)}".strip(), parts)
+    return Partition(f"hash test={split.held_out!r} validation={split.validation!r}", parts)
+
+
+def _parallel(config: Config) -> bool:
+    """Whether the test part is paid for beside the training part. A replaced unit may touch
+    both."""
+    return config.dataset.split.rule == "hash" and config.privacy.relation == "add_remove"
+
+
+def samples(config: Config) -> bool:
+    return getattr(config.learner, "sampling_rate", 1.0) < 1.0
+
+
+def known(finished: Mapping[Job, Held], jobs: Iterable[Job]) -> Spends:
+    """Finished jobs at what they cost; an experiment that was renamed has them under its name of
+    today."""
+    return {
+        job: tuple(replace(spend, job=job) for spend in finished[job].declared)
+        for job in jobs
+        if job in finished
+    }
+
+
+def flat(spends: Spends) -> list[Spend]:
+    return [spend for of_job in spends.values() for spend in of_job]
+
+
+def sweep_costs(project: Project, name: str, config: Config) -> Spends:
+    """The spends that every target of an experiment stands on: the noised mean, covariance and
+    statistics, and the sweep."""
+    jobs: Spends = {}
+    for rule, bought in stages.purchases(config):
+        job = dag.owned_job(project, name, rule)
+        mu = gdp.mu(bought.epsilon, config.privacy.delta)
+        jobs[job] = (_spend(config, job, TRAIN, mu, rule.removeprefix("estimate_")),)
+    for wildcards in stages.jobs(config, "run_trial"):
+        job = dag.owned_job(project, name, "run_trial", **wildcards)
+        if spends := _trial_spends(config, job, int(wildcards["rung"])):
+            jobs[job] = spends
+    return jobs
+
+
+def _trial_spends(config: Config, job: Job, rung: int) -> tuple[Spend, ...]:
+    """Solving shared statistics and counting on a public source cost nothing."""
+    cost = trial_budget(config, rung)
+    found = []
+    if cost.weights is not None:
+        delta0 = _delta0(config, booking.TRIAL)
+        found.append(_spend(config, job, TRAIN, cost.weights, "weights", delta0))
+    if cost.score is not None:
+        found.append(_spend(config, job, config.sweep.select.part, cost.score, "score"))
+    return tuple(found)
+
+
+def final_jobs(project: Project, name: str, config: Config, target: float) -> tuple[Job, ...]:
+    """The final training, or the private search that puts its model out, and its evaluations on a
+    private test part: the further ones first, for their prices are given."""
+    return tuple(
+        dag.owned_job(project, name, rule, **job)
+        for rule in (*stages.FINALS, "evaluate_also", "evaluate", "evaluate_of")
+        for job in stages.jobs(config, rule, target=stages.target_name(target))
+        if not all(
+            stages.is_public(config, part) for part in stages.STAGES[rule].parts(config, job)
+        )
+    )
+
+
+def final_costs(
+    project: Project,
+    name: str,
+    config: Config,
+    target: float,
+    before: list[Spend],
+    finished: Mapping[Job, Held],
+) -> Spends:
+    """What a final model and its tests cost, in the order in which a total is divided: what is done
+    already keeps its price; tests with an epsilon of their own come next; the training gets what
+    the total leaves."""
+    final, *tests = final_jobs(project, name, config, target)
+    spends = known(finished, (final, *tests))
+    if final.rule == "evaluate_of" and final not in spends:
+        mu = _test_mu(config, config.promised(target), before, True)
+        spends[final] = (_spend(config, final, TEST, mu, "test score"),)
+    if final.rule == "private_search" and final not in spends:
+        spends[final] = _search(config, final, target, before)
+    for test in tests:
+        if test not in spends:
+            others = [
+                *before,
+                *flat({job: spends[job] for job in (final, *tests) if job in spends}),
+            ]
+            mu = _also_mu(config, test) or _test_mu(config, target, others, final in spends)
+            spends[test] = (_spend(config, test, TEST, mu, "test score"),)
+    if final not in spends:
+        mu = _final_mu(config, target, [*before, *(s for test in tests for s in spends[test])])
+        spends[final] = (
+            _spend(config, final, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),
+        )
+    return {job: spends[job] for job in (final, *tests)}
+
+
+def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) -> tuple[Spend, ...]:
+    """A private search spends the whole total, or what earlier versions of its experiment left of
+    it. The test part is paid for beside it (config/check.py)."""
+    hpo, delta = config.hpo, config.privacy.delta
+    assert not isinstance(hpo, Ladder)
+
+    def spends(epsilon: float) -> tuple[Spend, ...]:
+        found = price(hpo, epsilon, delta, config.privacy.relation)
+        return tuple(_spend_of(config, job, TRAIN, one, _label(hpo, one)) for one in found)
+
+    def cost(epsilon: float) -> float:
+        try:
+            return compose([*before, *spends(epsilon)], delta).epsilon
+        except BadInput:  # too little for any training
+            return math.inf
+
+    if not before:
+        return spends(target)
+    try:
+        left = largest(cost, target, target, 2**-12)
+    except BadInput:
+        left = 0.0
+    if left < LEAST_SEARCH * target:
+        raise Refused(f"Nothing of epsilon {target:g} is left for {hpo.name}.")
+    return spends(left)
+
+
+def _label(hpo: PrivateSearch, one: Counted) -> str:
+    """What a search's event buys. Whether its runs are padded is a part of what its figure rests
+    on."""
+    if isinstance(one.event, Booked):
+        return "tests"
+    return "search, not padded" if not getattr(hpo, "padded", True) else "search"
+
+
+def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
+    """`remaining` solves mu_f = sqrt(B^2 - sum mu^2) exactly."""
+    if config.final.budget != "remaining":
+        return _mu_of(config, config.final.budget, booking.FINAL)
+    try:
+        return _left(config, target, before, TRAIN, _delta0(config, booking.FINAL))
+    except Refused as refused:
+        raise Refused(
+            f"total epsilon {target:g} is infeasible. {refused} {_nearest(config, target)}"
+        ) from None
+
+
+def _left(
+    config: Config, target: float, before: Sequence[Spend], part: str, delta0: float = 0.0
+) -> float:
+    """What a total leaves to one more mechanism on a part."""
+    delta = config.privacy.delta
+    left = remaining.remaining_mu(target, delta, before, partition(config, part), delta0)
+    if left < CRUMBS * gdp.mu(target, delta):
+        raise Refused(
+            f"What is spent before uses up epsilon {target:g}. Raise the total, or spend less "
+            "before."
+        )
+    return left
+
+
+def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: bool) -> float:
+    """What the noised test count may cost. Where the parts compose in parallel it may cost as much
+    as the final training, and the test part still never bears more than the training part
+    (docs/design.md, line 9); elsewhere it takes a share; and where all else is priced, what is
+    left."""
+    if config.evaluate.epsilon is not None:
+        return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
+    if priced:  # done, or a search, which takes the whole total
+        return _left(config, target, before, TEST)
+    left = _final_mu(config, target, before)
+    if not _parallel(config):
+        return left * math.sqrt(TEST_SHARE)
+    beside = remaining.remaining_mu(target, config.privacy.delta, before, partition(config, TEST))
+    return min(left, beside)  # less only where further tests read the part too
+
+
+def _also_mu(config: Config, test: Job) -> float | None:
+    """What a further test's count costs by the config."""
+    found = stages.further(config).get(dict(test.wildcards).get("test", ""))
+    if found is None:
+        return None
+    assert found.epsilon is not None, "config/check.py asks for it"
+    return gdp.mu(found.epsilon, config.privacy.delta)
+
+
+def _nearest(config: Config, target: float) -> str:
+    """The nearest plans that leave the final training its share, in one sentence with numbers."""
+
+    def sweep(factor: float) -> list[Spend]:
+        rungs = tuple(
+            Rung(epsilon=rung.epsilon * factor, trials=rung.trials) for rung in config.sweep.ladder
+        )
+        scaled = config.model_copy(
+            update={"sweep": config.sweep.model_copy(update={"rungs": rungs})}
+        )
+        return flat(sweep_costs(Project({BASE: scaled}), BASE, scaled))
+
+    delta, train = config.privacy.delta, partition(config, TRAIN)
+    return remaining.sentence(remaining.nearest_feasible(target, delta, sweep, train, FINAL_SHARE))
+
+
+def _spend(
+    config: Config, job: Job, part: str, mu: float, label: str, delta0: float = 0.0
+) -> Spend:
+    one = Counted(Gaussian(gdp.sigma(mu, 1)))
+    return _spend_of(config, job, part, Counted(Booked((one,), delta0)) if delta0 else one, label)
+
+
+def _spend_of(config: Config, job: Job, part: str, one: Counted, label: str) -> Spend:
+    relation, where = config.privacy.relation, partition(config, part)
+    return Spend(config.dataset.lineage, relation, where, job, one.event, one.count, label)
