@@ -10,7 +10,13 @@ from typing import Any
 import torch
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+)
 
 WORDS = [
     "the",
@@ -89,6 +95,14 @@ ENCODERS: Mapping[str, Callable[..., Any]] = {
 """By the names that tests give them."""
 
 
+CAUSAL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
+    "llama": lambda size: LlamaForCausalLM(
+        LlamaConfig(**size, num_key_value_heads=1, intermediate_size=32)
+    ),
+    "gpt2": lambda size: GPT2LMHeadModel(GPT2Config(**size)),
+}
+
+
 def tiny_language_model(folder: Path, words: list[str] = WORDS, kind: str = "bert") -> Path:
     vocabulary = save_tokenizer(folder, words)
     with torch.random.fork_rng():
@@ -104,23 +118,21 @@ def tiny_language_model(folder: Path, words: list[str] = WORDS, kind: str = "ber
     return folder
 
 
-def tiny_causal_model(folder: Path, words: list[str] = WORDS) -> Path:
+def tiny_causal_model(folder: Path, words: list[str] = WORDS, kind: str = "llama") -> Path:
     vocabulary = save_tokenizer(folder, words)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        config = LlamaConfig(
-            vocab_size=len(vocabulary),
-            hidden_size=16,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=1,
-            intermediate_size=32,
-            max_position_embeddings=64,
-            tie_word_embeddings=True,
-            bos_token_id=2,
-            eos_token_id=3,
-        )
-        LlamaForCausalLM(config).save_pretrained(folder)
+        size = {
+            "vocab_size": len(vocabulary),
+            "hidden_size": 16,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "max_position_embeddings": 64,
+            "tie_word_embeddings": True,
+            "bos_token_id": 2,
+            "eos_token_id": 3,
+        }
+        CAUSAL[kind](size).save_pretrained(folder)
     return folder
 
 

@@ -2290,4 +2290,15 @@ _sweep(ledger, finished)""",
         "learner.init == 'public'",
         ("learn/test_finetune.py::test_a_network_starts_with_the_public_head_above_it",),
     ),
+    Mutant(
+        "a matrix with a row an input is trained by its gradient turned round",
+        "learn/dp_finetune/clipping.py",
+        "Product.sums",
+        "a.mT @ g if self.turned else g.mT @ a",
+        "g.mT @ a",
+        (
+            "learn/test_finetune.py::"
+            "test_a_network_whose_matrices_stand_the_other_way_round_learns_to_speak",
+        ),
+    ),
 )

@@ -171,7 +171,8 @@ class Lora(Section):
     targets: tuple[str, ...] = Field(
         ("*",),
         min_length=1,
-        description="patterns of the names of linear and convolution layers; *: all of them",
+        description="patterns of the names of linear and convolution layers (GPT-2's c_attn, c_fc "
+        "and c_proj too); *: all of them",
     )
 
 

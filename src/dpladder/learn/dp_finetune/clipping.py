@@ -29,7 +29,7 @@ from dpladder.learn.bounds import Scale, clip
 from dpladder.learn.descent import Bounded
 from dpladder.learn.dp_finetune.parts import Tuned
 from dpladder.learn.records import Records, Rows
-from dpladder.network.layers import is_plain
+from dpladder.network.layers import is_plain, is_turned
 
 # A gradient that is the small difference of terms this much larger counts as longer than it is. Its
 # terms are float32, whose rounding is 2^-24 of them, so of a clipped record it stays 2^-14 of the
@@ -78,11 +78,12 @@ class Ownership:
 @dataclass(frozen=True, eq=False)
 class Product:
     """Factors of records' gradients of one matrix: outputs' gradients and inputs, as (records,
-    positions, width)."""
+    positions, width). `turned`: the matrix has a row an input."""
 
     gradients: Tensor
     inputs: Tensor
     bias: bool
+    turned: bool
 
     @property
     def shown(self) -> list[Tensor]:
@@ -103,7 +104,7 @@ class Product:
         dead = (factor == 0)[:, None, None]  # what is not finite is no number times zero
         g = (self.gradients * factor[:, None, None].float()).masked_fill(dead, 0.0).flatten(0, 1)
         a, g = self.inputs.masked_fill(dead, 0.0).flatten(0, 1).double(), g.double()
-        found = g.mT @ a
+        found = a.mT @ g if self.turned else g.mT @ a
         return [found.flatten(), g.sum(0)] if self.bias else [found.flatten()]
 
 
@@ -274,13 +275,16 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
         gradient: of the loss in what it put out, of the same records.
     """
     module, names = layer.module, layer.names
-    if _is_product(module) and "weight" in names:
+    if _is_product(module):
         a, g = _positions(taken, module, views), _positions(gradient, module, views)
+        if "weight" not in names:
+            return Made([g.sum(1)])
         if (
             2 * a.shape[1] ** 2 <= a.shape[2] * g.shape[2]
         ):  # else the gradient is the smaller one (Bu et al. 2022)
-            return Product(g, a, "bias" in names)
-        made = {"weight": (g.mT @ a).flatten(1), "bias": g.sum(1)}
+            return Product(g, a, "bias" in names, is_turned(module))
+        matrices = a.mT @ g if is_turned(module) else g.mT @ a
+        made = {"weight": matrices.flatten(1), "bias": g.sum(1)}
         return Made([made[name] for name in names])
 
     if _is_table(module):
@@ -325,7 +329,7 @@ def _summed(found: Mapping[str, Tensor], layer: Layer, views: int) -> Made:
 def _is_product(module: nn.Module) -> bool:
     """Whether each output is one matrix times one input: a linear layer, or a convolution without a
     neighbourhood."""
-    if is_plain(module, nn.Linear):
+    if is_plain(module, nn.Linear) or is_turned(module):
         return True
     return (
         is_plain(module, nn.Conv2d)

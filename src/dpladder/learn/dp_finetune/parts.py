@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from dpladder.learn.interface import Constants, Weights, public_random
 from dpladder.learn.links import Link, link_of
 from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
-from dpladder.network.layers import is_linear
+from dpladder.network.layers import is_linear, is_turned
 from dpladder.network.stack import vocabulary
 
 HEAD = "head.weight"
@@ -66,15 +67,15 @@ class AboveCut(nn.Module):
 class Adapted(nn.Module):
     """A frozen layer, and a product of two thin ones beside it (Hu et al. 2021, Eq. 3)."""
 
-    def __init__(self, base: nn.Linear | nn.Conv2d, lora: Lora) -> None:
+    def __init__(self, base: Any, lora: Lora) -> None:
         super().__init__()
         self.base, self.scale = base, lora.alpha / lora.rank
         self.down = _thin(base, lora.rank)
-        wide = len(base.weight)
+        wide = base.weight.shape[1] if is_turned(base) else len(base.weight)
         self.up = (
-            nn.Linear(lora.rank, wide, bias=False)
-            if type(base) is nn.Linear
-            else nn.Conv2d(lora.rank, wide, 1, bias=False)
+            nn.Conv2d(lora.rank, wide, 1, bias=False)
+            if type(base) is nn.Conv2d
+            else nn.Linear(lora.rank, wide, bias=False)
         )
         nn.init.zeros_(self.up.weight)
 
@@ -85,13 +86,17 @@ class Adapted(nn.Module):
     def merged(self) -> Tensor:
         """The one matrix or kernel that does the same."""
         product = torch.einsum("or,r...->o...", self.up.weight.flatten(1), self.down.weight)
-        return self.base.weight + self.scale * product
+        beside = product.T if is_turned(self.base) else product
+        found: Tensor = self.base.weight + self.scale * beside
+        return found
 
 
-def _thin(base: nn.Linear | nn.Conv2d, rank: int) -> nn.Linear | nn.Conv2d:
+def _thin(base: Any, rank: int) -> nn.Linear | nn.Conv2d:
     """The same layer with so few outputs: a convolution keeps its own kind, kernel, stride and
     padding."""
-    thin = copy.deepcopy(base)
+    if is_turned(base):
+        base = nn.Linear(len(base.weight), rank)
+    thin: Any = copy.deepcopy(base)
     thin.weight = nn.Parameter(
         base.weight.new_zeros(rank, *base.weight.shape[1:]), requires_grad=False
     )
@@ -187,7 +192,7 @@ def _adapt(network: nn.Module, lora: Lora) -> None:
     """Adapters beside every layer that the targets name."""
     for name, layer in [*network.named_modules()]:
         able = is_linear(layer) and getattr(layer, "groups", 1) == 1
-        if able and _named(name, lora.targets):
+        if (able or is_turned(layer)) and _named(name, lora.targets):
             network.set_submodule(name, Adapted(layer, lora))
 
 
