@@ -14,6 +14,7 @@ import yaml
 from support import ROOT, TINY, mixture
 
 from dpladder.cli import main
+from dpladder.plan.startup import import_path
 
 MODULE = """
 configfile: "config.yaml"
@@ -138,3 +139,9 @@ def test_what_cannot_be_a_module_is_said_at_once(outer, config, more, said):
     ended = snakemake("-n")
     assert ended.returncode == 2
     assert said in ended.stderr
+
+
+def test_jobs_import_the_clones_own_package_first_and_then_what_its_user_has() -> None:
+    own = str(ROOT / "src")
+    assert import_path("") == own
+    assert import_path(f"/mine:{own}::/more") == f"{own}:/mine:/more"

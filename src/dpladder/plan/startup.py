@@ -161,10 +161,16 @@ def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[s
     return project, taken_over(project, found, states) | found
 
 
+def import_path(users: str) -> str:
+    """Rules may run in environments of their own: what they import is this clone's package, and
+    whatever its user has beside it."""
+    others = [path for path in users.split(os.pathsep) if path]
+    return os.pathsep.join(dict.fromkeys([str(SOURCE), *others]))
+
+
 def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
-    # rules may run in environments of their own; what they import is this clone's package
     if not INSTALLED:
-        os.environ["PYTHONPATH"] = str(SOURCE)
+        os.environ["PYTHONPATH"] = import_path(os.environ.get("PYTHONPATH", ""))
     if outer.enter(workflow):
         project = opened([], from_command_line(outer.config_of(config)), recalled)
     else:
