@@ -29,6 +29,9 @@ EXAMPLES = Path("config") / "examples"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
+MEASURED, REHEARSED = "measured", "rehearsed"
+
+
 @dataclass(frozen=True)
 class Need:
     """`met`: whether it is there, given the folder of data that cannot be fetched."""
@@ -39,14 +42,14 @@ class Need:
 
 @dataclass(frozen=True)
 class Row:
-    """`asks`: the rows of docs/reproductions.md that it answers, by their first cell. `shown`:
-    whether a page has its figures."""
+    """`asks`: the rows of docs/reproductions.md that it answers, by their first cell. `status`: a
+    page has its figures, or tests/workflow/test_rehearsals.py runs it at a small size."""
 
     key: str
     asks: tuple[str, ...]
     command: tuple[str, ...]
     needs: tuple[Need, ...] = ()
-    shown: bool = True
+    status: str = MEASURED
 
     @property
     def configs(self) -> list[Path]:
@@ -160,14 +163,14 @@ ROWS: Sequence[Row] = (
         (GAP,),
         config("compare_hpo.yaml", "on_cifar10.yaml", "compare_hpo"),
         (GPU, CIFAR10, VIT_LARGE),
-        shown=False,
+        status=REHEARSED,
     ),
     Row(
         "searches-cifar100",
         (GAP,),
         config("compare_hpo.yaml", "on_cifar10.yaml", "on_cifar100.yaml", "compare_hpo"),
         (GPU, CIFAR100, VIT_LARGE),
-        shown=False,
+        status=REHEARSED,
     ),
     Row(
         "searches-imagenet",
@@ -180,22 +183,28 @@ ROWS: Sequence[Row] = (
             "compare_hpo",
         ),
         (GPU, by_hand("imagenet"), VIT_LARGE),
-        shown=False,
+        status=REHEARSED,
     ),
     Row(
         "ablations",
         ("degree of the fit, points, draws, decompositions",),
         script("compare_hpo.py", "mnist5k", "--epsilons", "1", "--methods", "prior", "ladder"),
     ),
-    Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), shown=False),
-    Row("cifar100", (SEVERAL,), config("cifar100.yaml"), (GPU, CIFAR100, VIT_LARGE), shown=False),
+    Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), status=REHEARSED),
+    Row(
+        "cifar100",
+        (SEVERAL,),
+        config("cifar100.yaml"),
+        (GPU, CIFAR100, VIT_LARGE),
+        status=REHEARSED,
+    ),
     Row("grid", (BACKBONES,), config("grid.yaml")),
     Row(
         "grid-cifar",
         (BACKBONES,),
         config("cifar_grid.yaml"),
         (GPU, CIFAR10, CIFAR100, *LARGE),
-        shown=False,
+        status=REHEARSED,
     ),
     Row(
         "figures",
@@ -222,7 +231,7 @@ ROWS: Sequence[Row] = (
         (SHIFT,),
         config("cifar_shift.yaml"),
         (GPU, CIFAR10, STL10, VIT_LARGE),
-        shown=False,
+        status=REHEARSED,
     ),
     Row("domains", (GROUPS,), script("domains.py")),
     Row(
@@ -230,7 +239,7 @@ ROWS: Sequence[Row] = (
         (GROUPS,),
         config("hospitals.yaml"),
         (GPU, by_hand("hospitals"), VIT_LARGE),
-        shown=False,
+        status=REHEARSED,
     ),
     Row("texts", (TEXTS,), config("text.yaml")),
     Row(
@@ -238,14 +247,14 @@ ROWS: Sequence[Row] = (
         (TEXTS, WHOLE),
         config("reviews.yaml"),
         (GPU, by_hand("reviews"), weights("FacebookAI/roberta-base")),
-        shown=False,
+        status=REHEARSED,
     ),
     Row(
         "texts-glue",
         (TEXTS,),
         config("glue.yaml"),
         (GPU, by_hand("glue"), weights("FacebookAI/roberta-base")),
-        shown=False,
+        status=REHEARSED,
     ),
     Row(
         "subsets",
@@ -263,14 +272,14 @@ ROWS: Sequence[Row] = (
         (ORDERS, SQUARES),
         config("cifar_learners.yaml"),
         (GPU, CIFAR100, VIT_LARGE),
-        shown=False,
+        status=REHEARSED,
     ),
     Row(
         "learners-imagenet",
         (ORDERS, SQUARES),
         config("cifar_learners.yaml", "on_imagenet.yaml"),
         (GPU, by_hand("imagenet"), VIT_LARGE),
-        shown=False,
+        status=REHEARSED,
     ),
     Row("squares", (SQUARES,), script("squares.py", "mnist5k-112", "digits")),
     Row("several", ("several labels for each record",), script("several_labels.py")),
@@ -280,7 +289,11 @@ ROWS: Sequence[Row] = (
         "vision-free", (VISION,), script("finetune.py", "--learner", '{"name": "hyfree_finetune"}')
     ),
     Row(
-        "vision-vit", (VISION,), config("finetune_vit.yaml"), (GPU, CIFAR10, VIT_BASE), shown=False
+        "vision-vit",
+        (VISION,),
+        config("finetune_vit.yaml"),
+        (GPU, CIFAR10, VIT_BASE),
+        status=REHEARSED,
     ),
     Row(
         "dynamics",
@@ -288,7 +301,7 @@ ROWS: Sequence[Row] = (
         script("dynamics.py", "mnist5k", "--figure", "dynamics.svg"),
     ),
     Row("prices", ("ε of the whole by Rényi accounting",), script("price_searches.py")),
-    Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), shown=False),
+    Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), status=REHEARSED),
     Row(
         "simulations",
         ("simulations with non-private training on disjoint parts",),
@@ -315,7 +328,9 @@ def main() -> int:
     known = {row.key: row for row in ROWS}
     if unknown := [key for key in asked.keys if key not in known]:
         parser.error(f"no row is called {', '.join(unknown)}. They are {', '.join(known)}.")
-    rows = [known[key] for key in asked.keys] or [row for row in ROWS if asked.all or not row.shown]
+    rows = [known[key] for key in asked.keys] or [
+        row for row in ROWS if asked.all or row.status != MEASURED
+    ]
     if asked.list:
         print("\n".join(listed(ROWS)))
         return 0
@@ -328,7 +343,7 @@ def listed(rows: Sequence[Row]) -> list[str]:
     lines = []
     for row in rows:
         needs = ", ".join(need.about for need in row.needs) or "PyPI alone"
-        lines += [f"{row.key}{'' if row.shown else ' (never run)'}: {'; '.join(row.asks)}"]
+        lines += [f"{row.key} ({row.status}): {'; '.join(row.asks)}"]
         lines += [f"    needs {needs}", f"    {row.written}"]
     return lines
 
