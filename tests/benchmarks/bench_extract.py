@@ -141,7 +141,7 @@ def probe(folder: Path) -> None:
 
     from dpladder.data.extract import extract
 
-    asked = Features(**DEMO["features"])
+    asked = Features.model_validate(DEMO["features"])
     dataset = Dataset(lineage="bench", source="mnist5k", nominal_size=4000)
     prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
     found = {}
