@@ -1,9 +1,8 @@
 """Extraction against a plain timm and DataLoader loop over the same images, in one run.
 
-python tests/benchmarks/bench_extract.py [--images 1024] [--rounds 3] python
-tests/benchmarks/bench_extract.py --probe     # all of mnist5k, and a (non-private) ridge probe on
-it python tests/benchmarks/bench_extract.py --large     # opening and reading 1.28 M x 1,280
-features
+python tests/benchmarks/bench_extract.py [--images 1024] [--rounds 3]
+python tests/benchmarks/bench_extract.py --probe  # mnist5k as in the demo, with a ridge probe
+python tests/benchmarks/bench_extract.py --large  # opening and reading 1.28 M x 1,280 features
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.docs import DEMO
 from dpladder.config.model import Dataset, Features
 from dpladder.data import sealed
 from dpladder.data.cache import open_cache
@@ -141,6 +141,7 @@ def probe(folder: Path) -> None:
 
     from dpladder.data.extract import extract
 
+    asked = Features.model_validate(DEMO["features"])
     dataset = Dataset(lineage="bench", source="mnist5k", nominal_size=4000)
     prepare(dataset, KEYS, folder / "manifest.h5", folder / "prepare.jsonl")
     found = {}
@@ -149,7 +150,7 @@ def probe(folder: Path) -> None:
         output = folder / f"{part}.h5"
         extract(
             folder / "manifest.h5",
-            FEATURES,
+            asked,
             part,
             output,
             folder / f"{part}.jsonl",
@@ -163,7 +164,7 @@ def probe(folder: Path) -> None:
     features = np.concatenate([found[part].features for part in found]).astype(np.float32)
     labels = np.concatenate([found[part].labels for part in found])
     print(
-        f"mnist5k at {FEATURES.image_size} px: 5,000 images in {seconds:.0f} s, imports and "
+        f"mnist5k at {asked.image_size} px: 5,000 images in {seconds:.0f} s, imports and "
         "model included"
     )
     # rows lie in the order of keyed ids, so these folds are random

@@ -1,5 +1,5 @@
-"""What a thousand trials and two hundred shards cost before any of them runs. Run: python
-tests/benchmarks/bench_scale.py
+"""What a thousand trials and two hundred shards cost before any of them runs, and what a hundred
+experiments do. Run: python tests/benchmarks/bench_scale.py
 
 Parsing is measured against an empty workflow in the same run. The wall clock of the whole is a
 model: its inputs are printed with it, and the measured ones are replaced by yours on the command
@@ -18,6 +18,7 @@ import time
 from math import ceil
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import yaml
 from bench_ledger import COMMITTERS, compete, timed
@@ -33,7 +34,16 @@ CONFIG = {
     },
     "features": {"model": "none", "shards": SHARDS},
     "privacy": {"epsilon": 1.0, "delta": 1e-7, "lifetime": {"epsilon": 8.0}},
-    "sweep": {"rungs": [{"epsilon": epsilon, "trials": TRIALS} for epsilon in (0.01, 0.02)]},
+    "sweep": {
+        "rungs": [{"epsilon": epsilon, "trials": TRIALS} for epsilon in (0.01, 0.02)],
+        "together": False,
+    },
+}
+HUNDRED = CONFIG | {
+    "features": {"model": "none"},
+    "privacy": {"epsilon": 1.0, "delta": 1e-7, "lifetime": {"epsilon": 80.0}},
+    "sweep": {"rungs": [{"epsilon": epsilon, "trials": 3} for epsilon in (0.01, 0.02)]},
+    "experiments": {f"clip-{number}": {"learner": {"clip": number}} for number in range(2, 102)},
 }
 EMPTY = "rule all:\n"
 
@@ -62,10 +72,10 @@ def seconds(folder: Path, *options: str) -> tuple[float, float]:
     )
 
 
-def parse(folder: Path) -> dict[str, int]:
-    """Time dry runs of the large DAG and of an empty workflow in turn; the jobs of the large one
+def parse(folder: Path, config: dict[str, Any]) -> dict[str, int]:
+    """Time dry runs of a large DAG and of an empty workflow in turn; the jobs of the large one
     come back."""
-    (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG), "utf-8")
+    (folder / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
     (folder / "data.npz").touch()
     (folder / "Snakefile").write_text(EMPTY, "utf-8")
     large = ("-s", str(ROOT / "Snakefile"), "--configfile", "config.yaml", "--scheduler", "greedy")
@@ -150,7 +160,8 @@ def main() -> None:
     times = arguments()
     committers = vars(times).pop("committers")
     with tempfile.TemporaryDirectory() as folder:
-        model(parse(Path(folder)), times)
+        parse(Path(folder), HUNDRED)
+        model(parse(Path(folder), CONFIG), times)
     with tempfile.TemporaryDirectory() as folder:
         timed(
             f"{committers} processes commit and finish at once, none lost",

@@ -42,6 +42,7 @@ def test_opacus_is_told_one_true_epsilon_by_ten_lines(tmp_path):
     assert sum(line.endswith("# books") for line in lines) <= 10
 
 
+@pytest.mark.ci
 def test_optuna_stops_when_the_budget_is_spent(tmp_path):
     trials = int(re.search(r"(\d+) trials", example("optuna_search.py", tmp_path))[1])
     assert 5 < trials < 100

@@ -1242,6 +1242,14 @@ left = left & ~mask""",
         "keys",
         ("plan/test_plan.py::test_what_stands_on_other_views_is_shared_by_nobody",),
     ),
+    Mutant(
+        "whose a job is is remembered for all jobs of its rule",
+        "plan/dag.py",
+        "owner",
+        "job(experiment, rule, wildcards)",
+        "job(experiment, rule, {})",
+        ("plan/test_plan.py::test_what_stands_on_other_views_is_shared_by_nobody",),
+    ),
     # Mechanisms that are not ours (embed/).
     Mutant(
         "every attempt of other code asks one question",

@@ -33,7 +33,8 @@ DEMO = {
     },
 }
 """Everything else in the demo is a default. Its rungs are given by hand, to show a ladder: at its
-strength `sweep: auto` would buy none."""
+strength `sweep: auto` would buy none. Half of its time is extraction at 96 pixels: one training at
+epsilon = 1 is right on 0.823 there, on 0.806 at 80 and on 0.768 at 64 (mean of 8 repeats)."""
 
 TASKS = {
     "name the data and say what it holds": (

@@ -80,7 +80,8 @@ class Project:
     what was left to the plan; `settled`, what was chosen, under a digest of what that hung on.
     `elders` are all of them as the ledger met them; `paid` names, by rule and wildcards, those
     whose own job it holds as they ask for it; `kept` names each release of theirs that it holds as
-    they ask for it; `former`, the names that they had before."""
+    they ask for it; `former`, the names that they had before; `owners`, whose each job is, as far
+    as it was asked."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -91,6 +92,7 @@ class Project:
     settled: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     kept: Mapping[Any, Kept] = field(default_factory=dict)
     former: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    owners: dict[Any, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
     def main(self) -> Config:

@@ -457,8 +457,14 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
 def owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
     """The experiment whose job is the same one, and whose outputs the others read: one that has
     paid for it, wherever it stands in the config; or for the trials below it; else the one that
-    came first."""
+    came first. Of a hundred experiments each is compared with all, so it is found once."""
+    own = job(experiment, rule, wildcards)
+    if own not in project.owners:
+        project.owners[own] = _owner(project, experiment, rule, wildcards)
+    return project.owners[own]
 
+
+def _owner(project: Project, experiment: str, rule: str, wildcards: Wildcards) -> str:
     asked = job(experiment, rule, wildcards).wildcards
     wanted = _shared_by(project.experiments[experiment], rule, asked)
     paid = project.paid.get((rule, asked), ())
