@@ -115,14 +115,14 @@ def imagenet(root: Path) -> None:
 
 
 def hospitals(root: Path) -> None:
-    """A folder for each hospital in a folder for each class."""
-    for hospital in ("first", "second", "third", "fourth", "fifth"):
-        _folders(root, [f"{kind}/{hospital}" for kind in ("normal", "tumour")], 30)
+    """A folder for each class in a folder for each hospital."""
+    for seed, hospital in enumerate(("first", "second", "third", "fourth", "fifth")):
+        _folders(root / hospital, ["normal", "tumour"], 30, seed)
 
 
-def _folders(root: Path, names: list[str], count: int) -> None:
+def _folders(root: Path, names: list[str], count: int, seed: int = 0) -> None:
     labels = np.repeat(np.arange(len(names)), count)
-    for place, (label, image) in enumerate(zip(labels, drawings(labels, 48), strict=True)):
+    for place, (label, image) in enumerate(zip(labels, drawings(labels, 48, seed), strict=True)):
         folder = root / names[label]
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(folder / f"{place}.png")
