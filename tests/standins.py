@@ -143,11 +143,11 @@ def glue(root: Path) -> None:
         "qqp": ("0", "1"),
         "mnli": ("entailment", "neutral", "contradiction"),
     }
-    for name, classes in tasks.items():
+    for task, (name, classes) in enumerate(tasks.items()):
         rows = [
             {
                 "id": f"{name}-{place}",
-                "text": sentence(place % len(classes), place),
+                "text": sentence(place % len(classes), 1000 * task + place),
                 "label": classes[place % len(classes)],
                 "split": "test" if place >= 160 else "train",
             }

@@ -412,6 +412,27 @@ KEYS = {
         "set by: user",
         dataset=a_dataset("unit: {cap: 5}"),
     ),
+    "a pool of many records": bad(
+        "dataset.unit.pool",
+        "needs by: user, and no cap",
+        dataset=a_dataset("unit: {by: user, cap: 5, pool: mean}"),
+    ),
+    "a pool of records": bad(
+        "dataset.unit.pool",
+        "needs by: user",
+        dataset=a_dataset("unit: {pool: mean}"),
+    ),
+    "conflicts without a pool": bad(
+        "dataset.unit.conflicts",
+        "need pool: mean",
+        dataset=a_dataset("unit: {by: user, conflicts: any}"),
+    ),
+    "a pool of pixels": bad(
+        "dataset.unit.pool",
+        "a mean is of pooled features",
+        dataset=a_dataset("unit: {by: user, pool: mean}"),
+        more="features: {until: input}\nlearner: {name: dp_finetune}",
+    ),
     "nothing left to train on": bad(
         "dataset.split.test", "below 1", dataset=a_dataset("split: {test: 0.5, validation: 0.5}")
     ),

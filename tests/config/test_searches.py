@@ -60,14 +60,8 @@ def test_another_way_takes_nothing_over_from_the_one_below() -> None:
         ({"sweep": {"search": {"prior": "monotone"}}}, "it draws r by itself"),
         ({"sweep": {"select": {"part": "validation"}}}, "it counts on the training part"),
         ({"features": {"mean": {"epsilon": 0.1}}}, "leave features.mean, learner.cov"),
-        (
-            {"learner": {"name": "dp_fc", "covariance": {"epsilon": 0.1}}},
-            "learner.covariance, learner",
-        ),
-        (
-            {"learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}}},
-            "learner.statistics and learner.head out",
-        ),
+        ({"learner": {"name": "dp_fc", "covariance": {"epsilon": 0.1}}}, "learner.covariance, "),
+        ({"learner": {"name": "dp_ls", "statistics": {"epsilon": 0.1}}}, "learner.statistics and"),
         ({"learner": {"name": "one_step"}}, "learner one_step has nothing to search"),
         ({"final": {"budget": 0.5}}, "leave final.budget out"),
         (

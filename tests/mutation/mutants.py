@@ -2309,4 +2309,31 @@ _sweep(ledger, finished)""",
             "test_a_network_whose_matrices_stand_the_other_way_round_learns_to_speak",
         ),
     ),
+    Mutant(
+        "a user whose records are one is as many as they are",
+        "data/cache.py",
+        "_pooled",
+        "_by_unit(cache.units)",
+        "_by_unit(cache.record_ids)",
+        ("data/test_pool.py::test_a_user_is_one_record_with_the_mean_of_all_its_records",),
+    ),
+    Mutant(
+        "what counts as nothing is in a user's mean",
+        "data/cache.py",
+        "_members",
+        "labels[rows] >= 0",
+        "labels[rows] >= -1",
+        (
+            "data/test_pool.py::test_what_cannot_count_is_left_out_of_a_mean_and_a_user_without_any"
+            "_counts_as_nothing",
+        ),
+    ),
+    Mutant(
+        "a user of several groups is of one",
+        "data/prepare.py",
+        "_pool",
+        "len({row.group for row in told}) > 1",
+        "False",
+        ("data/test_pool.py::test_a_user_of_several_groups_counts_as_nothing",),
+    ),
 )

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from dpladder.config.learner_sections import SECTIONS, names
-from dpladder.config.load import overlay
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.plan import asked_of
 from dpladder.plan.settle import opened
@@ -71,10 +70,12 @@ def of_learner(learner: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("key", sorted(dag.LATER))
 def test_a_later_key_is_left_out_at_the_value_that_its_absence_means(key: str) -> None:
-    values = overlay({}, {})
-    for part in reversed(key.split(".")):
-        values = {part: values or dag.LATER[key]}
-    assert dag.without_later(values) in ({}, {key.split(".")[0]: {}})
+    *sections, last = key.split(".")
+    values: dict[str, Any] = {last: dag.LATER[key]}
+    left: dict[str, Any] = {}
+    for section in reversed(sections):
+        values, left = {section: values}, {section: left}
+    assert dag.without_later(values) == left
 
 
 def test_first_versions_have_the_tokens_that_ledgers_hold() -> None:

@@ -113,6 +113,29 @@ def test_users_replaced_units_a_noised_mean_and_a_scoring_part(project):
 
 
 @pytest.mark.long
+def test_users_who_are_one_record_each(project):
+    """At full weight: as many rows as users behind every mechanism, and no cap."""
+    with np.load("data.npz") as arrays:
+        users = np.arange(300) // 3
+        np.savez("data.npz", features=arrays["features"], labels=users % 3, users=users)
+    unit = {"by": "user", "pool": "mean"}
+    project.configure({"dataset": {"nominal_size": 80, "unit": unit}, "features": {"shards": 2}})
+    project.finish("results/main/summary.json")
+    assert main(["verify", "results"]) == 0
+    tiny = statement()["datasets"]["tiny"]
+    assert (tiny["unit"], tiny["cap"]) == ("user", 1)
+    assert "each user, who counts as one record at most" in Path("results/privacy.md").read_text()
+    (model,) = Path("results/main/final").glob("*/weights.safetensors")
+    arrays = np.load("data.npz")
+    np.savez("new.npz", features=arrays["features"][:9], users=users[:9])
+    assert main(["predict", str(model), "new.npz", "--output", "out.csv"]) == 0
+    told = [line.split(",")[1] for line in Path("out.csv").read_text().splitlines()]
+    assert told == ["user", "0", "1", "2"]
+    again = project.finish("results/main/summary.json")
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+@pytest.mark.long
 def test_research_on_public_sources_shares_a_sweep_between_experiments(project):
     rng = np.random.default_rng(1)
     for part in ("test", "validation"):

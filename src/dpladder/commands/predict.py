@@ -56,9 +56,11 @@ def _table(model: Model, given: Path) -> pd.DataFrame:
     import pandas as pd
 
     source, found = model.predict_file(given)
-    records = [place_of(source, index) for index in range(len(found.problems))]
+    places = [place_of(source, index) for index in range(len(source.labels))]
+    records = places if found.users is None else found.users
     labels = [None if label is None else cell(label) for label in found.labels]
-    facts = pd.DataFrame({"input": cell(given), "record": [*map(cell, records)], "class": labels})
+    what = "record" if found.users is None else "user"
+    facts = pd.DataFrame({"input": cell(given), what: [*map(cell, records)], "class": labels})
     if found.ids is not None:
         facts.insert(2, "id", [*map(cell, found.ids)])
     odds = pd.DataFrame(

@@ -523,6 +523,11 @@ OF_ONE_CLASS: Table = {
     "dataset.classes": _classes,
     "dataset.labels": _labels,
     "dataset.majority": _majority,
+    "dataset.unit.pool": when(
+        lambda c: c.dataset.unit.pooled and (c.features.until or c.task == "language_model"),
+        "a mean is of pooled features, and this learner trains a part of the network: use a head's "
+        "learner without features.until, or a cap",
+    ),
     "dataset.split.test": _test_part,
     "dataset.public_size": _public_size,
     **group_rules("dataset.group", lambda c: (c.dataset.source, c.dataset.group)),

@@ -14,10 +14,12 @@ Works on arrays of whole numbers, numpy's or torch's.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 Labels = int | Literal["many"]
+Conflicts = Literal["nothing", "any", "majority"]
 MANY: Literal["many"] = "many"
 ABSENT, PRESENT, UNKNOWN = STATES = range(3)
 MOST_FINDINGS = 39  # classes: 3^39 is below 2^63
@@ -78,3 +80,31 @@ def are_of(numbers: Any, label: Any, count: int) -> Any:
     for own in each_label(numbers, count):
         found = found | (own == label)
     return found
+
+
+def agreed(numbers: Sequence[int], rule: Conflicts, count: int, most: Labels) -> int:
+    """The one label of records that are pooled, by theirs; -1 where there is none. A later class
+    goes before an earlier one, and present before absent."""
+    if most == MANY:
+        digits = [len(STATES) ** place for place in range(count)]
+        each = ([number // digit % len(STATES) for number in numbers] for digit in digits)
+        known = ([state for state in states if state != UNKNOWN] for states in each)
+        return number_of_findings([_agreed(states, rule, UNKNOWN) for states in known])
+    if most == 1 or rule != "any":
+        return _agreed(numbers, rule, -1)
+    union = {one for number in numbers for one in _classes_in(number, count)}
+    return number_of(union, count) if len(union) <= most else -1
+
+
+def _agreed(values: Sequence[int], rule: Conflicts, none: int) -> int:
+    counts = Counter(values)
+    if not counts or (rule == "nothing" and len(counts) > 1):
+        return none
+    return max(counts) if rule == "any" else max(counts, key=lambda one: (counts[one], one))
+
+
+def _classes_in(number: int, count: int) -> Iterator[int]:
+    rest = number + 1
+    while rest > 0:
+        yield rest % (count + 1) - 1
+        rest //= count + 1

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from dpladder.config.apart import written
+from dpladder.config.label_sets import Conflicts
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.search_sections import Hpo, Ladder
 from dpladder.config.section import (
@@ -40,6 +41,19 @@ class Unit(Section):
         description="records kept per document or user, chosen by a key among that unit's own; 1 "
         "for records",
     )
+    pool: Literal["none", "mean"] = Field(
+        "none",
+        description="mean: all records of a user are one record, whose features are the mean of "
+        "theirs, under one label; cap is 1 then",
+    )
+    conflicts: Conflicts = Field(
+        "nothing",
+        description="with pool, a user whose records have different labels. nothing: the user "
+        "counts as nothing; any: is of the class among them that comes last in dataset.classes; "
+        "majority: of the most frequent, and among equals the last. Findings are told each by "
+        "itself: nothing leaves one out, any is present in any record, majority in half of those "
+        "that know",
+    )
 
     @model_validator(mode="after")
     def _a_record_is_one_record(self) -> Unit:
@@ -50,6 +64,18 @@ class Unit(Section):
                 "records together"
             )
         return self
+
+    @model_validator(mode="after")
+    def _a_pool_is_one_record(self) -> Unit:
+        if not self.pooled and self.conflicts != "nothing":
+            raise ValueError("conflicts need pool: mean: they are between records of one user")
+        if self.pooled and (self.by != "user" or self.cap != 1):
+            raise ValueError("pool needs by: user, and no cap: it makes one record of a user's")
+        return self
+
+    @property
+    def pooled(self) -> bool:
+        return self.pool != "none"
 
 
 HELD_OUT = 0.2

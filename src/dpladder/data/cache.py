@@ -2,7 +2,9 @@
 
 A cache is a sealed file with the rows of one part, or of one shard of it, sorted by record id. Its
 address in the cache root is a keyed digest of everything its bytes follow from, so another
-experiment or clone under the same home finds it. Trial jobs import this module: no torch, no timm.
+experiment or clone under the same home finds it. Where a user's records are one
+(`dataset.unit.pool`), what merges shards makes one row of theirs. Trial jobs import this module: no
+torch, no timm.
 """
 
 from __future__ import annotations
@@ -184,8 +186,44 @@ def merge(shards: Sequence[Path], root: Path, output: Path, key: bytes) -> Seque
             _name_again(shards[0], whole)
         else:
             _concatenate(opened, whole, key)
-    link(whole, output)
+    link(_pooled(whole, root, key) if "pool" in attrs else whole, output)
     return opened
+
+
+def _pooled(whole: Path, root: Path, key: bytes) -> Path:
+    """A cache with one row for each unit: the mean of its records that count, in float64, whatever
+    other units there are. A unit without any counts as nothing."""
+    cache = open_cache(whole, key)
+    attrs = {**cache.attrs, "rows": "units"}
+    path = address(root, attrs, key)
+    if verify_cache(path, key) is not None:
+        units = [_members(rows, cache.labels) for rows in _by_unit(cache.units)]
+        first = np.array([rows[0] for rows in units], np.int64)
+        means = (cache.features[rows].mean(axis=0, dtype=np.float64)[None] for rows in units)
+        shape = (len(units), *cache.features.shape[1:])
+        arrays: dict[str, NDArray[Any] | sealed.Blocks] = {
+            "features": sealed.Blocks(shape, cache.features.dtype, means),
+            "labels": cache.labels[first],
+            "record_ids": cache.units[first],
+            "units": cache.units[first],
+            "checks": cache.checks[first],
+        }
+        if cache.groups is not None:
+            arrays["groups"] = cache.groups[first]
+        sealed.write(path, arrays, attrs, key)
+    return path
+
+
+def _by_unit(units: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+    """The rows of each unit, in the order of its id."""
+    ids, of_unit, counts = np.unique(units, axis=0, return_inverse=True, return_counts=True)
+    return np.split(np.argsort(of_unit, kind="stable"), np.cumsum(counts))[: len(ids)]
+
+
+def _members(rows: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of a unit that count; one that does not, where none does: its features are zero."""
+    counting = rows[labels[rows] >= 0]
+    return counting if len(counting) else rows[:1]
 
 
 def _place(cache: FeatureCache) -> tuple[int, int]:

@@ -114,6 +114,8 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
     count as nothing, whatever their label."""
     source = found.source
     counting = [row for row in found.kept if row.label >= 0 and row.index not in lost]
+    if found.dataset.unit.pooled:  # one record each, under one label
+        counting = [*{row.unit: row for row in counting}.values()]
     unknown = Counter(name for label in source.labels for name in _named_none(found, label))
     return Census(
         source=source.name,

@@ -119,7 +119,7 @@ def extract(
         **claimed,
         **network.facts,
         "classes": known.classes,
-        **{name: known.attrs[name] for name in ("labels",) if name in known.attrs},
+        **{name: known.attrs[name] for name in ("labels", "pool") if name in known.attrs},
         "identity": known.identity,
         "width": network.width,
         **{package: version(package) for package in ("dpladder", "timm", "torch")},

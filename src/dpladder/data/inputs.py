@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from dpladder.data import arrays, tables
@@ -23,7 +24,7 @@ TABLES: Mapping[str, Callable[[Path, Layout], Source]] = {
 
 def open_inputs(path: Path, layout: Layout = UNLABELLED, texts: bool = False) -> Source:
     """The records of an image or text file, a folder with images, or `texts`, anywhere in it, or a
-    table."""
+    table. Whose they are says a table's column, or the first folder on their way."""
     if not path.exists():
         raise BadInput(f"{path} does not exist. Give a file, a folder of files, or a table.")
     if path.is_dir():
@@ -45,7 +46,8 @@ def _folder(folder: Path, texts: bool) -> Source:
             f"{folder} holds no {'texts' if texts else 'images'}. Known suffixes: "
             f"{', '.join(suffixes)}."
         )
-    return _files(found, texts)
+    ways = [path.relative_to(folder).parts for path in found]
+    return replace(_files(found, texts), users=[way[0] if len(way) > 1 else None for way in ways])
 
 
 def _files(paths: list[Path], texts: bool) -> Source:

@@ -25,6 +25,9 @@ its document's id and its place. All of them are the document's unit, or its use
 are more than the cap, the same keyed ids choose among them: at random to everybody without the key,
 and whatever other units there are.
 
+**Pools.** With `dataset.unit.pool` all records of a user that count get one label (`agreed`), and
+data/cache.py makes one row of theirs. None is over a cap then: a unit is one record.
+
 **Versions.** Where a record is its content, an edited record is another one and may lie in another
 part. So the parts of different versions of such a lineage add up, and `identity` tells the ledger
 so.
@@ -45,7 +48,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.label_sets import MANY, Labels, number_of
+from dpladder.config.label_sets import MANY, Labels, agreed, number_of
 from dpladder.config.model import Dataset, Split
 from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
@@ -193,9 +196,10 @@ def survey(
     sorter = None if grouping is None else Sorter(grouping.names, trained)
     contents = (digests or _digests)(source, keys.units)
     rows = _rows(source, contents, dataset, class_of, keys, public, problems, units, sorter)
-    cap = dataset.unit.cap if public is None else None
+    pool = _pool(dataset, len(names), problems) if dataset.unit.pooled else None
+    cap = dataset.unit.cap if public is None and pool is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
-    kept = sorted(_chosen(rows, cap, problems, spans), key=lambda row: row.record)
+    kept = sorted(_chosen(rows, cap, problems, spans, pool), key=lambda row: row.record)
     return Survey(source, dataset, kept, sorted(problems), units, class_of, names, grouping)
 
 
@@ -270,6 +274,7 @@ def prepare(
         "identity": _identity(source, found.dataset),
         "tokenizer": "" if cutting is None else cutting.sha256,
         **({"labels": MANY} if dataset.labels == MANY else {}),
+        **({"pool": dataset.unit.pool} if dataset.unit.pooled else {}),
     }
     write_diagnostics(diagnostics, source, found.problems)
     places = {
@@ -370,7 +375,8 @@ def _rows(
     of a group that is not trained on is not there, where a training would see it."""
     nothing = content_digest(b"", keys.units)
     part_of = _part_rule(source, dataset.split, keys.split, public)
-    by_user = public is None and dataset.unit.by == "user"
+    owned = source.users is not None if dataset.unit.pooled else public is None
+    by_user = owned and dataset.unit.by == "user"
     for index, content in enumerate(contents):
         given, lost = _given(source.ids, index), content == nothing
         label = -1 if lost else class_of(source.labels[index])
@@ -471,6 +477,7 @@ def _hashed_part(unit: bytes, split: Split, key: bytes) -> int:
 
 
 Into = Callable[[Row], Iterator[Row]]
+Pool = Callable[[Sequence[Row]], Sequence[Row]]
 
 
 def _spans(source: Source, cutting: Cutter, key: bytes) -> Into:
@@ -484,8 +491,27 @@ def _spans(source: Source, cutting: Cutter, key: bytes) -> Into:
     return spans
 
 
+def _pool(dataset: Dataset, count: int, problems: list[tuple[int, str]]) -> Pool:
+    """From a user's records to the same under one label, which follows from them alone."""
+
+    def pool(rows: Sequence[Row]) -> Sequence[Row]:
+        told = [row for row in rows if row.label >= 0]
+        label = agreed([row.label for row in told], dataset.unit.conflicts, count, dataset.labels)
+        why = "labels of its user's records differ"
+        if len({row.group for row in told}) > 1:
+            label, why = -1, "records of its user are of several groups"
+        problems.extend((row.index, why) for row in told if label < 0)
+        return [row if row.label < 0 else replace(row, label=label) for row in rows]
+
+    return pool
+
+
 def _chosen(
-    rows: Iterable[Row], cap: int | None, problems: list[tuple[int, str]], spans: Into | None = None
+    rows: Iterable[Row],
+    cap: int | None,
+    problems: list[tuple[int, str]],
+    spans: Into | None = None,
+    pool: Pool | None = None,
 ) -> Iterator[Row]:
     """One row per record and at most `cap` per unit, all in one part, chosen by keyed hash among
     the unit's own. Those that count as nothing come last: a missing one is known by its place
@@ -508,7 +534,7 @@ def _chosen(
         together = [row for row in records if row.part == records[0].part]
         if spans is not None:
             together = sorted((span for row in together for span in spans(row)), key=_by_key)
-        yield from islice(together, cap)
+        yield from islice(together if pool is None else pool(together), cap)
         problems += [
             (row.index, "in another part than its unit")
             for row in records

@@ -78,7 +78,8 @@ def _data(config: Config) -> str:
     dataset = config.dataset
     name = dataset.source.partition(":")[0]
     kind = KINDS.get(name, dataset.source)
+    pooled = ", each as one record, the mean of theirs" if dataset.unit.pooled else ""
     return (
-        f"{kind}; {dataset.nominal_size:,} {dataset.unit.by}s declared for training; lineage "
-        f"{dataset.lineage}"
+        f"{kind}; {dataset.nominal_size:,} {dataset.unit.by}s declared for training{pooled}; "
+        f"lineage {dataset.lineage}"
     )

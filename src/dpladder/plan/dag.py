@@ -564,6 +564,8 @@ LATER: Keys = {
     "dataset.user": None,
     "dataset.unknown": "ignore",
     "dataset.blank": None,
+    "dataset.unit.pool": "none",
+    "dataset.unit.conflicts": "nothing",
     "learner.public": "none",
     "learner.look": 0.05,
     "learner.head": None,

@@ -139,6 +139,11 @@ def _use(model: Model) -> Iterator[str]:
         "",
     )
     yield f"It needs {needs}. Predictions are those of `dpladder predict`, to rounding."
+    if model.pooled:
+        yield (
+            "It was trained on people, each with the mean of the features of their records: "
+            f"`classifier.together({given})` tells of one person by all of theirs."
+        )
     if model.features.takes == "texts":
         yield (
             "The folder `network` is the network alone, as transformers' `AutoModel` and "

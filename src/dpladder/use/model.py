@@ -33,6 +33,7 @@ from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
 from dpladder.data.parallel import cores
+from dpladder.data.prepare import place_of
 from dpladder.data.sources import Files, Source, bytes_of, text, text_bytes
 from dpladder.errors import BadInput
 from dpladder.learn import score
@@ -54,13 +55,15 @@ Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix
 class Predictions:
     """`probabilities`: a row per record, a column per class; nan where a record cannot be read, and
     `problems` says why. `findings`: whether each class is told by itself. `ids`: the records' own,
-    where a table or an array holds them."""
+    where a table or an array holds them. `users`: where the model takes a user's records as one,
+    whom each row is about, in place of a record."""
 
     classes: tuple[str, ...]
     probabilities: NDArray[np.float64]
     problems: tuple[str | None, ...]
     findings: bool = False
     ids: tuple[str, ...] | None = None
+    users: tuple[str, ...] | None = None
 
     @property
     def labels(self) -> list[str | None]:
@@ -108,6 +111,12 @@ class Model:
         return bool(self.facts.get("config", {}).get("dataset.labels") == MANY)
 
     @property
+    def pooled(self) -> bool:
+        """Whether all records of a user are one to it, the mean of theirs."""
+        unit = self.facts.get("config", {}).get("dataset.unit", {})
+        return bool(unit.get("pool", "none") != "none")
+
+    @property
     def bias(self) -> float:
         """What its training added to every logit of a finding."""
         return sigmoid_bias(len(self.classes)) if self.findings else 0.0
@@ -127,19 +136,28 @@ class Model:
                 )
         return network, tokenizer
 
-    def predict(self, inputs: Inputs) -> Predictions:
-        """The probability of each class, for each record."""
+    def predict(self, inputs: Inputs, users: Sequence[str | None] | None = None) -> Predictions:
+        """The probability of each class, for each record; of a model that takes a user's records
+        as one, for each user. `users`: whose the records are, unless the inputs say so."""
         if self.speaks:
             raise BadInput(
                 f"{self.path} is a language model, which names no classes. Use dpladder generate."
             )
         source = self._source(inputs)
         rows, problems = self._rows(source)
+        ids = None if source.ids is None else tuple(map(text, source.ids))
+        names: tuple[str, ...] | None = None
+        if self.pooled and (users or source.users) is not None:
+            owners = _owners(source, users or source.users or ())
+            rows, problems = _together(rows, problems, [*owners.values()])
+            ids = None
+            names = tuple(
+                one if isinstance(one, str) else str(place_of(source, one)) for one in owners
+            )
         logits = self.logits(rows)
         odds = score.odds(logits) if self.findings else score.softmax(logits)
         odds[[place for place, problem in enumerate(problems) if problem]] = np.nan
-        ids = None if source.ids is None else tuple(map(text, source.ids))
-        return Predictions(self.classes, odds, tuple(problems), self.findings, ids)
+        return Predictions(self.classes, odds, tuple(problems), self.findings, ids, names)
 
     def predict_proba(self, inputs: Inputs) -> NDArray[np.float64]:
         """A row for each record, a column for each of `classes`, as scikit-learn has it."""
@@ -244,6 +262,29 @@ class Model:
             "give paths, a sequence of images or texts, or for a model without a network a matrix "
             "of features."
         )
+
+
+def _owners(source: Source, users: Sequence[Any]) -> dict[str | int, list[int]]:
+    """The records of each user; one without a user is by itself, by its number."""
+    if len(users) != len(source.labels):
+        raise BadInput(
+            f"{len(users)} users were given for {len(source.labels)} records: give one for each."
+        )
+    owners: dict[str | int, list[int]] = {}
+    for index, user in enumerate(users):
+        name = "" if user is None or user != user else text(user)
+        owners.setdefault(name or index, []).append(index)
+    return owners
+
+
+def _together(
+    rows: NDArray[Any], problems: Sequence[str | None], owners: Sequence[Sequence[int]]
+) -> tuple[NDArray[Any], list[str | None]]:
+    """Of each user the mean of the records that can be read, at the precision they are kept at."""
+    readable = [[one for one in own if problems[one] is None] or own[:1] for own in owners]
+    means = [rows[own].mean(axis=0, dtype=np.float64) for own in readable]
+    found = np.array(means).reshape(len(owners), *rows.shape[1:]).astype(rows.dtype)
+    return found, [problems[own[0]] for own in readable]
 
 
 def _content(image: Any) -> Any:

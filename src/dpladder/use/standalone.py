@@ -44,8 +44,9 @@ class Classifier(nn.Module):
     def forward(self, *inputs: Tensor) -> Tensor:
         """Logits of what `read` makes of records."""
         x = self.features(*inputs).double()
-        if self.config["until"] is None:
-            x = self._mapped(self._stored(x))
+        return self._told(x if self.config["until"] else self._mapped(self._stored(x)))
+
+    def _told(self, x: Tensor) -> Tensor:
         for depth, layer in enumerate(self.head):
             x = x.relu() if depth else x
             width = x.shape[-1]
@@ -87,7 +88,17 @@ class Classifier(nn.Module):
     def classify(self, records: Sequence[Any]) -> list[dict[str, float]]:
         """The probability of each class, for each image, by its path or opened by Pillow; each
         text; or each row of numbers. Findings are told each by itself."""
-        logits = self.logits(records)
+        return self._odds(self.logits(records))
+
+    @torch.inference_mode()
+    def together(self, records: Sequence[Any]) -> dict[str, float]:
+        """The same of one person by all of their records, where people are what it was trained
+        on: of the mean of the features."""
+        kept = self._stored(self.features(*self.read(records)).double())
+        mean = kept.mean(dim=0, keepdim=True).to(getattr(torch, self.config["dtype"]))
+        return self._odds(self._told(self._mapped(mean.double())))[0]
+
+    def _odds(self, logits: Tensor) -> list[dict[str, float]]:
         odds = logits.sigmoid() if self.config["findings"] else logits.softmax(dim=-1)
         return [dict(zip(self.config["classes"], map(float, row), strict=True)) for row in odds]
 

@@ -111,7 +111,7 @@ def hazards(
         f"The unit is a {unit}. A person with two bears {of_group(bound, delta, 2)}, one with "
         f"three {of_group(bound, delta, 3)}."
         if unit in NO_PERSON
-        else f"The unit is a user with all their records; of each, at most {dataset.cap} count.",
+        else f"The unit is a user with all their records: {unit_of(dataset)}.",
     )
     yield Hazard(
         "2.5",

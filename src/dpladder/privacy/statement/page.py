@@ -103,6 +103,8 @@ def unit_of(dataset: Stated) -> str:
         return "each record"
     if dataset.unit == "document":
         return f"each document, of which at most {dataset.cap} spans count"
+    if dataset.cap == 1:  # of several, or the mean of all
+        return f"each {dataset.unit}, who counts as one record at most"
     return f"each {dataset.unit}, of whom at most {dataset.cap} records count"
 
 

@@ -121,6 +121,8 @@ def _level(dataset: Stated) -> str:
         return "record-level"
     if dataset.unit == "document":
         return f"document-level, at most {dataset.cap} spans of each"
+    if dataset.cap == 1:
+        return "user-level, each as one record at most"
     return f"user-level, at most {dataset.cap} records of each"
 
 
