@@ -19,7 +19,7 @@ UNCHECKED = '''
 import importlib.abc, importlib.util, os, sys
 
 class Unchecked(importlib.abc.MetaPathFinder):
-    """torchvision takes files for a published data set by their digests, which stand-ins have not."""
+    """torchvision knows a published data set by its files' digests, which stand-ins have not."""
 
     def find_spec(self, name, path, target=None):
         if name != "torchvision.datasets.utils":

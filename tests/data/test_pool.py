@@ -155,7 +155,8 @@ def test_rules_for_labels_that_differ() -> None:
         "any": [absent, present, present],
         "majority": [absent, absent, present],
     }.items():
-        assert agreed(numbers, rule, 3, MANY) == number_of_findings(states)  # type: ignore[arg-type]
+        found = agreed(numbers, rule, 3, MANY)  # type: ignore[arg-type]
+        assert found == number_of_findings(states)
 
 
 def test_a_user_of_several_groups_counts_as_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""A model that takes a user's records as one: a prediction for each user, of the mean of what can be
-read, in Python, on the command line and by an export alone."""
+"""A model that takes a user's records as one: a prediction for each user, of the mean of what can
+be read, in Python, on the command line and by an export alone."""
 
 from __future__ import annotations
 
