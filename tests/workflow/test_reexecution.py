@@ -303,7 +303,7 @@ def test_an_edited_record_fails_the_check_and_the_statement(finished, capsys):
 @pytest.mark.ci
 def test_a_plan_that_forgot_the_score_publishes_no_score(project, tmp_path, monkeypatch):
     shutil.copytree(SOURCE, tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    plan = tmp_path / "src/dpladder/plan/plan.py"
+    plan = tmp_path / "src/dpladder/plan/cost.py"
     forgotten = planted(plan.read_text(), "_trial_spends", "cost.score is not None", "False")
     plan.write_text(forgotten)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "src"))
