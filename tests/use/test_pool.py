@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,6 +94,25 @@ def test_of_a_folder_the_first_folder_on_the_way_says_whose_an_image_is(tmp_path
     assert found.users == (str(tmp_path / "in" / "d.png"), "p1", "p2")
     wanted = model.predict(list(pixels[[3, 0, 1, 2]]), users=["d", "p1", "p1", "p2"])
     assert np.array_equal(found.probabilities, wanted.probabilities)
+
+
+def test_bags_of_a_folder_are_predicted_as_they_were_trained_on(tmp_path: Path) -> None:
+    source = Source("features", bytes, (), width=6, bags=True)
+    file = saved(tmp_path / "weights.safetensors", Features(model="none"), source)
+    rows = RANDOM.normal(size=(4, 6)).astype(np.float16)
+    for place, way in enumerate(("p1/a.h5", "p1/b.h5", "p2/c.h5")):
+        (tmp_path / "in" / way).parent.mkdir(parents=True, exist_ok=True)
+        with h5py.File(tmp_path / "in" / way, "w") as held:
+            held["feats"] = rows[: place + 1] if place < 2 else rows[:, :5]
+    model = dpladder.load(file)
+    found = model.predict(tmp_path / "in")
+    means = np.array([rows[: place + 1].astype(float).mean(axis=0) for place in range(2)])
+    wanted = model.predict(means, users=["p1", "p1"])
+    assert found.users == ("p1", "p2")
+    assert found.problems == (None, "record cannot be decoded")
+    assert np.array_equal(found.probabilities[0], wanted.probabilities[0])
+    _, one = model.predict_file(tmp_path / "in" / "p1" / "a.h5")
+    assert np.array_equal(one.probabilities, model.predict(means[:1]).probabilities)
 
 
 def test_an_export_says_the_same_of_a_person_by_itself(made: Any, tmp_path: Path) -> None:

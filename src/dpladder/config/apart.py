@@ -1,6 +1,8 @@
-"""Images in one place and what is known of them in another (`dataset.source` as a mapping).
+"""Images, or bags of features, in one place and what is known of them in another (`dataset.source`
+as a mapping).
 
-The config keeps it as one text, `images:` and its keys as JSON: a source is a name everywhere else.
+The config keeps it as one text, `images:` or `bags:` and its keys as JSON: a source is a name
+everywhere else.
 """
 
 from __future__ import annotations
@@ -13,23 +15,44 @@ from pydantic import Field, ValidationError, model_validator
 
 from dpladder.config.section import Section, restored
 
-NAME = "images"
+NAMES = ("images", "bags")
 HOLE = re.compile(r"\{([^{}]+)\}")
 Words = Annotated[str, Field(min_length=1)]
 Level = Annotated[int, Field(ge=1, le=9)]
+Width = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Apart(Section):
     """`key`: the column of the table that says which images a row is about, or a pattern of columns
     such as s{study_id}. `names`: what it holds: an image's path below the folder, an image's file
     name, or the name of a folder on the way to it, of which 1 is the first. `patient`: the folder
-    on that way whose name says whose an image is."""
+    on that way whose name says whose an image is. `bags`: in place of images, HDF5 files with rows
+    of features, of this `width`."""
 
-    images: Words
+    images: Words | None = None
+    bags: Words | None = None
+    width: Width | None = None
     table: Words
     key: Words
     names: Literal["path", "file"] | Level = "path"
     patient: Level | None = None
+
+    @model_validator(mode="after")
+    def _images_or_bags(self) -> Apart:
+        if (self.images is None) == (self.bags is None):
+            raise ValueError("give a folder of images, or one of bags")
+        if (self.bags is None) != (self.width is None):
+            raise ValueError("width is how many features a row of a bag has: bags need it")
+        return self
+
+    @property
+    def what(self) -> str:
+        """What lies in the folder."""
+        return NAMES[self.images is None]
+
+    @property
+    def folder(self) -> str:
+        return self.images or self.bags or ""
 
     @model_validator(mode="after")
     def _columns_are_named(self) -> Apart:
@@ -48,10 +71,13 @@ class Apart(Section):
         return isinstance(self.names, int)
 
 
-FORM = "{images: <folder>, table: <csv or parquet>, key: <column>}"
+FORMS = {
+    "images": "{images: <folder>, table: <csv or parquet>, key: <column>}",
+    "bags": "{bags: <folder>, width: <number>, table: <csv or parquet>, key: <column>}",
+}
 ALLOWED = (
-    f"write {FORM}, and if you like names: path, file or a folder's number from 1, and patient: a "
-    "folder's number"
+    f"write {' or '.join(FORMS.values())}, and if you like names: path, file or a folder's number "
+    "from 1, and patient: a folder's number"
 )
 
 
@@ -66,16 +92,16 @@ def written(given: Any) -> Any:
         said = wrong["msg"].removeprefix("Value error, ")
         at = f"{wrong['loc'][0]} is wrong ({said})" if wrong["loc"] else said
         raise ValueError(f"{at}: {ALLOWED}") from None
-    return f"{NAME}:{held.model_dump_json(exclude_defaults=True)}"
+    return f"{held.what}:{held.model_dump_json(exclude_defaults=True)}"
 
 
 def apart_of(source: str) -> Apart | None:
-    """What a source says that has images and labels apart; nothing of another one."""
+    """What a source says that has images, or bags, and labels apart; nothing of another one."""
     name, _, rest = source.partition(":")
-    if name != NAME:
+    if name not in NAMES:
         return None
     try:
         held: Apart = restored(Apart, json.loads(rest))
     except ValueError:
         return None
-    return held
+    return held if held.what == name else None

@@ -517,7 +517,7 @@ OF_ONE_CLASS: Table = {
     "dataset.links": _links,
     "dataset.id": when(
         lambda c: c.dataset.id is not None and apart_of(c.dataset.source) is not None,
-        "an image is known by its path below dataset.source.images; leave it out",
+        "an image is known by its path below the folder, and so is a bag; leave it out",
     ),
     "dataset.user": when(_two_users, "dataset.source.patient says whose an image is; keep one"),
     "dataset.classes": _classes,

@@ -18,7 +18,7 @@ def wrong_with_source(source: str | None) -> Messages:
     if source is not None and kind is None:
         yield f"{did_you_mean(source, FORMS)}allowed: {', '.join(FORMS)}"
     elif source is not None and (apart := apart_of(source)) is not None:
-        for key, path, folder in (("images", apart.images, True), ("table", apart.table, False)):
+        for key, path, folder in ((apart.what, apart.folder, True), ("table", apart.table, False)):
             yield from (f"{key}: {why}" for why in wrong_with_path(path, folder))
     elif source is not None and kind is not None and kind.own:
         yield from wrong_with_path(source.partition(":")[2], kind.folder)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dpladder.config.apart import FORM, apart_of
+from dpladder.config.apart import FORMS as MAPPINGS
+from dpladder.config.apart import NAMES, apart_of
 
 Takes = Literal["features", "images", "texts"]
 GENRES = ("law", "history", "wisdom", "prophets", "gospels", "acts", "letters", "apocalypse")
@@ -19,7 +20,7 @@ class SourceKind:
     """`reader`: a module of `data` and its function. `after`: what the config writes after the name
     and a colon; a count may be left out. `classes`: what the public knows of them. `holds`: what
     its records may be; of a table, its columns tell. `columns`: some of them may be named. A
-    `<mapping>` is of images and labels apart (config/apart.py)."""
+    `<mapping>` is of images, or bags, and labels apart (config/apart.py)."""
 
     reader: str
     after: Literal["", "<path>", "<Name>", "<count>", "<mapping>"] = "<path>"
@@ -38,7 +39,7 @@ class SourceKind:
         if self.after == "<count>":
             return rest.isdecimal() or not colon
         if self.after == "<mapping>":
-            return apart_of(f"images:{rest}") is not None
+            return any(apart_of(f"{name}:{rest}") for name in NAMES)
         return bool(rest) if self.after else not colon
 
     @property
@@ -61,15 +62,14 @@ SOURCES: Mapping[str, SourceKind] = {
     "folder": SourceKind("folders.from_folder", folder=True),
     "texts": SourceKind("folders.from_texts", folder=True, holds=("texts",)),
     "images": SourceKind("folders.from_apart", after="<mapping>"),
+    "bags": SourceKind("folders.from_apart", after="<mapping>", holds=("features",)),
     "csv": SourceKind("tables.from_csv", holds=("images", "texts", "features"), columns=True),
     "jsonl": SourceKind("tables.from_jsonl", holds=("texts",), columns=True),
     "hdf5": SourceKind("arrays.from_hdf5", holds=("features", "images")),
     "npz": SourceKind("arrays.from_npz", holds=("features", "images")),
     "parquet": SourceKind("tables.from_parquet", holds=("features", "texts"), columns=True),
 }
-FORMS = tuple(
-    FORM if kind.after == "<mapping>" else f"{name}{kind.written}" for name, kind in SOURCES.items()
-)
+FORMS = tuple(MAPPINGS.get(name, f"{name}{kind.written}") for name, kind in SOURCES.items())
 
 DIGITS = tuple("0123456789")
 LABELS: Mapping[str, tuple[str, ...]] = {
@@ -117,9 +117,9 @@ def count_of_classes(source: str, declared: int | tuple[str, ...] | None) -> int
 
 
 def paths_of(source: str) -> tuple[Path, ...]:
-    """Where one's own files lie; of images and labels apart the images come first."""
+    """Where one's own files lie; of images and labels apart the folder comes first."""
     apart = apart_of(source)
-    rest = (source.partition(":")[2],) if apart is None else (apart.images, apart.table)
+    rest = (source.partition(":")[2],) if apart is None else (apart.folder, apart.table)
     return tuple(Path(path).expanduser() for path in rest)
 
 

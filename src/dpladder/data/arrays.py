@@ -42,7 +42,7 @@ def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
         file = h5py.File(
             path, "r", locking=False
         )  # open as long as the source is: rows are read from it one by one
-        whole = all(_holds_all(file, name) for name in file)
+        whole = all(holds_all(file, name) for name in file)
         arrays = {
             name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)
         }
@@ -60,7 +60,7 @@ def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
     return found
 
 
-def _holds_all(file: Any, name: str) -> bool:
+def holds_all(file: Any, name: str) -> bool:
     """Whether what has this name lies in the file itself, without a link to anywhere."""
     import h5py
 

@@ -66,10 +66,13 @@ def _matrix(source: Source, batch: int) -> Encoder:
 
     def load(content: Rows, number: int) -> Rows:
         assert number == 0, "numbers have no views"
+        if isinstance(content, bytes):
+            raise ValueError("it is no bag")
         row = np.asarray(content, np.float64).reshape(width)
         return row / np.iinfo(content.dtype).max if source.kind == "pixels" else row
 
-    facts = {"weights_sha256": "", "transform": source.kind, "arithmetic": "float64"}
+    transform = "bags" if source.bags else source.kind
+    facts = {"weights_sha256": "", "transform": transform, "arithmetic": "float64"}
     return Encoder(width, batch, np.zeros(width), load, iter, facts)
 
 

@@ -215,13 +215,15 @@ def _each(source: Source, largest: int) -> Iterator[Seen]:
 
 def size_of(source: Source, content: Any, largest: int) -> Seen:
     """The size of a record of this content, or what is wrong with it."""
+    if isinstance(content, bytes) and not content:
+        return missing(source)
+    if source.bags and isinstance(content, bytes):
+        return f"bag cannot be used: {content.decode()}"
     if source.kind == "features":
         length = float(np.linalg.norm(np.asarray(content, np.float64)))
         return (
             length if np.isfinite(length) and length > 0 else "features are all zero, or not finite"
         )
-    if isinstance(content, bytes) and not content:
-        return missing(source)
     if source.kind == "texts":
         return _characters(content)
     try:

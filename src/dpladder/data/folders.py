@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from dpladder.config.apart import HOLE, Apart
 from dpladder.config.model import Links
+from dpladder.data import bags
 from dpladder.data.columns import as_text
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import (
@@ -68,12 +69,12 @@ def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
     """Images below a folder, and a table elsewhere that says what they show: a record is an image
     with a row that is about it, and an image's id is its path below the folder. So an image of
     which two rows say different things counts as nothing. A row without an image is a record that
-    is missing; an image without a row is none."""
-    root, table = Path(says.images).expanduser(), Path(says.table).expanduser()
+    is missing; an image without a row is none. Of bags the same."""
+    root, table = Path(says.folder).expanduser(), Path(says.table).expanduser()
     if not root.is_dir():
-        raise absent(root, "a folder of images")
+        raise absent(root, f"a folder of {says.what}")
     held = _table_of(table, says, layout)
-    tree = Tree(root, SUFFIXES, layout.links)
+    tree = Tree(root, SUFFIXES if says.bags is None else bags.SUFFIXES, layout.links)
     files, shut = tree.seen, frozenset(tree.shut)
     ways = [file.relative_to(root).parts for file in files]
     images: dict[str, list[int]] = {}
@@ -98,14 +99,24 @@ def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
             None if place is None else _folder_of(ways[place], says.patient) for _, place in pairs
         ]
     named = {place for _, place in pairs}
+    width = says.width or 0
+
+    def read(index: int) -> Any:
+        file = about[index]
+        if file is None or file in shut:
+            return b""
+        return bytes_of(file) if says.bags is None else bags.bag_of(file, width)
+
     return Source(
-        "files",
-        lambda index: b"" if (file := about[index]) is None or file in shut else bytes_of(file),
+        "files" if says.bags is None else "features",
+        read,
         **beside(columns, table, len(pairs)),
         # a row is found by its line, of which the first is the header
         files=[file or f"{table}:{row + 2}" for (row, _), file in zip(pairs, about, strict=True)],
         shut=tree.shut,
         unnamed=[file for place, file in enumerate(files) if place not in named],
+        width=width,
+        bags=says.bags is not None,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from dpladder.data import arrays, tables
+from dpladder.data import arrays, bags, tables
 from dpladder.data.layout import Layout
 from dpladder.data.sources import SUFFIXES, TEXT_SUFFIX, Files, Source, bytes_of
 from dpladder.errors import BadInput
@@ -22,14 +22,19 @@ TABLES: Mapping[str, Callable[[Path, Layout], Source]] = {
 }
 
 
-def open_inputs(path: Path, layout: Layout = UNLABELLED, texts: bool = False) -> Source:
+def open_inputs(
+    path: Path, layout: Layout = UNLABELLED, texts: bool = False, bag: int = 0
+) -> Source:
     """The records of an image or text file, a folder with images, or `texts`, anywhere in it, or a
-    table. Whose they are says a table's column, or the first folder on their way."""
+    table. Whose they are says a table's column, or the first folder on their way. `bag`: how wide
+    rows of a bag are, where records are bags: files of HDF5."""
     if not path.exists():
         raise BadInput(f"{path} does not exist. Give a file, a folder of files, or a table.")
     if path.is_dir():
-        return _folder(path, texts)
+        return _folder(path, texts, bag)
     kind = path.suffix.lower()
+    if bag and kind in bags.SUFFIXES:
+        return _files([path], False, bag)
     if kind in SUFFIXES or kind == TEXT_SUFFIX:
         return _files([path], kind == TEXT_SUFFIX)
     if kind in TABLES:
@@ -38,18 +43,27 @@ def open_inputs(path: Path, layout: Layout = UNLABELLED, texts: bool = False) ->
     raise BadInput(f"{path} is of no kind that is known here. Give a folder, or one of {known}.")
 
 
-def _folder(folder: Path, texts: bool) -> Source:
-    suffixes = [TEXT_SUFFIX] if texts else sorted(SUFFIXES)
+def _folder(folder: Path, texts: bool, bag: int) -> Source:
+    suffixes = bags.SUFFIXES if bag else [TEXT_SUFFIX] if texts else sorted(SUFFIXES)
+    what = "bags" if bag else "texts" if texts else "images"
     found = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in suffixes]
     if not found:
-        raise BadInput(
-            f"{folder} holds no {'texts' if texts else 'images'}. Known suffixes: "
-            f"{', '.join(suffixes)}."
-        )
+        raise BadInput(f"{folder} holds no {what}. Known suffixes: {', '.join(suffixes)}.")
     ways = [path.relative_to(folder).parts for path in found]
-    return replace(_files(found, texts), users=[way[0] if len(way) > 1 else None for way in ways])
+    return replace(
+        _files(found, texts, bag), users=[way[0] if len(way) > 1 else None for way in ways]
+    )
 
 
-def _files(paths: list[Path], texts: bool) -> Source:
+def _files(paths: list[Path], texts: bool, bag: int = 0) -> Source:
+    if bag:
+        return Source(
+            "features",
+            lambda index: bags.bag_of(paths[index], bag),
+            [None] * len(paths),
+            files=paths,
+            width=bag,
+            bags=True,
+        )
     kind: Files = "texts" if texts else "files"
     return Source(kind, lambda index: bytes_of(paths[index]), [None] * len(paths), files=paths)

@@ -18,7 +18,7 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from dpladder.data import images, texts
+from dpladder.data import bags, images, texts
 from dpladder.data.census import Seen, size_of
 from dpladder.data.files import explained, private_folder
 from dpladder.data.parallel import cores, in_order
@@ -80,14 +80,16 @@ class Looks:
             found = None
         if found is None or not stat.S_ISREG(found.st_mode):  # a link's target may change
             return ""
-        facts = f"{source.kind} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+        facts = (
+            f"{source.kind} {source.width} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}"
+        )
         way = str(path).encode("utf-8", "surrogateescape")
         return prf(key, b"look", way, facts.encode(), self._rules).hex()
 
     @cached_property
     def _rules(self) -> bytes:
         """All that decides what is seen in a file: a reader that was installed since reads more."""
-        code = [Path(module.__file__ or "").read_bytes() for module in (images, texts)]
+        code = [Path(module.__file__ or "").read_bytes() for module in (bags, images, texts)]
         return repr((self.largest, [*map(_version, READERS)], code)).encode()
 
 

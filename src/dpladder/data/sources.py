@@ -64,6 +64,7 @@ class Source:
     name: str = ""  # as config calls it
     shut: Sequence[Path] = ()  # links that were not followed
     unnamed: Sequence[Path] = ()  # images that no row of a table is about
+    bags: bool = False  # whether a row of features is the mean of a file's rows
 
 
 def text_bytes(value: Any) -> bytes:

@@ -16,6 +16,7 @@ KINDS = {
     "folder": "a folder of images",
     "texts": "a folder of texts",
     "images": "a folder of images, and a table",
+    "bags": "a folder of bags of features, and a table",
     "csv": "a table",
     "parquet": "a table",
     "jsonl": "lines of text",

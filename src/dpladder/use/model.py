@@ -215,7 +215,8 @@ class Model:
                     f"given were {held}."
                 )
             return self._network
-        wanted = self.network["transform"], self.network["width"]
+        what, width = self.network["transform"], self.network["width"]
+        wanted = "features" if what == "bags" else what, width
         if (source.kind, source.width) != wanted:
             loose = {"files": "image files", "texts": "texts"}
             given = loose.get(source.kind, f"{source.kind} of {source.width}")
@@ -249,7 +250,8 @@ class Model:
                 named=tuple(facts.get("named", {}).items()),
                 labelled=False,
             )
-            return open_inputs(Path(inputs), layout, self.features.takes == "texts")
+            bag = self.network["width"] if self.network["transform"] == "bags" else 0
+            return open_inputs(Path(inputs), layout, self.features.takes == "texts", bag)
         if isinstance(inputs, np.ndarray) and inputs.ndim == 2 and self.features.model == "none":
             return Source(
                 "features", lambda index: inputs[index], [None] * len(inputs), width=inputs.shape[1]

@@ -1,0 +1,49 @@
+"""Bags: an HDF5 file with many rows of features, as CLAM and STAMP write one for each slide, is one
+record: the mean of its rows.
+
+How wide rows are is public, from the config: no file decides it for another one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from dpladder.data.arrays import holds_all
+
+SUFFIXES = (".h5", ".hdf5")
+NAMES = ("feats", "features")
+LARGEST = 2**32  # numbers of a bag: a file may claim more than it holds, and reading has to end
+BLOCK = 2**22  # numbers held at a time
+
+
+def bag_of(file: Path, width: int) -> Any:
+    """The mean of the rows that are finite, which is no number where there are none; of a file that
+    is no bag of this width, bytes: none where there is no file, or why."""
+    if not file.is_file():
+        return b""
+    try:
+        with h5py.File(file, "r", locking=False) as held, np.errstate(all="ignore"):
+            name = next((name for name in NAMES if holds_all(held, name)), None)
+            return b"it holds no feats" if name is None else _mean(held[name], width)
+    except Exception:  # whatever HDF5 and its binding trip over in damaged bytes
+        return b"it is not readable as HDF5"
+
+
+def _mean(rows: Any, width: int) -> Any:
+    if not isinstance(rows, h5py.Dataset) or rows.ndim != 2 or rows.dtype.kind not in "fiu":
+        return b"its feats are no rows of numbers"
+    if rows.shape[1] != width:
+        return f"its feats are {rows.shape[1]} wide".encode()
+    if rows.size > LARGEST:
+        return b"its feats are too many"
+    total, count, step = np.zeros(width), 0, max(1, BLOCK // width)
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step].astype(np.float64)
+        finite = np.isfinite(block).all(axis=1)
+        total += block[finite].sum(axis=0)
+        count += int(finite.sum())
+    return total / count if count else np.full(width, np.nan)
