@@ -2352,4 +2352,12 @@ _sweep(ledger, finished)""",
         "rows.size > 2**80",
         ("data/test_bags.py::test_a_file_that_is_no_bag_counts_as_nothing_and_a_check_says_why",),
     ),
+    Mutant(
+        "an exported graph tells findings as if one of them were there",
+        "use/graph.py",
+        "classify",
+        "config['findings']",
+        "False",
+        ("use/test_findings.py::test_an_export_says_the_same_by_itself",),
+    ),
 )

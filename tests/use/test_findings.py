@@ -23,6 +23,7 @@ from dpladder.jobs.evaluate import by_findings
 from dpladder.learn import score, weights
 from dpladder.learn.interface import Constants
 from dpladder.learn.registry import method
+from dpladder.use import graph
 from dpladder.use.card import card
 
 NAMES = ("edema", "mass", "effusion")
@@ -77,16 +78,14 @@ def test_an_export_says_the_same_by_itself(made: Any, form: str, tmp_path: Path)
     file, rows = made
     wanted = dpladder.load(file).predict(rows).probabilities
     if form == "onnx":
-        runtime = pytest.importorskip("onnxruntime")
+        pytest.importorskip("onnxruntime")
         pytest.importorskip("onnxscript")
     assert main(["export", str(file), str(tmp_path / "out"), "--to", form]) == 0
     if form == "onnx":
-        graph = runtime.InferenceSession(str(tmp_path / "out" / "model.onnx"))
-        [logits] = graph.run(None, {"inputs": rows.astype(np.float32)})
-        found = expit(logits)
+        each = graph.classify(tmp_path / "out", rows)
     else:
         each = alone(tmp_path / "out", f"c.classify({rows.astype(float).tolist()})")
-        found = [[row[name] for name in NAMES] for row in each]
+    found = [[row[name] for name in NAMES] for row in each]
     assert np.asarray(found) == pytest.approx(wanted, abs=1e-3)
 
 

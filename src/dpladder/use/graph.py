@@ -21,15 +21,18 @@ from numpy.typing import NDArray
 
 def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
     """The probability of each class, for each image, by its path or opened by Pillow; each text; or
-    each row of numbers."""
+    each row of numbers. Findings are told each by itself."""
     import onnxruntime
 
     place = Path(folder)
     config = json.loads((place / "config.json").read_text("utf-8"))
     session = onnxruntime.InferenceSession(place / "model.onnx")
     [logits] = session.run(["logits"], READERS[config["takes"]](place, config, records))
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    odds /= odds.sum(axis=1, keepdims=True)
+    if config["findings"]:
+        odds = np.exp(-np.logaddexp(0.0, -logits))
+    else:
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        odds /= odds.sum(axis=1, keepdims=True)
     return [dict(zip(config["classes"], map(float, row), strict=True)) for row in odds]
 
 
