@@ -30,6 +30,7 @@ class Pinned:
         return total + self.value
 
 
+RANDOM = np.random.default_rng(0)
 ROWS = np.random.default_rng(0).standard_normal((20000, 4)).astype(np.float16)
 LABELS = np.zeros(20000, np.int64)
 rows = hn.arrays(
@@ -75,6 +76,19 @@ def test_the_sum_is_divided_by_the_public_size_and_noised_once() -> None:
     found = centre.noised_mean(ROWS, LABELS, 100.0, 500, noise)
     assert np.allclose(found, (ROWS.astype(np.float64).sum(axis=0) + 7.0) / 500, rtol=1e-12)
     assert noise.asked == [("mean", (4,))]
+
+
+def test_a_unit_weighs_as_one_record_however_many_it_has() -> None:
+    """A sum over records would be up to `cap` means: less it, every feature points away."""
+    rows = RANDOM.normal(size=(6, 3))
+    labels = np.array([0, 1, 2, 0, -1, 1])
+    units = np.array([[7] * 16, [8] * 16, [7] * 16, [7] * 16, [8] * 16, [9] * 16], np.uint8)
+    found = centre.noised_mean(rows, labels, 100.0, 3, Pinned(), units=units)
+    assert found == pytest.approx((rows[[0, 2, 3]].mean(axis=0) + rows[1] + rows[5]) / 3)
+    one = centre.noised_mean(
+        np.full((4, 3), 1e6), np.zeros(4), 2.0, 1, Pinned(), units=np.zeros((4, 16), np.uint8)
+    )
+    assert np.linalg.norm(one) == pytest.approx(2.0)
 
 
 def test_the_meter_accepts_the_declared_draw_and_no_other() -> None:

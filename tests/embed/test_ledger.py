@@ -362,7 +362,8 @@ def test_the_statement_follows_from_its_records_and_its_ledger(ledger, place, ca
     ledger.spend("count", COUNT, again=True).finish(2)
     page = ledger.statement()
     assert page == (place / "results" / "privacy.md").read_text("utf-8")
-    assert "(1, 1e-05)-differentially private for each record, a limit declared beforehand" in page
+    assert "held to epsilon = 1 for each record, a limit declared beforehand and enforced" in page
+    assert "(1, 1e-05)-differentially private" in page
     assert "their authors' word" in page
     assert page.count("superseded") == 2
     assert ledger.verify() == []

@@ -4,6 +4,7 @@ needs to be secret."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -67,7 +68,7 @@ def composed(events):
     return compose(spends, 1e-5).epsilon
 
 
-def search(found_by, where, seed=0, asked=None):
+def search(found_by, where, seed=0, asked=None, units=UNITS):
     """One search on a toy whose score is a hump around r = BEST; `asked` collects what it asks
     for."""
     terms = Terms("toy", "add_remove", "record", 1, 1e-5, "given", mode="research")
@@ -91,7 +92,7 @@ def search(found_by, where, seed=0, asked=None):
         share = 0.9 * math.exp(-(math.log(ask.r / BEST) ** 2) / 8)
         return Answer((np.full((10, 4), ask.r, np.float32),), int(records * share))
 
-    found = alone(found_by.run(where, meter, UNITS), lambda asks: [train(ask) for ask in asks])
+    found = alone(found_by.run(where, meter, units), lambda asks: [train(ask) for ask in asks])
     meter.close()  # refuses unless what was declared was drawn, and nothing else
     return found
 
@@ -161,11 +162,19 @@ def test_propose_and_test_needs_many_parts_to_come_near_the_hump():
     assert many < math.log(4) < few
 
 
-def distance(found_by, name):
+def test_propose_and_test_tells_candidates_apart_where_units_have_several_records():
+    """Each of four counts as a share of its unit: whole counts would make every candidate
+    perfect, and the first is then beaten by nobody."""
+    assert distance(searcher_of(ProposeTest(parts=400)), "propose_test", cap=4) < math.log(4)
+
+
+def distance(found_by, name, cap=1):
     """Of r from the hump, as the median over searches of the ratio's logarithm."""
-    plain = Setting(8.0, Search(**DECADES), CONSTANTS)
+    plain = Setting(8.0, Search(**DECADES), replace(CONSTANTS, cap=cap))
     where = entry(name, plain, Descent()).setting
-    return np.median([abs(math.log(search(found_by, where, seed).r / BEST)) for seed in range(12)])
+    units = np.repeat(UNITS, cap, axis=0)
+    found = [search(found_by, where, seed, units=units).r for seed in range(12)]
+    return np.median([abs(math.log(r / BEST)) for r in found])
 
 
 @pytest.mark.parametrize("section", SEARCHES)

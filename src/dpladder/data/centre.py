@@ -107,14 +107,27 @@ def noised_mean(
     n0: int,
     meter: Publisher,
     exact: bool = False,
+    units: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.float64]:
-    """The sum over valid records, each scaled into the ball of this radius or, where `exact`, to
-    its edge, with the noise declared for it, over n0. One record moves the sum by at most `radius`.
-    """
+    """The sum over units of the mean of their valid records, each scaled into the ball of this
+    radius or, where `exact`, to its edge, with the noise declared for it, over n0. One unit moves
+    the sum by at most `radius`, however many records it has. `units`: whose each record is, where
+    several may be one's."""
     total = np.zeros(features.shape[1])
+    counted = np.asarray(labels) >= 0
+    shares = np.ones(len(counted)) if units is None else _shares(units, counted)
     for block in _blocks(features):
-        total += within(features[block], radius, exact)[np.asarray(labels[block]) >= 0].sum(axis=0)
+        rows = within(features[block], radius, exact)[counted[block]]
+        total += (rows * shares[block][counted[block], None]).sum(axis=0)
     return meter.publish("mean", total) / n0
+
+
+def _shares(units: NDArray[np.uint8], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Of each record that counts, one over how many of its unit's do."""
+    shares = np.zeros(len(counted))
+    _, place, sizes = np.unique(units[counted], axis=0, return_inverse=True, return_counts=True)
+    shares[counted] = 1.0 / sizes[place.ravel()]
+    return shares
 
 
 def plain_mean(features: NDArray[Any]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from safetensors.numpy import save_file
@@ -31,15 +32,24 @@ def estimate_mean(task: Task[EstimateMean]) -> None:
 
 def release_of(task: Task[EstimateMean]) -> Release:
     held, train = reserved(task), part_of(task, "train")
-    constants = stored_constants(task, train)
+    # a unit's records are one record's worth of the mean together
+    constants = replace(stored_constants(task, train), cap=1)
     assert task.reads.mean is not None, "a rule of configs that buy a mean"
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
     sigma = gdp.sigma(held.mu("mean"), 1)
 
+    several = task.reads.unit.cap > 1
+
     def produce(meter: Meter, folder: Path) -> None:
         data = read_raw(train)
         found = centre.noised_mean(
-            plain(data.features), data.labels, radius, constants.n0, meter, exact
+            plain(data.features),
+            data.labels,
+            radius,
+            constants.n0,
+            meter,
+            exact,
+            data.units if several else None,
         )
         save_file({"mean": found}, folder / "mean.safetensors")
 

@@ -17,7 +17,12 @@ from pathlib import Path
 Versions = Mapping[str, int]
 """Of mechanisms by their names; a name that is absent has version 1."""
 
-VERSIONS: dict[str, int] = {"hyfree_dp": 2, "hyfree_finetune": 2}
+VERSIONS: dict[str, int] = {
+    "estimate_mean": 2,
+    "hyfree_dp": 2,
+    "hyfree_finetune": 2,
+    "propose_test": 2,
+}
 """What this dpladder runs. Each line here has one in CHANGELOG.md."""
 
 FIRST = Path(__file__).with_name("first_versions.json")

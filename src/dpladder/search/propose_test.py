@@ -83,12 +83,14 @@ class Searcher:
         correct = np.reshape(
             [answer.correct for answer in answers], (section.parts, section.candidates)
         )
-        utilities = np.minimum(correct / (section.aside * setting.constants.n0), 1.0).mean(axis=0)
+        constants = setting.constants
+        size = section.aside * constants.n0 * constants.cap
+        utilities = np.minimum(correct / size, 1.0).mean(axis=0)
         count = rounds_in(declared.events[1]).count
         tried = (count, section.candidates)
         levels = meter.publish("level", np.zeros(count))
         noised = meter.publish("utility", np.broadcast_to(utilities, tried))
-        r = candidates[climb(noised, levels, 1 / setting.constants.classes, section.step)]
+        r = candidates[climb(noised, levels, 1 / constants.classes, section.step)]
         [answer] = yield [Ask(r, mu, within="final")]
         return Found(r, mu, answer.weights)
 
@@ -96,9 +98,8 @@ class Searcher:
         """One unit: its part's model, or its records among those set aside, whichever moves the
         mean more."""
         constants, section = setting.constants, self.section
-        return constants.moves(
-            max(1 / (section.parts * constants.cap), 1 / (section.aside * constants.n0))
-        )
+        most = max(1 / section.parts, 1 / (section.aside * constants.n0))
+        return constants.moves(most / constants.cap)
 
 
 @dataclass(frozen=True)
