@@ -83,6 +83,8 @@ def test_an_export_says_the_same_by_itself(made: Any, form: str, tmp_path: Path)
     assert main(["export", str(file), str(tmp_path / "out"), "--to", form]) == 0
     if form == "onnx":
         each = graph.classify(tmp_path / "out", rows)
+        with pytest.raises(ValueError, match="trained on records, not on people"):
+            graph.together(tmp_path / "out", rows)
     else:
         each = alone(tmp_path / "out", f"c.classify({rows.astype(float).tolist()})")
     found = [[row[name] for name in NAMES] for row in each]

@@ -20,6 +20,7 @@ from dpladder.data.backbones import encoder
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.learn import weights
+from dpladder.use import graph
 from dpladder.use.card import card
 
 MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False}
@@ -76,7 +77,7 @@ def test_the_command_has_a_row_for_each_user(made: Any, tmp_path: Path) -> None:
         == 0
     )
     told = pd.read_csv(tmp_path / "o.csv", dtype=str)
-    assert told["user"].tolist() == ["7", "3", "4"]  # whose record is nobody's is by itself
+    assert told["user"].tolist() == ["7", "3", "record 4"]  # whose record is nobody's is by itself
     found = dpladder.load(file).predict(rows, users=[*USERS[:4], None])
     assert told["class"].tolist() == found.labels
 
@@ -122,3 +123,21 @@ def test_an_export_says_the_same_of_a_person_by_itself(made: Any, tmp_path: Path
     said = alone(tmp_path / "out", f"c.together({rows[:3].astype(float).tolist()})")
     assert [said["cat"], said["dog"]] == pytest.approx(wanted.tolist(), abs=1e-6)
     assert "classifier.together(" in card(dpladder.load(file), with_header=False)
+
+
+def test_a_graph_takes_all_that_it_is_given_as_one_persons(made: Any, tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    file, rows = made
+    model = dpladder.load(file)
+    folder = tmp_path / "out"
+    assert main(["export", str(file), str(folder), "--to", "onnx"]) == 0
+    for count in (1, 3, 5):
+        [wanted] = model.predict(rows[:count], users=["7"] * count).probabilities
+        said = graph.together(folder, rows[:count])
+        assert [*said.values()] == pytest.approx(wanted.tolist(), abs=1e-6)
+    each = [[*row.values()] for row in graph.classify(folder, rows)]
+    assert np.asarray(each) == pytest.approx(model.predict(rows).probabilities, abs=1e-6)
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    [logits] = session.run(["logits"], {"inputs": rows.astype(np.float32)})
+    assert logits.shape == (1, 2)

@@ -142,7 +142,8 @@ def _use(model: Model) -> Iterator[str]:
     if model.pooled:
         yield (
             "It was trained on people, each with the mean of the features of their records: "
-            f"`classifier.together({given})` tells of one person by all of theirs."
+            f"`classifier.together({given})` tells of one person by all of theirs, and so do "
+            f'`graph.together(".", {given})` and the graph itself, where model.onnx lies here.'
         )
     if model.features.takes == "texts":
         yield (

@@ -92,12 +92,14 @@ def _save(network: Any, tokenizer: Any, folder: Path) -> None:
 
 def _write_graph_of_classifier(folder: Path) -> None:
     """`inputs` of any number, as `read` of model.py makes them, or rows of features; `input_ids`
-    and `attention_mask` of texts; `logits` of each. graph.py beside it prepares records without
-    torch, where it can do what timm does with images."""
+    and `attention_mask` of texts; `logits` of each, or of the one person whose records they are,
+    where people are what it was trained on. graph.py beside it prepares records without torch,
+    where it can do what timm does with images."""
     import torch
     from PIL import Image
 
     classifier = standalone.load(folder)
+    traced = _of_people(classifier) if classifier.config["pooled"] else classifier
     takes, told = classifier.config["takes"], classifier.config
     if takes == "images":
         told = told | {"pixels": _pixels(classifier.transform)}
@@ -107,12 +109,26 @@ def _write_graph_of_classifier(folder: Path) -> None:
     if takes == "texts":
         length: int = classifier.config["tokens"]
         ids = torch.zeros(2, length, dtype=torch.long)
-        _write_graph(classifier, {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, folder)
+        _write_graph(traced, {"input_ids": ids, "attention_mask": torch.ones_like(ids)}, folder)
         return
     blank = torch.zeros(classifier.config["width"])
     if takes == "images":
         blank = classifier.transform(Image.new("RGB", (256, 256)))
-    _write_graph(classifier, {"inputs": torch.stack([blank, blank])}, folder)
+    _write_graph(traced, {"inputs": torch.stack([blank, blank])}, folder)
+
+
+def _of_people(classifier: standalone.Classifier) -> nn.Module:
+    from torch import nn
+
+    class Person(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.classifier = classifier
+
+        def forward(self, *inputs: Tensor) -> Tensor:
+            return self.classifier.person(*inputs)
+
+    return Person()
 
 
 def _pixels(transform: Any) -> dict[str, Any] | None:
@@ -202,6 +218,7 @@ def _config(model: Model) -> dict[str, Any]:
         "until": features.until,
         "classes": list(model.classes),
         "findings": model.findings,
+        "pooled": model.pooled,
         "bias": model.bias,
         "width": network["width"],
         "normalize": features.normalize,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,40 @@ from numpy.typing import NDArray
 def classify(folder: str | Path, records: Sequence[Any]) -> list[dict[str, float]]:
     """The probability of each class, for each image, by its path or opened by Pillow; each text; or
     each row of numbers. Findings are told each by itself."""
+    config, odds = _opened(Path(folder))
+    # a graph of people takes whatever it is given as one person's
+    given = [[record] for record in records] if config["pooled"] else [records]
+    return [row for some in given for row in odds(some)]
+
+
+def together(folder: str | Path, records: Sequence[Any]) -> dict[str, float]:
+    """The same of one person by all of their records, where people are what it was trained on.
+    Leave out what cannot be read."""
+    config, odds = _opened(Path(folder))
+    if not config["pooled"]:
+        raise ValueError("this model was trained on records, not on people: use classify")
+    return odds(records)[0]
+
+
+def _opened(
+    place: Path,
+) -> tuple[dict[str, Any], Callable[[Sequence[Any]], list[dict[str, float]]]]:
+    """What config.json says, and what the graph says of records."""
     import onnxruntime
 
-    place = Path(folder)
     config = json.loads((place / "config.json").read_text("utf-8"))
     session = onnxruntime.InferenceSession(place / "model.onnx")
-    [logits] = session.run(["logits"], READERS[config["takes"]](place, config, records))
-    if config["findings"]:
-        odds = np.exp(-np.logaddexp(0.0, -logits))
-    else:
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        odds /= odds.sum(axis=1, keepdims=True)
-    return [dict(zip(config["classes"], map(float, row), strict=True)) for row in odds]
+
+    def odds(records: Sequence[Any]) -> list[dict[str, float]]:
+        [logits] = session.run(["logits"], READERS[config["takes"]](place, config, records))
+        if config["findings"]:
+            found = np.exp(-np.logaddexp(0.0, -logits))
+        else:
+            found = np.exp(logits - logits.max(axis=1, keepdims=True))
+            found /= found.sum(axis=1, keepdims=True)
+        return [dict(zip(config["classes"], map(float, row), strict=True)) for row in found]
+
+    return config, odds
 
 
 def _rows(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str, NDArray[Any]]:

@@ -151,9 +151,7 @@ class Model:
             owners = _owners(source, users or source.users or ())
             rows, problems = _together(rows, problems, [*owners.values()])
             ids = None
-            names = tuple(
-                one if isinstance(one, str) else str(place_of(source, one)) for one in owners
-            )
+            names = tuple(one if isinstance(one, str) else _nobodys(source, one) for one in owners)
         logits = self.logits(rows)
         odds = score.odds(logits) if self.findings else score.softmax(logits)
         odds[[place for place, problem in enumerate(problems) if problem]] = np.nan
@@ -277,6 +275,12 @@ def _owners(source: Source, users: Sequence[Any]) -> dict[str | int, list[int]]:
         name = "" if user is None or user != user else text(user)
         owners.setdefault(name or index, []).append(index)
     return owners
+
+
+def _nobodys(source: Source, index: int) -> str:
+    """What a record without a user is called among users; no name that one of them may bear."""
+    place = place_of(source, index)
+    return place if isinstance(place, str) else f"record {place}"
 
 
 def _together(

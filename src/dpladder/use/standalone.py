@@ -1,8 +1,9 @@
 """A differentially private classifier by itself: torch and safetensors are all that it needs, with
 timm and Pillow for images, or transformers for texts.
 
-    import model classifier = model.load(".") classifier.classify(["cat.jpg", "dog.jpg"])     # for
-    each image, text or row, a probability for each class
+    import model
+    classifier = model.load(".")
+    classifier.classify(["cat.jpg", "dog.jpg"])  # a probability for each class
 
 It was trained and exported by dpladder; README.md says what is guaranteed about the people in its
 training data.
@@ -93,10 +94,14 @@ class Classifier(nn.Module):
     @torch.inference_mode()
     def together(self, records: Sequence[Any]) -> dict[str, float]:
         """The same of one person by all of their records, where people are what it was trained
-        on: of the mean of the features."""
-        kept = self._stored(self.features(*self.read(records)).double())
+        on. Leave out what cannot be read."""
+        return self._odds(self.person(*self.read(records)))[0]
+
+    def person(self, *inputs: Tensor) -> Tensor:
+        """Logits of the mean of the features of all that is given, as a row."""
+        kept = self._stored(self.features(*inputs).double())
         mean = kept.mean(dim=0, keepdim=True).to(getattr(torch, self.config["dtype"]))
-        return self._odds(self._told(self._mapped(mean.double())))[0]
+        return self._told(self._mapped(mean.double()))
 
     def _odds(self, logits: Tensor) -> list[dict[str, float]]:
         odds = logits.sigmoid() if self.config["findings"] else logits.softmax(dim=-1)
