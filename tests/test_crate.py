@@ -56,7 +56,8 @@ def test_all_that_lies_there_is_named_and_every_name_leads_somewhere(
     elsewhere = {found[METADATA]["conformsTo"]["@id"]}
     for entity in found.values():
         assert {*references([*entity.values()])} - elsewhere <= set(found)
-    assert "private for each record" in root["description"]
+    assert "for each record" in root["description"]
+    assert "differentially private" in root["description"]
     assert root["license"] == {"@id": LICENCE}
     assert found["#publisher"]["name"] == (
         ", ".join(DEPLOYED["curators"]) if told else "whoever published these results"

@@ -71,8 +71,9 @@ def last_words(capfd) -> list[str]:
 def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, capfd):
     said = Path("results/privacy.md").read_text().splitlines()[2].strip("*")
     first, accuracy, page = last_words(capfd)
-    assert (
-        first == f"{said} So far epsilon = 1.0000 of it is spent, which is no guarantee by itself."
+    assert first == (
+        f"{said} So far epsilon = 1.0000 of it is spent, which is no guarantee by itself. "
+        "What is left fits epsilon = 7.8743."
     )
     assert re.fullmatch(
         r"main: test accuracy [\d.]+% \(± [\d.]+%, noise and sampling\) at a total of epsilon = "

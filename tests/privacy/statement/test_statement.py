@@ -73,16 +73,20 @@ def test_each_lineage_is_stated_under_its_own_terms(
     be a false promise."""
     run = Finished(tmp_path, OTHER_TERMS)
     text = page_of(run)
-    assert "Lineage mnist5k: all that was or will ever be released about it is (8, 1e-05)-" in text
-    assert "Lineage other: all that was or will ever be released about it is (3, 0.0002)-" in text
     assert (
-        "Lineage other: relation replace_one, neighbouring datasets differ by one unit replaced"
+        "Lineage mnist5k: all that was or will ever be released about it is held to epsilon = 8 "
         in text
+    )
+    assert "it is (3, 0.0002)-differentially private" in text
+    assert (
+        "two data sets that differ by one unit replaced, whose old and new version may lie in two "
+        "parts (privacy.relation: replace_one)" in text
     )
     assert "Delta, 1e-05 or 0.0002 here" in text
     assert (
-        "each record of mnist5k. Somebody who sees everything that is published, knows all the "
-        "other records and wants to tell whether one more is among" in text
+        "each record of mnist5k, which is the data's name for life, later versions included. "
+        "Suppose that somebody sees everything that is published, knows all the other records and "
+        "wants to tell whether one more is among them." in text
     )
     assert (
         "wants to tell whether a certain one, and not another in its place, is among them" in text
@@ -119,11 +123,11 @@ def test_the_page_begins_with_the_lifetime(run: Finished) -> None:
     """One sentence with one number; then what the model costs."""
     lines = page_of(run).splitlines()
     assert lines[2] == (
-        "**Lineage mnist5k: all that was or will ever be released about it is (8, "
-        "1e-05)-differentially private for each record, a limit declared beforehand and "
-        "enforced.**"
+        "**Lineage mnist5k: all that was or will ever be released about it is held to "
+        "epsilon = 8 for each record, a limit declared beforehand and enforced. With the delta "
+        "that was declared beside it, it is (8, 1e-05)-differentially private.**"
     )
-    assert lines[4].startswith("The final model of main at a total of 0.5 costs epsilon = 0.5000")
+    assert lines[4].startswith("The final model of main for target 0.5 costs epsilon = 0.5000")
     assert "DAG" not in page_of(run)
     assert all(line.count("epsilon = ") <= 1 for line in re.split(r"\. |\n", page_of(run)))
 

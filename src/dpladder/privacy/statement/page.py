@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import in_cell, mu_up, up
-from dpladder.privacy.ledger.book import OWN, State, Terms, ever
+from dpladder.privacy.ledger.book import OWN, State, Terms, ever, left
 from dpladder.privacy.statement.build import MODIFIED, broken, guarantee_of, told_of
 from dpladder.privacy.statement.documents import (
     Cost,
@@ -33,9 +34,8 @@ WANTED = {
     "replace_one": "a certain one, and not another in its place, is",
 }
 NEIGHBOURS = {
-    "add_remove": "neighbouring datasets differ by one unit more or less",
-    "replace_one": "neighbouring datasets differ by one unit replaced; its old and new version may "
-    "lie in two parts",
+    "add_remove": "one unit more or less",
+    "replace_one": "one unit replaced, whose old and new version may lie in two parts",
 }
 
 
@@ -119,13 +119,12 @@ def plain_words(statement: Statement) -> Iterator[str]:
             )
             continue
         yield (
-            f"Who is protected: {unit_of(dataset)} of {lineage}. Somebody who sees everything that "
-            "is published, knows all the "
-            f"other {dataset.unit}s and wants to tell whether {WANTED[dataset.relation]} among "
-            f"them may accuse wrongly in {FALSE_ALARMS:.0%} "
-            f"of the cases: they then find at most {found_at_most(bound, dataset.delta)} of those "
-            "who are. Guessing finds "
-            f"{FALSE_ALARMS:.0%}."
+            f"Who is protected: {unit_of(dataset)} of {lineage}, which is the data's name for "
+            "life, later versions included. Suppose that somebody sees everything that is "
+            f"published, knows all the other {dataset.unit}s and wants to tell whether "
+            f"{WANTED[dataset.relation]} among them. If {FALSE_ALARMS:.0%} of those who are not "
+            f"may be accused wrongly, at most {found_at_most(bound, dataset.delta)} of those who "
+            f"are can be found. Guessing alone finds {FALSE_ALARMS:.0%}."
             + (
                 ""
                 if dataset.lifetime_epsilon is not None
@@ -148,12 +147,12 @@ def plain_words(statement: Statement) -> Iterator[str]:
     )
     yield (
         f"Epsilon bounds how much one {_units(statement)} in the data can change what is "
-        "published: the odds of anything "
-        f"change by at most e to the epsilon. Delta, {_deltas(statement)} here, is the probability "
-        "that is left out of account. Mu "
-        f"says both at once: telling two data sets apart that differ in one {_units(statement)} is "
-        "as hard as telling a normal "
-        "variable of mean mu from one of mean 0."
+        "published: nothing becomes more than e to the epsilon times as likely. Delta, "
+        f"{_deltas(statement)} here, is a small probability that this bound leaves out. Mu says "
+        "epsilon and delta in one figure. Telling whether one "
+        f"{_units(statement)} is in the data is as hard as telling from one draw whether a bell "
+        "curve of width 1 stands at 0 or at mu. The smaller each of the three, the better the "
+        "protection."
     )
     yield (
         "May be published: all that lies in results/ and logs/, the config, and whatever is "
@@ -231,7 +230,8 @@ def closing_line(terms: Terms, state: State) -> str:
         )
     if terms.lifetime_epsilon is not None:
         promise = _limited(terms.lineage, terms.lifetime_epsilon, delta, terms.unit)
-        return f"{promise} {_so_far(spent)}"
+        fits = f"What is left fits epsilon = {left(terms, state.charged()):.4f}."
+        return f"{promise} {_so_far(spent)} {fits}"
     return (
         f"Lineage {terms.lineage}: no lifetime limit was declared, so no lifetime guarantee can be "
         f"given. So far epsilon = {spent} at delta = {delta:g} is spent, which is no guarantee by "
@@ -241,9 +241,9 @@ def closing_line(terms: Terms, state: State) -> str:
 
 def _limited(lineage: str, limit: float, delta: float, unit: str) -> str:
     return (
-        f"Lineage {lineage}: all that was or will ever be released about it is ({limit:g}, "
-        f"{delta:g})-differentially private for each {unit}, a limit declared beforehand and "
-        "enforced."
+        f"Lineage {lineage}: all that was or will ever be released about it is held to epsilon = "
+        f"{limit:g} for each {unit}, a limit declared beforehand and enforced. With the delta that "
+        f"was declared beside it, it is ({limit:g}, {delta:g})-differentially private."
     )
 
 
@@ -261,9 +261,11 @@ def costs(statement: Statement, lineage: str) -> Iterator[str]:
     if statement.mode == "research":
         return
     if 0 < len(models) <= MOST_COSTS:
+        several = Counter(one.experiment for one in models.values())
         yield " ".join(
-            f"The final model of {one.experiment} at a total of {one.target_epsilon:g} costs "
-            f"epsilon = {up(one.stated.epsilon)}, its search"
+            f"The final model of {one.experiment}"
+            f"{f' for target {one.target_epsilon:g}' if several[one.experiment] > 1 else ''} "
+            f"costs epsilon = {up(one.stated.epsilon)}, its search"
             f"{' and all releases before it' if one.with_earlier else ''} included."
             for one in models.values()
         )
@@ -428,23 +430,22 @@ def _assumptions(statement: Statement) -> list[str]:
     )
     return [
         *(
-            f"Lineage {lineage}: relation {dataset.relation}, {NEIGHBOURS[dataset.relation]}. "
-            f"Delta = {dataset.delta:g}, one for the "
-            "life of the lineage."
+            f"Lineage {lineage}: what is published hardly tells apart two data sets that differ by "
+            f"{NEIGHBOURS[dataset.relation]} (privacy.relation: {dataset.relation}). Delta = "
+            f"{dataset.delta:g}, one for the life of the lineage."
             for lineage, dataset in statement.datasets.items()
         ),
-        "Public by declaration: class list, nominal sizes, clip bounds, grids, split rule, caps, "
-        "and every other key of the "
-        "config; sources named public_test, public_validation, public_sample or "
-        "public_unlabelled, their labels included.",
+        "Declared public, so not protected: the whole config, with its list of classes, round "
+        "sizes, bounds, grids and shares; and the sources that it names public_test, "
+        "public_validation, public_sample or public_unlabelled, their labels included.",
         "The secret key and the operator are trusted. Noise comes from a keyed generator, so the "
         "guarantee is "
         "computational. What is released is rounded to a public grid, so that its low bits tell "
         "nothing; what float64 "
         f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/publish.py "
         "has the theorem).",
-        "Sums are computed in float32 chunks and float64 totals; clipping leaves a declared slack "
-        "for that.",
+        "Each record's part of a sum is cut to a little less than the noise is made for, which "
+        "leaves room for what rounding adds.",
         "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops "
         "before anything is spent.",
         *([secret] if selected else []),
