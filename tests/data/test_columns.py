@@ -287,3 +287,27 @@ def test_the_examples_are_read_as_the_page_says(tmp_path: Path) -> None:
     }
     assert all(len(source.labels) in (2, 3) for source in found.values())
     assert list(found["images.csv"].users or ()) == ["anna", "anna", "ben"]
+
+
+def test_what_cannot_be_a_feature_is_not_proposed(tmp_path: Path) -> None:
+    """Numbers of visits, dates, names, free text and what is mostly missing."""
+    rows = range(60)
+    table = pd.DataFrame(
+        {
+            "visit": rows,
+            "admitted": [f"2024-08-{1 + row % 28:02d}" for row in rows],
+            "note": [f"seen with {row}" for row in rows],
+            "rare": [1.5 if row < 20 else None for row in rows],
+            "ward": ["east" if row % 2 else "west" for row in rows],
+            "age": [row % 9 for row in rows],
+            "label": [row % 2 for row in rows],
+        }
+    )
+    source = open_source(written(tmp_path, "csv", table))
+    told = "\n".join(lines(columns_of(source, Layout()), declared=False))
+    assert "dataset.columns: [{name: ward, levels: [...]}, age]; left out: " in told
+    assert "visit (a number for each row), admitted (dates)" in told
+    assert "note (names or free text), rare (mostly missing)" in told
+    source = open_source(written(tmp_path, "csv", table[["note", "label"]]))
+    told = "\n".join(lines(columns_of(source, Layout()), declared=False))
+    assert "nothing: no column looks like a feature: " in told

@@ -40,8 +40,9 @@ TEMPLATE = """# What this project trains, and what it may spend. Every value her
 # All keys: {reference}
 dataset:
   lineage: {lineage}  # the data's name for life: every later version of the same data keeps it
-  # folder:<path> (a folder per class) or csv:<path> (columns path, label), relative to this file's
-  # folder. Features of your own: hdf5:, npz: or parquet:<path>, with features.model: none.
+  # folder:<path> (a folder per class) or csv:<path> (columns path, label, or text, label), relative
+  # to this file's folder. A table of numbers and words: csv: or parquet:<path>, with
+  # features.model: none and dataset.columns, which `dpladder check` proposes. Features: npz:<path>.
   source: folder:data
   nominal_size: 1000  # about how many records train: a round figure that you may tell everybody
   classes: [first, second]  # all that there may be; any other label counts as nothing

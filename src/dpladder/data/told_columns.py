@@ -3,6 +3,7 @@ missing, what a run makes of it, and what to declare where that is not what was 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,14 @@ from dpladder.data.columns import levels_of, matrix_of, name_of
 from dpladder.data.layout import OF_CLASS, Layout
 from dpladder.data.sources import Source
 
+MOST_LEVELS = 50
+"""More words than that are names or free text, which no levels fit."""
+
 
 @dataclass(frozen=True)
 class Told:
     """A column: `words` and `missing` are shares of its rows, `lost` the rows that count as nothing
-    because of it, or, of levels, hold none of them."""
+    because of it, or, of levels, hold none of them; `unfit` says why it is no feature."""
 
     name: str
     words: float
@@ -29,6 +33,7 @@ class Told:
     role: str | None
     feature: Chosen | None
     lost: int
+    unfit: str | None
 
     @property
     def kind(self) -> str:
@@ -84,21 +89,41 @@ def _told(name: str, values: Sequence[Any], role: str | None, feature: Chosen | 
         lost = int((matrix_of([feature], lambda _: values).sum(1) == 0).sum())
     else:
         lost = int((~number).sum())
-    return Told(name, words, float(missing.mean()) if len(missing) else 0.0, role, feature, lost)
+    share = float(missing.mean()) if len(missing) else 0.0
+    here = [str(value) for value, none in zip(values, missing, strict=True) if not none]
+    return Told(name, words, share, role, feature, lost, _unfit(here, words, share))
+
+
+def _unfit(here: Sequence[str], words: float, missing: float) -> str | None:
+    """Why a column is no feature by the look of it, from what is there of it."""
+    if missing > 0.5:
+        return "mostly missing"
+    if all(re.match(r"\d{4}-\d\d-\d\d", value) for value in here):
+        return "dates"
+    if words:
+        return "names or free text" if len({*here}) > MOST_LEVELS else None
+    numbered = len(here) > MOST_LEVELS and len({*here}) == len(here)
+    return "a number for each row" if numbered and all(map(str.isdigit, here)) else None
 
 
 def lines(found: Sequence[Told], declared: bool) -> Iterator[str]:
     """`declared`: whether the config names the features. It should: see the proposal."""
     for one in found:
         yield f"column   {one.name}: {one.kind}, {one.missing:.1%} missing; {one.becomes}"
-    if found and not declared:
-        yield (
-            "propose  name the features, with levels and ranges from public knowledge, never from "
-            f"this data: dataset.columns: [{', '.join(_proposed(found))}]"
-        )
+    if not found or declared:
+        return
+    features = [one for one in found if one.feature is not None]
+    unfit = [f"{one.name} ({one.unfit})" for one in features if one.unfit]
+    fit = [_proposed(one) for one in features if not one.unfit]
+    if not fit:
+        yield f"propose  nothing: no column looks like a feature: {', '.join(unfit)}"
+        return
+    yield (
+        "propose  name the features, with levels and ranges from public knowledge, never from "
+        f"this data: dataset.columns: [{', '.join(fit)}]"
+        + (f"; left out: {', '.join(unfit)}" if unfit else "")
+    )
 
 
-def _proposed(found: Sequence[Told]) -> Iterator[str]:
-    for one in found:
-        if one.feature is not None and one.missing < 1:
-            yield one.name if not one.words else f"{{name: {one.name}, levels: [...]}}"
+def _proposed(one: Told) -> str:
+    return one.name if not one.words else f"{{name: {one.name}, levels: [...]}}"
