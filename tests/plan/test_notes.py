@@ -112,10 +112,19 @@ def test_how_much_of_a_step_is_the_public_records_is_told(tmp_path: Path) -> Non
     assert "You vouch for it" in told_so
 
 
-def test_the_price_of_a_first_head_is_told() -> None:
+@pytest.mark.parametrize(
+    ("source", "features", "share"),
+    [
+        ("mnist5k", {"until": "blocks.5"}, 0.6),
+        ("kjv:5000", {"model": "minilm", "until": "encoder.layer.4"}, 0.9),
+    ],
+)
+def test_the_price_of_a_first_head_is_told(
+    source: str, features: dict[str, str], share: float
+) -> None:
     started = {
-        "dataset": {"source": "mnist5k", "nominal_size": 4000},
-        "features": {"until": "blocks.5"},
+        "dataset": {"source": source, "nominal_size": 4000},
+        "features": features,
         "learner": {"name": "dp_finetune", "head": {"epsilon": 0.75}},
         "sweep": {"rungs": []},
         "final": {"targets": [1.0, 2.0]},
@@ -123,7 +132,7 @@ def test_the_price_of_a_first_head_is_told() -> None:
     [only] = (words for words in told(started) if "the head that" in words)
     shares = [(gdp.mu(0.75, 1e-5) / gdp.mu(total, 1e-5)) ** 2 for total in (1.0, 2.0)]
     assert f"{shares[0]:.0%} of mu^2 at a total of 1 and {shares[1]:.0%} of mu^2 at a" in only
-    best = gdp.epsilon(0.6**0.5 * gdp.mu(1.0, 1e-5), 1e-5)
+    best = gdp.epsilon(share**0.5 * gdp.mu(1.0, 1e-5), 1e-5)
     assert only.endswith(f"did well: epsilon: {best:.3g}.")
 
 

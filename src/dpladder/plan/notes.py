@@ -18,7 +18,8 @@ from dpladder.search.looking import ceiling
 # deviations of a score's noise that should lie between the worst and the best trial there can be
 ROOM = 4.0
 LITTLE = 0.1  # of accuracy
-HEAD_SHARE = 0.6  # of mu^2, for the head that a network starts from (docs/learners.md)
+# of mu^2, for the head that a network starts from (docs/learners.md)
+HEAD_SHARES = {"images": 0.6, "texts": 0.9}
 HEADS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")  # that a public sample can guide
 
 
@@ -102,10 +103,12 @@ def _head(config: Config) -> Iterator[str]:
         f"{total:g}"
         for total in sorted({min(config.totals), max(config.totals)})
     )
-    best = gdp.epsilon(HEAD_SHARE**0.5 * gdp.mu(min(config.totals), delta), delta)
+    kind = config.features.takes
+    share = HEAD_SHARES[kind]
+    best = gdp.epsilon(share**0.5 * gdp.mu(min(config.totals), delta), delta)
     yield (
         f"the head that the network starts from costs epsilon = {bought.epsilon:g}, {shares}. On "
-        f"public images {HEAD_SHARE:.0%} of the smallest total's did well: epsilon: {best:.3g}."
+        f"public {kind} {share:.0%} of the smallest total's did well: epsilon: {best:.3g}."
     )
 
 
