@@ -39,12 +39,14 @@ epsilon = 1 is right on 0.823 there, on 0.806 at 80 and on 0.768 at 64 (mean of 
 TASKS = {
     "name the data and say what it holds": (
         *("dataset.lineage", "dataset.source", "dataset.classes", "dataset.nominal_size"),
-        *("dataset.label", "dataset.columns"),
+        *("dataset.label", "dataset.labels", "dataset.columns"),
     ),
+    "read images that lie apart from their labels": ("dataset.source",),
     "protect people, not records": ("dataset.unit", "dataset.user", "dataset.id"),
     "say how much may be learned": ("privacy.epsilon", "privacy.delta", "privacy.lifetime"),
     "choose the public network": ("features.model", "features.weights", "features.image_size"),
     "use a few public records": ("dataset.public_sample", "learner.public", "learner.look"),
+    "train a whole network": ("learner.name", "learner.lora", "learner.head"),
     "choose how to train": ("learner.name", "final.targets"),
     "choose how to search": ("sweep", "hpo", "fit"),
     "measure more than accuracy": (
