@@ -207,6 +207,7 @@ def test_a_second_check_spares_files_that_have_not_changed(
     )
 
 
+@pytest.mark.ci
 def test_a_contact_sheet_goes_into_the_private_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,6 +141,7 @@ STEERS = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", STEERS)
 def test_what_others_call_things_is_no_formula_and_steers_no_terminal(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -79,6 +79,7 @@ def test_no_job_inherits_where_people_are_told() -> None:
     assert (said.stdout, said.stderr) == ("False\n", "told\n")
 
 
+@pytest.mark.ci
 def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> None:
     child = (
         "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), "

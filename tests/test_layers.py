@@ -133,6 +133,7 @@ def imported_modules(tree: ast.Module) -> set[str]:
     return {name if name in MODULES else name.rpartition(".")[0] for name in names} & MODULES.keys()
 
 
+@pytest.mark.ci
 def test_no_modules_import_each_other_in_a_circle():
     """Not even inside functions."""
     graph = {module: imported_modules(tree) for module, tree in MODULES.items()}
@@ -185,6 +186,7 @@ def test_a_job_that_neither_draws_nor_trains_loads_nothing_that_does():
     assert loaded.stdout.split() == []
 
 
+@pytest.mark.ci
 def test_looking_at_a_source_loads_no_network(tmp_path):
     """Whoever checks a table or a folder waits for it alone."""
     code = "import sys; from dpladder.cli import main; main(['check', 'config/config.yaml'])"
@@ -200,6 +202,7 @@ def test_looking_at_a_source_loads_no_network(tmp_path):
     assert loaded.stdout.splitlines()[-1] == ""
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("module", AT_PARSE)
 def test_what_is_loaded_at_parse_time_is_light(module):
     code = f"import sys, dpladder.{module}; print(*sorted({HEAVY!r} & sys.modules.keys()))"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,18 @@ from mutation.planting import planted
 ROOT = Path(__file__).parents[1]
 
 
+@cache
+def source(file: str) -> tuple[str, str]:
+    """A module as it is written, and as its tree is."""
+    text = (ROOT / "src/dpladder" / file).read_text("utf-8")
+    return text, ast.unparse(ast.parse(text))
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
 def test_a_mutant_is_one_edit_of_the_code_as_it_stands(mutant: Mutant) -> None:
-    text = (ROOT / "src/dpladder" / mutant.file).read_text("utf-8")
+    text, unedited = source(mutant.file)
     # refuses what does not stand there just once
-    edited = planted(text, mutant.at, mutant.old, mutant.new)
-    assert ast.dump(ast.parse(edited)) != ast.dump(ast.parse(text))
+    assert planted(text, mutant.at, mutant.old, mutant.new) != unedited
     assert all((ROOT / "tests" / test.partition("::")[0]).exists() for test in mutant.tests)
 
 

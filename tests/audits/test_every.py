@@ -78,6 +78,7 @@ def test_the_grid_is_run_or_left_out_for_a_reason() -> None:
     assert all(one.why for one in left)
 
 
+@pytest.mark.ci
 def test_rules_and_searches_are_run_under_both_relations_or_left_out_for_a_reason(
     made: SceneFolder,
 ) -> None:

@@ -1331,6 +1331,7 @@ def _config(request, tmp_path):
     return request.param, file
 
 
+@pytest.mark.few(2)
 def test_a_bad_config_is_told_in_one_readable_message(config):
     case, file = config
     message = message_of(file)
@@ -1346,6 +1347,7 @@ def test_a_bad_config_is_told_in_one_readable_message(config):
         assert message.startswith(f"config file {file}"), message
 
 
+@pytest.mark.few(10)
 def test_dpladder_plan_says_the_same_and_exits_with_2(config, capsys):
     _, file = config
     assert cli.main(["plan", "--configfile", str(file)]) == 2
@@ -1354,6 +1356,7 @@ def test_dpladder_plan_says_the_same_and_exits_with_2(config, capsys):
     assert told.out == ""
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["epsilon zero", "tabs", "not UTF-8"])
 def test_the_installed_command_exits_with_2_and_one_message(name, tmp_path):
     file = tmp_path / "bad.yaml"

@@ -96,11 +96,13 @@ def test_every_example_says_when_to_use_it_what_it_needs_and_how_to_run_it(path)
             assert re.search(f": ?{place}", path.read_text("utf-8")), f"{word} is not the source"
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("path", [DEMO, *EXAMPLES], ids=lambda path: path.stem)
 def test_the_schema_accepts_what_ships_read_by_any_yaml_reader(path, schema):
     jsonschema.validate(yaml.safe_load(path.read_text("utf-8")), schema)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "section", [(), ("privacy",), ("sweep", "search"), ("dataset", "unit")], ids=".".join
 )

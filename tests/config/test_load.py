@@ -282,6 +282,7 @@ def mutated(draw: st.DrawFn) -> dict:
     return values
 
 
+@pytest.mark.ci
 @QUIET
 @given(values=mutated())
 def test_whatever_the_values_only_bad_input_is_raised(values):
@@ -289,6 +290,7 @@ def test_whatever_the_values_only_bad_input_is_raised(values):
         resolve(values)
 
 
+@pytest.mark.ci
 @QUIET
 @given(values=mutated())
 def test_whatever_is_written_to_a_file_only_bad_input_is_raised(values, small):
@@ -297,6 +299,7 @@ def test_whatever_is_written_to_a_file_only_bad_input_is_raised(values, small):
         load([small])
 
 
+@pytest.mark.ci
 @QUIET
 @given(
     at=st.integers(0, len(SMALL)),

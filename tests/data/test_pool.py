@@ -91,6 +91,7 @@ def test_a_user_is_one_record_with_the_mean_of_all_its_records(tmp_path: Path) -
         assert ours[1] == pytest.approx(theirs[1], abs=2e-4)
 
 
+@pytest.mark.ci
 def test_shards_order_and_other_users_change_no_bit_of_a_users_row(tmp_path: Path) -> None:
     whole = rows_of(pooled(tmp_path / "whole"))
     assert rows_of(pooled(tmp_path / "shards", shards=3)) == whole

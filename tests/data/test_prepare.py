@@ -111,6 +111,7 @@ def test_order_decides_nothing(
     assert first.commitment == second.commitment
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("unit", [Unit(), BY_USER])
 @given(rows=records, data=st.data())
 @settings(max_examples=25, deadline=None)
@@ -183,6 +184,7 @@ def test_a_row_without_an_id_where_others_have_one_counts_as_nothing(tmp_path: P
 ids = st.sampled_from(["a", "b", "c", "d"])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("with_ids", [False, True])
 @given(rows=records, more=records, names=st.lists(ids, min_size=20, max_size=20))
 @settings(max_examples=40, deadline=None)
@@ -296,6 +298,7 @@ def test_ids_units_and_parts_need_the_keys(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.ci
 def test_parts_have_their_declared_fractions(tmp_path: Path) -> None:
     """20,000 units: five standard deviations of a binomial are 0.0141 at a fraction of 0.2."""
     rows = [{"x": place, "label": 0} for place in range(20000)]

@@ -39,6 +39,7 @@ def same(found: sealed.Sealed) -> bool:
     )
 
 
+@pytest.mark.ci
 @given(
     array=hn.arrays(
         st.sampled_from([np.float16, np.float32, np.int64, np.uint8]),
@@ -75,6 +76,7 @@ def test_only_the_owner_can_open_a_file(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.ci
 def test_a_changed_byte_is_refused_or_changes_nothing(path: Path) -> None:
     """Only padding may change unseen. Every eleventh byte, and all of the arrays' own."""
     whole = path.read_bytes()

@@ -62,6 +62,7 @@ def plainly(place: Any, texts: list[str], tokens: int, pooling: str) -> np.ndarr
     return np.stack(found)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("pooling", ["mean", "cls", "last"])
 def test_rows_are_those_of_plain_transformers_for_each_text_alone(
     tiny: Features, pooling: str
@@ -71,6 +72,7 @@ def test_rows_are_those_of_plain_transformers_for_each_text_alone(
     assert np.abs(rows(encoder(features, SOURCE, 1), TEXTS) - expected).max() < 1e-5
 
 
+@pytest.mark.ci
 def test_the_bundled_model_gives_the_rows_of_its_own_package() -> None:
     texts = [
         "In the beginning",

@@ -87,6 +87,7 @@ def rows_of(drawn: list[Row]) -> list[Row]:
     return [{"text": saying(one["words"], one["first"]), "user": one["user"]} for one in drawn]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("unit", [DOCUMENT, Unit(by="user", cap=3)], ids=lambda unit: unit.by)
 @given(drawn=documents, data=st.data())
 @settings(max_examples=20, deadline=None)
@@ -131,6 +132,7 @@ def test_a_missing_text_takes_no_other_ones_place_wherever_it_stands(
     assert len(every[0]) == 2
 
 
+@pytest.mark.ci
 def test_a_units_spans_are_drawn_by_the_key_from_all_that_it_has(
     tmp_path: Path, cutting: Cutter
 ) -> None:

@@ -189,6 +189,7 @@ def test_exact_copies_with_one_label_are_one_record(tmp_path: Path) -> None:
     assert [check for _, check in found.problems] == ["copy of another record"]
 
 
+@pytest.mark.ci
 def test_verses_have_eight_genres_and_a_chapter_each_and_modern_ones_come_from_the_other_end() -> (
     None
 ):

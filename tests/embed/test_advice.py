@@ -283,6 +283,7 @@ REFUSED: Mapping[str, tuple[Callable[[], object], str, tuple[Way, ...]]] = {
 FOLLOWED = [(name, place) for name, (_, _, ways) in REFUSED.items() for place in range(len(ways))]
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize(("name", "place"), FOLLOWED)
 def test_what_a_refusal_advises_works(name: str, place: int) -> None:
     cause, words, ways = REFUSED[name]

@@ -60,6 +60,7 @@ CASES = [(name, *case, relation) for name, case in BOTH.items() for relation in 
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("name", "event", "loose", "relation"), CASES, ids=[f"{c[0]} {c[3]}" for c in CASES]
 )

@@ -81,6 +81,7 @@ def scene_of(made: SceneFolder, measures: str, **changes: Any) -> Scene:
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("measures", ["accuracy", "classes", "confusion", "auc"])
 def test_what_is_measured_costs_what_was_reserved(made: SceneFolder, measures: str) -> None:
     scene = scene_of(made, measures)

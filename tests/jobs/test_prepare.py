@@ -108,6 +108,7 @@ def encoded_anew() -> dict[str, Any]:
     return arrays | {"features": arrays["features"] * np.float32(1.0001)}
 
 
+@pytest.mark.ci
 def test_a_renamed_lineage_over_data_in_another_encoding_needs_the_operators_word(
     project: Workspace,
 ) -> None:

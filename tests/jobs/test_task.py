@@ -76,6 +76,7 @@ def job(
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("resources", "gpus"), [("mem_mb=100, gpu=2", 2), ("mem_mb=100", 0)])
 def test_a_job_is_told_how_many_gpus_it_has(tmp_path, resources, gpus):
     assert (
@@ -92,6 +93,7 @@ def everything_public(folder: Path) -> str:
     return "".join(f"{path} {path.read_text()}" for path in files)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("rule", "place"), [(PUBLIC, "logs/trial.log"), (PRIVATE, DETAILS)])
 def test_what_a_job_and_its_libraries_say_goes_to_one_place(
     tmp_path: Path, rule: str, place: str
@@ -107,6 +109,7 @@ def test_the_log_of_a_job_that_reads_private_files_holds_none_of_its_output(tmp_
     assert (tmp_path / "logs/trial.log").read_text() == ""
 
 
+@pytest.mark.ci
 def test_the_folder_for_details_is_private_from_its_top(tmp_path: Path) -> None:
     assert job("pass", tmp_path).returncode == 0
     details = tmp_path / DETAILS
@@ -119,6 +122,7 @@ def test_the_folder_for_details_is_private_from_its_top(tmp_path: Path) -> None:
     assert modes == {0o700}
 
 
+@pytest.mark.ci
 def test_an_unforeseen_error_of_a_job_that_reads_nothing_private_is_told_in_full(
     tmp_path: Path,
 ) -> None:
@@ -126,6 +130,7 @@ def test_an_unforeseen_error_of_a_job_that_reads_nothing_private_is_told_in_full
     assert "ValueError: a public figure" in (tmp_path / "logs/trial.log").read_text()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "body",
     [
@@ -145,6 +150,7 @@ def test_an_unforeseen_error_leaves_only_its_type(tmp_path: Path, body: str) -> 
     assert details.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.ci
 def test_a_refusal_is_said_in_full(tmp_path: Path) -> None:
     done = job("raise Refused('the budget is spent')", tmp_path)
     assert done.returncode == 1
@@ -157,6 +163,7 @@ def test_a_refusal_is_said_in_full(tmp_path: Path) -> None:
 FULL = "No space left on device"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "body",
     [
@@ -175,6 +182,7 @@ def test_a_full_disk_is_called_one(tmp_path: Path, body: str) -> None:
     assert CANARY not in everything_public(tmp_path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("place", ["logs/trial.log", DIAGNOSTICS], ids=["log", "details"])
 def test_a_reason_is_told_even_where_nothing_can_be_written_any_more(
     tmp_path: Path, place: str
@@ -190,6 +198,7 @@ def test_a_reason_is_told_even_where_nothing_can_be_written_any_more(
     assert FULL in told
 
 
+@pytest.mark.ci
 def test_every_failure_has_the_same_exit_code(tmp_path: Path) -> None:
     assert {
         job(body, tmp_path).returncode

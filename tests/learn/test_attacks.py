@@ -56,6 +56,7 @@ def test_every_learner_passes_a_short_audit(name: str) -> None:
     assert report.ok, table(report)
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("short")
 def test_what_guides_a_descent_passes_a_short_audit() -> None:
     found = [one for one in dp_gd.others() if "guided" in one.name or "look" in one.name]

@@ -131,7 +131,7 @@ def test_losses_are_cross_entropies_summed_over_known_classes():
         (AdamNoSecondMoment(link="sigmoid"), 0.02),
         (StepSizeFree(link="sigmoid"), 1.0),
         (HyperparameterFree(link="sigmoid"), 1.0),
-        (Descent(name="dp_mlp", link="sigmoid"), 0.5),
+        pytest.param(Descent(name="dp_mlp", link="sigmoid"), 0.5, marks=pytest.mark.ci),
     ],
     ids=lambda given: getattr(given, "name", ""),
 )

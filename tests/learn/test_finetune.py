@@ -135,6 +135,7 @@ def one_by_one(
     return found
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("trains", SETS, ids=str)
 @pytest.mark.parametrize(
     "where",
@@ -257,6 +258,7 @@ def test_views_are_averaged_before_they_are_clipped() -> None:
     assert (found - expected).norm() <= 1e-5 * expected.norm()
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("trains", ["all", "lora"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e38, 1e10, 0.0])
 @pytest.mark.parametrize("how", ["flat", "automatic"])
@@ -333,6 +335,7 @@ SWITCHES = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_it_trains_alike_twice_and_draws_each_step_afresh(switches) -> None:
     learner = FineTune(bias=True, **switches)
@@ -427,6 +430,7 @@ def test_batch_norm_in_training_mode_is_seen_too() -> None:
         clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("kind", "trains", "tensor"),
     [
@@ -542,6 +546,7 @@ def apart_when_merged(learner: FineTune, constants: Constants) -> float:
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
 
 
+@pytest.mark.few(27)
 @pytest.mark.parametrize("trains", ["all", "lora"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_layer_trains_as_autograd_does_and_merges_as_it_was_trained(

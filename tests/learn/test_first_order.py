@@ -494,6 +494,7 @@ def test_in_a_sample_a_unit_replaced_moves_losses_by_twice_what_one_added_does(c
     assert gradients.sensitivity == 2 * gradients.entering == 2.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rate", [0.3, 0.6])
 def test_losses_of_a_sample_cost_what_is_stated_where_units_are_replaced(rate):
     """One unit at the bound of every loss, its replacement at zero: a mixture of Gaussians against
@@ -592,6 +593,7 @@ def separable_not(count=61, seed=3):
     return Data(features.astype(np.float32), random.integers(0, CLASSES, count))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("module", "learner", "hyper"),
     [
@@ -637,6 +639,7 @@ def test_without_noise_learned_rates_reach_the_least_loss_from_a_rate_far_too_sm
     assert reached < 0.05 * math.log(CLASSES) < 0.9 * math.log(CLASSES) < stuck
 
 
+@pytest.mark.ci
 def test_without_noise_differences_alone_descend_to_the_least_loss():
     data = separable_not()
     _, least = optimum(data)
@@ -696,6 +699,7 @@ def test_no_record_weighs_more_than_its_bound(values, label, weights, bound, cap
     assert np.linalg.norm(moved.astype(np.float64)) <= bound * bound / cap
 
 
+@pytest.mark.ci
 @settings(max_examples=500)
 @given(
     st.lists(LOSS, min_size=3, max_size=3),

@@ -183,6 +183,7 @@ def test_a_sample_whose_labels_teach_nothing_is_not_followed() -> None:
     assert not guide.trusted(1000.0, claim, 1.0, Constants(1000, CLASSES, WIDTH))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("move", [0, 1])
 def test_a_sample_about_something_else_is_not_followed(move: int) -> None:
     """With each label moved on by one the head is wrong everywhere, and training goes its own

@@ -60,6 +60,7 @@ def losses_by_torch(
     return found
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("trains", SETS)
 @pytest.mark.parametrize("constants", [SMALL, VIT], ids=["efficientnet", "vit"])
 def test_the_noised_sum_is_that_of_gradients_scaled_to_length_one(
@@ -76,6 +77,7 @@ def test_the_noised_sum_is_that_of_gradients_scaled_to_length_one(
     assert (found - expected).norm() <= 1e-5 * expected.norm()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("views", [1, 3])
 @pytest.mark.parametrize("trains", SETS)
 def test_a_records_losses_are_torchs_own_under_each_of_several_weights(
@@ -91,6 +93,7 @@ def test_a_language_models_losses_are_its_own_in_units_of_knowing_nothing() -> N
     assert sums.unit == math.log(24)
 
 
+@pytest.mark.ci
 def test_a_language_model_is_trained_from_its_tokens_on() -> None:
     speech, learner = constants_of("speech", "input", "pretrained"), Learner(trains="all", every=1)
     texts = records(speech)
@@ -119,6 +122,7 @@ def tell_alike(learner: HyperparameterFreeTuning, constants: Constants, data: Da
     return sums
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("trains", ["last_block", "lora"])
 @pytest.mark.parametrize("value", [np.nan, 1e38, 1e10])
 @pytest.mark.parametrize("bound", [1e-3, 1e3])
@@ -165,6 +169,7 @@ def trained(learner, data: Data, constants: Constants = SMALL, hyper: Hyper = HY
     return found, meter
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "switches",
     [
@@ -198,6 +203,7 @@ SWITCHES = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_it_trains_alike_twice_and_draws_each_step_afresh(switches) -> None:
     learner = Learner(bias=True, every=1, **switches)
@@ -218,6 +224,7 @@ def test_a_sample_with_nobody_in_it_is_a_step_of_noise() -> None:
     )
 
 
+@pytest.mark.ci
 def test_rates_are_learned_from_one_that_is_far_too_small() -> None:
     """Where every record can be told, so that the least loss is zero."""
     data = records(SMALL, 40)

@@ -142,6 +142,7 @@ def test_an_unknown_learner_is_refused_by_name():
         method("adam")
 
 
+@pytest.mark.ci
 def test_declaring_and_measuring_need_no_torch():
     """But for a learner that has a network to put its weights into."""
     code = (

@@ -180,6 +180,7 @@ def test_it_equals_the_naive_reference_under_other_terms(more):
     assert np.linalg.norm(weights - expected) <= 1e-5 * np.linalg.norm(expected)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("switches", [{}, {"bias": True}, {"sampling_rate": 0.3}], ids=str)
 def test_streaming_from_a_file_gives_the_same_bits(tmp_path, dtype, switches):
@@ -350,6 +351,7 @@ def test_no_record_contributes_more_than_the_bound(
     assert norm <= clip
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "linear"])
 @pytest.mark.parametrize("more", [{}, {"free_step": False}, {"momentum": 0.0}], ids=str)
 def test_kappa_is_the_noise_that_a_training_puts_into_a_logit(schedule, more):
@@ -397,6 +399,7 @@ def test_a_step_finds_the_threads_of_the_step_before(monkeypatch):
     assert len(started) <= 2 < HYPER.steps
 
 
+@pytest.mark.ci
 def test_the_processor_names_the_product():
     """Never a clock: what runs again must come to the same bits."""
     held = os.environ | {"ONEDNN_MAX_CPU_ISA": "AVX2"}
@@ -570,6 +573,7 @@ def test_sums_are_divided_by_public_figures():
     assert batch_size(Descent(sampling_rate=0.2), constants) == 10
 
 
+@pytest.mark.ci
 def test_a_neighbour_shifts_chunks_of_a_million_records_of_one_class_within_the_slack() -> None:
     """Without the first record all others lie in other chunks, and their sum is rounded
     otherwise."""

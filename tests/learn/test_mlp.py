@@ -210,6 +210,7 @@ def test_with_nobody_in_it_the_mlp_walks_along_the_meters_noise():
     )
 
 
+@pytest.mark.ci
 def test_it_learns_what_no_line_can_tell_apart():
     random = np.random.default_rng(0)
     points = random.uniform(-1, 1, (600, 2))

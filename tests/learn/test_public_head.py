@@ -34,6 +34,7 @@ def head_of(data: Data, name: str = "dp_gd", **keys: object) -> np.ndarray:
     return public_head.fitted(data, CLASSES, method(name).seen_by_head(learner, constants))[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_head_tells_the_classes_of_other_records(bias: bool) -> None:
     other, head = records(500, seed=2), head_of(records(300, seed=1), bias=bias)
@@ -45,6 +46,7 @@ def test_the_head_tells_the_classes_of_other_records(bias: bool) -> None:
     )  # what rounding differs in on another machine is dropped
 
 
+@pytest.mark.ci
 def test_what_has_no_label_counts_as_nothing_and_a_class_without_records_starts_at_zero() -> None:
     data = records(300, seed=1, classes=3)
     more = records(100, seed=3)
@@ -56,6 +58,7 @@ def test_what_has_no_label_counts_as_nothing_and_a_class_without_records_starts_
     assert head_of(data)[:3].any(axis=1).all()
 
 
+@pytest.mark.ci
 def test_few_records_of_classes_that_overlap_make_no_head_that_is_surer_than_it_may_be() -> None:
     """A single fifth of 50 records, ten of them, chose heads that are worse than guessing for three
     samples of six."""

@@ -515,6 +515,7 @@ def test_a_refined_training_weighs_both_releases_by_inverse_variance(tmp_path, m
     assert found == pytest.approx(solved(both, SHARING, 0.5), rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.ci
 def test_nothing_that_was_paid_for_statistics_is_wasted(tmp_path):
     """Under a huge ridge weights are the targets, and so show their noise: that of one release at
     the mu of both."""
@@ -604,6 +605,7 @@ def test_records_that_cannot_be_used_leave_every_sum_at_zero(learner):
     assert not sums_of(learner, shared(data, learner)).any()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 def test_a_training_repeats_bit_for_bit_and_streams_to_the_same_bits(learner, tmp_path):
     data, hyper = records(22_000), Hyper(0.5, 1, 1.0)  # more than half a megabyte once resident

@@ -45,6 +45,7 @@ def same(one: State, other: State) -> bool:
     return list(one) == list(other) and all(torch.equal(one[key], other[key]) for key in one)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "around",
     [
@@ -82,6 +83,7 @@ def test_names_that_timm_translates_are_understood(tmp_path: Path) -> None:
     assert same(found(tmp_path / "w.pth", "convnext_atto"), own)
 
 
+@pytest.mark.ci
 def test_names_that_mean_other_tensors_there_are_translated(tmp_path: Path) -> None:
     """Swin's authors number what timm calls stage 1's downsampling by stage 0."""
     own = timm.create_model("swin_tiny_patch4_window7_224", num_classes=0).state_dict()
@@ -170,6 +172,7 @@ def test_half_precision_is_read_and_whole_numbers_are_not(tmp_path: Path, vit: S
         found(tmp_path / "w.pth")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shrunk", [lambda held: held.to_sparse(), lambda held: held.to("meta")])
 def test_tensors_without_their_values_are_no_network(shrunk: Any, tmp_path: Path) -> None:
     own = timm.create_model("resnet10t", num_classes=0).state_dict()

@@ -30,6 +30,7 @@ def asked(folder: Path, **more: object) -> Features:
     return Features(model=f"hf:{folder}", weights="pretrained", tokens=TOKENS, **more)
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("pooling", ["mean", "cls", "last"])
 @pytest.mark.parametrize(
     ("kind", "until"),

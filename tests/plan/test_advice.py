@@ -196,6 +196,7 @@ REFUSED: dict[str, tuple[Changes, str, tuple[Way, ...]]] = {
 FOLLOWED = [(name, place) for name, (_, _, ways) in REFUSED.items() for place in range(len(ways))]
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize(("name", "place"), FOLLOWED)
 def test_what_a_refusal_advises_works(name: str, place: int, finished: Workspace, capsys) -> None:
     change, words, ways = REFUSED[name]

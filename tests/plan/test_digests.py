@@ -78,6 +78,7 @@ def test_what_cannot_change_a_trial_leaves_its_digest(
     assert trial_in(copy) == before
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "file",
     [
@@ -101,6 +102,7 @@ def test_the_fit_does_not_depend_on_the_engine() -> None:
     assert digest_of("dpladder.jobs.fit_radius", engine) != digest_of("dpladder.jobs.fit_radius")
 
 
+@pytest.mark.ci
 def test_a_digest_does_not_depend_on_where_the_clone_lies(copy: Path) -> None:
     assert trial_in(copy) == rule_code("run_trial", "dp_gd")
 

@@ -78,6 +78,7 @@ def test_an_older_version_is_told_in_the_statement_the_card_and_by_check(
     assert main(["verify", "results"]) == 0
 
 
+@pytest.mark.ci
 def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys) -> None:
     coded = {"train_final": "0" * 64}
     fold = book._fold

@@ -127,6 +127,7 @@ WILDCARDS = {
 }
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("change", CONFIGS.values(), ids=CONFIGS.keys())
 def test_what_a_job_gets_back_is_what_snakemake_was_given(
     change: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -244,11 +244,13 @@ def test_the_same_releases_give_the_same_bytes_whatever_the_users_settings(plot,
     assert "date" not in (tmp_path / "a.svg").read_text("utf-8")
 
 
+@pytest.mark.few(5)
 @each_figure
 def test_a_figure_names_its_axes(plot, tmp_path):
     assert LABELS[plot] <= set(words(drawn(plot, DOCUMENTS["demo"], tmp_path)))
 
 
+@pytest.mark.few(4)
 @each_figure
 def test_no_two_parts_of_a_figure_have_one_id(plot, tmp_path):
     ids = [
@@ -262,6 +264,7 @@ def test_no_two_parts_of_a_figure_have_one_id(plot, tmp_path):
 # --- the ladder -----------------------------------------------------------------------------------
 
 
+@pytest.mark.few(4)
 @each_document
 def test_the_ladder_shows_every_trial_where_it_belongs_and_rings_the_best(one, tmp_path):
     svg = drawn(plot_ladder, one, tmp_path)
@@ -277,6 +280,7 @@ def test_the_ladder_shows_every_trial_where_it_belongs_and_rings_the_best(one, t
     assert set(marks(svg, "best")) <= set(places)
 
 
+@pytest.mark.ci
 def test_the_ladder_says_what_the_fit_did(tmp_path):
     fallen = words(drawn(plot_ladder, DOCUMENTS["one trial"], tmp_path))
     assert (
@@ -289,6 +293,7 @@ def test_the_ladder_says_what_the_fit_did(tmp_path):
 # --- scores ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @each_document
 def test_each_panel_shows_its_rungs_scores(one, tmp_path):
     svg = drawn(plot_scores, one, tmp_path)
@@ -423,6 +428,7 @@ def test_only_what_was_spent_is_explained(tmp_path):
 # --- privacy and utility --------------------------------------------------------------------------
 
 
+@pytest.mark.few(4)
 @each_document
 def test_each_tested_model_is_one_point_with_its_accuracy(one, tmp_path):
     svg = drawn(plot_utility, one, tmp_path)
@@ -433,6 +439,7 @@ def test_each_tested_model_is_one_point_with_its_accuracy(one, tmp_path):
     assert on_a_log_axis([x for x, _ in places], [target["epsilon"] for target in tested])
 
 
+@pytest.mark.ci
 def test_exact_counts_are_not_called_noised(tmp_path):
     assert "score: correct predictions" in words(
         drawn(plot_scores, DOCUMENTS["no noise"], tmp_path)
@@ -448,6 +455,7 @@ def test_all_experiments_stand_on_the_panel_of_their_data(tmp_path):
     assert {"mnist5k", "other", "main", "b", "c", "frontier"} <= set(words(svg))
 
 
+@pytest.mark.ci
 def test_every_further_test_is_a_line_and_every_severity_a_point(tmp_path):
     one = further(summary(totals=TOTALS))
     svg = drawn(plot_shift, one, tmp_path)
@@ -458,6 +466,7 @@ def test_every_further_test_is_a_line_and_every_severity_a_point(tmp_path):
     assert "ε = ∞: no privacy" in words(drawn(plot_shift, without_noise(one), tmp_path))
 
 
+@pytest.mark.ci
 def test_the_worst_group_of_a_test_is_drawn_beside_it(tmp_path):
     one = further(summary(totals=TOTALS))
     for target in one["targets"]:
@@ -576,6 +585,7 @@ def test_the_heatmap_takes_the_mean_of_repeats(tmp_path):
     assert "r = 1" in words(svg)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name", ["one trial", "one place to look", "many rungs", "equal scores", "negative scores"]
 )
@@ -613,6 +623,7 @@ def test_models_at_one_epsilon_stand_side_by_side(tmp_path):
     assert len(set(places)) == len(several)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name", ["one trial", "one place to look", "many rungs", "equal scores", "negative scores"]
 )

@@ -181,6 +181,7 @@ def test_a_caption_is_printed_once_and_says_what_there_is():
     assert "as the ladder" in Captions({**nothing, "ladder": True})("finals")
 
 
+@pytest.mark.ci
 def test_contests_that_somebody_asked_for_have_their_section(tmp_path):
     drawing = tmp_path / "results" / "comparison" / "hpo.svg"
     drawing.parent.mkdir(parents=True)

@@ -121,6 +121,7 @@ def untimed(rows):
     return [replace(row, seconds=0.0) for row in rows]
 
 
+@pytest.mark.ci
 def test_a_contest_can_be_repeated_and_a_seed_changes_it():
     entered = [
         *learning("dp_adam", 0.2),

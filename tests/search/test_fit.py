@@ -328,6 +328,7 @@ def test_the_papers_axes_work_in_kappa_too():
     assert epsilon.r_star > mu.r_star
 
 
+@pytest.mark.ci
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(

@@ -127,6 +127,7 @@ def test_a_larger_total_trains_with_less_noise(name):
     assert mus[-1] <= gdp.mu(4.0, 1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name",
     sorted(
@@ -155,6 +156,7 @@ def test_without_looking_r_is_the_priors():
     )
 
 
+@pytest.mark.ci
 def test_propose_and_test_needs_many_parts_to_come_near_the_hump():
     few, many = (
         distance(searcher_of(ProposeTest(parts=parts)), "propose_test") for parts in (10, 400)
@@ -162,6 +164,7 @@ def test_propose_and_test_needs_many_parts_to_come_near_the_hump():
     assert many < math.log(4) < few
 
 
+@pytest.mark.ci
 def test_propose_and_test_tells_candidates_apart_where_units_have_several_records():
     """Each of four counts as a share of its unit: whole counts would make every candidate
     perfect, and the first is then beaten by nobody."""
@@ -217,6 +220,7 @@ def test_a_ladder_whose_draws_look_back_uses_the_rung_below():
     assert all(0.1 <= ask.r / (2 * first.r) <= 10 for ask in asked[3:6])
 
 
+@pytest.mark.ci
 def test_how_many_runs_and_where_is_secret_and_random():
     """K follows its law over the meter's streams; nothing of it hangs on the public seed."""
     runs = searcher_of(LiuTalwar(mean=4.0, padded=False))
@@ -251,6 +255,7 @@ def test_no_run_at_all_puts_out_no_weights(padded):
     assert {None, True} == {one.weights if one.weights is None else True for one in found}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("section", [PapernotSteinke, LiuTalwar, DpHypo, KoskelaKulkarni])
 def test_padding_hides_the_number_of_runs_and_changes_nothing_else(section):
     plain, padded = (searcher_of(section(mean=3.0, padded=padded)) for padded in (False, True))

@@ -45,6 +45,7 @@ def searched(found_by: Searcher, seed: int) -> tuple[int, int]:
     return int(found.weights[0][0, 0]), next(numbers)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "section",
     [NaiveComposition(runs=4), LiuTalwar(mean=6.0, padded=False), DpHypo(mean=6.0, padded=False)],

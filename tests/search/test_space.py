@@ -75,6 +75,7 @@ def assert_splits(search, place):
     assert math.isclose(eta * steps, r, rel_tol=1e-9)
 
 
+@pytest.mark.ci
 @settings(max_examples=500, deadline=None)
 @hypothesis.given(searches(), st.floats(0, 1))
 def test_any_r_in_reach_splits_within_bounds(search, place):
@@ -108,6 +109,7 @@ def test_every_draw_is_in_reach(search, epsilon, earlier, rung, trial, data):
     decompose(r, search)
 
 
+@pytest.mark.ci
 @settings(max_examples=500, deadline=None)
 @hypothesis.given(searches(), st.floats(1e-9, 1e9))
 def test_clamp_finds_the_nearest_r_that_steps_reach(search, r):

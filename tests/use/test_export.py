@@ -102,6 +102,7 @@ def test_an_exported_head_predicts_the_same_by_itself(
     assert [[row["cat"], row["dog"]] for row in found] == pytest.approx(wanted, abs=1e-3)
 
 
+@pytest.mark.ci
 def test_a_network_of_a_folder_is_exported_with_its_own_preprocessing(tmp_path: Path) -> None:
     folder = saved(tmp_path / "network", mean=[0.1, 0.2, 0.3])
     head = RANDOM.normal(size=(2, 65)).astype(np.float32) / 30

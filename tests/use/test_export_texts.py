@@ -181,6 +181,7 @@ def test_every_kind_of_transformers_is_exported_as_it_was_trained(
     assert far(plain(tmp_path / "out"), wanted) < 1e-5
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("trains", "until", "dtype"),
     [

@@ -114,6 +114,7 @@ def saved(folder: Path, **preprocessing: Any) -> Path:
     return folder
 
 
+@pytest.mark.ci
 def test_a_network_in_a_folder_is_used_with_the_preprocessing_that_its_config_says(
     tmp_path: Path,
 ) -> None:
@@ -185,6 +186,7 @@ def test_a_network_of_a_hub_that_cannot_be_reached_is_one_message_without_a_toke
     assert "hf_secret" not in "".join(traceback.format_exception(refused.value))
 
 
+@pytest.mark.ci
 def test_images_are_predicted_as_evaluate_does_to_the_last_bit_however_they_come(
     tmp_path: Path,
 ) -> None:
@@ -208,6 +210,7 @@ def test_images_are_predicted_as_evaluate_does_to_the_last_bit_however_they_come
     assert np.array_equal(model.preprocess(IMAGES[3:5]), model.preprocess(IMAGES)[3:5])
 
 
+@pytest.mark.ci
 def test_the_command_writes_tables_and_says_what_cannot_be_read(
     tmp_path: Path, capsys: Any
 ) -> None:
@@ -257,6 +260,7 @@ def test_what_the_model_does_not_take_is_refused(matrix: Any, rows: Any, message
         dpladder.load(matrix[0]).predict(rows)
 
 
+@pytest.mark.ci
 def test_a_model_of_images_takes_no_features_and_no_other_network(tmp_path: Path) -> None:
     cache, _ = extracted(tmp_path, {"images": IMAGES}, Features(batch_size=4, image_size=32))
     with pytest.raises(
@@ -384,6 +388,7 @@ def _table(path: Path, rows: np.ndarray) -> None:
             file["features"] = rows
 
 
+@pytest.mark.ci
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

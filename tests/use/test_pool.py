@@ -116,6 +116,7 @@ def test_bags_of_a_folder_are_predicted_as_they_were_trained_on(tmp_path: Path) 
     assert np.array_equal(one.probabilities, model.predict(means[:1]).probabilities)
 
 
+@pytest.mark.ci
 def test_an_export_says_the_same_of_a_person_by_itself(made: Any, tmp_path: Path) -> None:
     file, rows = made
     wanted = dpladder.load(file).predict(rows[:3], users=["7", "7", "7"]).probabilities[0]
@@ -125,6 +126,7 @@ def test_an_export_says_the_same_of_a_person_by_itself(made: Any, tmp_path: Path
     assert "classifier.together(" in card(dpladder.load(file), with_header=False)
 
 
+@pytest.mark.ci
 def test_a_graph_takes_all_that_it_is_given_as_one_persons(made: Any, tmp_path: Path) -> None:
     pytest.importorskip("onnxscript")
     onnxruntime = pytest.importorskip("onnxruntime")

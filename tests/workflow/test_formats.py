@@ -46,6 +46,7 @@ def reconfigure(workspace: Workspace, section: str, **keys: object) -> None:
     path.write_text(yaml.safe_dump(values))
 
 
+@pytest.mark.few(2)
 def test_nothing_private_is_due_in_an_old_project_and_nothing_is_charged(old, walk):
     found = walk()
     assert not [rule for rule in found.due if rule in stages.STAGES and stages.is_mechanism(rule)]
@@ -76,6 +77,7 @@ def test_what_was_priced_too_low_is_charged_at_what_it_costs(old):
         assert charged == pytest.approx(booked)
 
 
+@pytest.mark.few(2)
 def test_a_target_added_to_an_old_project_costs_that_target_alone(old, walk):
     reconfigure(old, "final", targets=[*{"ladder": [1.0]}.get(old.folder.parent.name, [2.0]), 3.0])
     assert walk().charged == Counter({"train_final": 1, "evaluate": 1})

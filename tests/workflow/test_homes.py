@@ -66,6 +66,7 @@ def refused(walk, capfd) -> str:
     return message
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "left", [(STATEMENT, ANCHORS), (STATEMENT,), (ANCHORS,)], ids=["both", "statement", "anchors"]
 )
@@ -102,6 +103,7 @@ def test_results_of_another_lineage_bind_to_their_home_too(finished, walk, capfd
     assert "lineage tiny: no ledger in" in refused(walk, capfd)
 
 
+@pytest.mark.ci
 def test_a_results_folder_is_one_projects(finished, walk, capfd) -> None:
     finished.configure({"dataset": {"lineage": "other"}})
     said = refused(walk, capfd)
@@ -116,6 +118,7 @@ def test_a_results_folder_is_one_projects(finished, walk, capfd) -> None:
     assert walk().charged["train_final"] == 1
 
 
+@pytest.mark.ci
 def test_a_project_of_several_lineages_may_drop_one(finished, walk) -> None:
     finished.configure({"experiments": {"beside": {"dataset": {"lineage": "other"}}}})
     assert walk().charged["train_final"] == 1

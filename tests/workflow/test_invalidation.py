@@ -244,6 +244,7 @@ def grouped(due: Counter) -> Counter:
     return Counter({name: jobs for name, jobs in due.items() if name != "all"})
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(("change", "due", "charged"), TABLE.values(), ids=TABLE.keys())
 def test_an_edit_runs_exactly_the_jobs_it_touches(change, due, charged, finished, walk):
     change(finished)
@@ -252,6 +253,7 @@ def test_an_edit_runs_exactly_the_jobs_it_touches(change, due, charged, finished
     assert found.charged == Counter(charged)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("change", "why"), REFUSED.values(), ids=REFUSED.keys())
 def test_an_edit_that_would_pay_again_is_refused_at_parse(change, why, finished, walk, capfd):
     change(finished)
@@ -405,6 +407,7 @@ RAISED = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "change", "due", "charged"), RAISED.values(), ids=RAISED.keys())
 def test_a_version_that_rises_keeps_what_was_released_until_it_is_asked_anew(
     name, change, due, charged, finished, walk, monkeypatch, capfd
@@ -430,6 +433,7 @@ def test_other_code_of_the_same_version_is_told_and_refused_nowhere(finished, pa
     )
 
 
+@pytest.mark.ci
 def test_another_version_of_a_library_is_provenance_and_runs_nothing(finished, walk, monkeypatch):
     monkeypatch.setattr("importlib.metadata.version", lambda package: "99.0")
     assert walk().due == Counter()

@@ -94,6 +94,7 @@ def files(old: Workspace) -> dict[Path, tuple[int, bytes]]:
     return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in found}
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize(
     ("command", "kind"), CASES, ids=[f"{kind}, {command}" for command, kind in CASES]
 )

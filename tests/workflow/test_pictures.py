@@ -48,6 +48,7 @@ def test_a_picture_that_cannot_be_drawn_takes_no_other_along(
     )
 
 
+@pytest.mark.ci
 def test_pictures_of_an_earlier_config_are_removed_and_nothing_else(finished: Workspace) -> None:
     stale, own = Path("results/main/figures/shift.svg"), Path("results/main/figures/mine.svg")
     for path in (stale, own):

@@ -96,6 +96,7 @@ def test_an_adaptive_history_within_the_filter_stays_within_the_limit(
     assert delta_of(choose, within_the_filter, seed) <= DELTA
 
 
+@pytest.mark.ci
 def test_a_greedy_history_comes_near_the_limit() -> None:
     """So that what holds above is no empty word."""
     assert max(delta_of(greedy, within_the_filter, seed) for seed in range(3)) > 0.5 * DELTA

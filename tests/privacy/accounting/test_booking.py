@@ -110,6 +110,7 @@ CURRENCY = [  # rate, steps, sigma, exact epsilon at 1e-5, epsilon booked at 1e-
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("rate", "steps", "sigma", "exact", "booked"), CURRENCY)
 def test_a_sampled_training_is_booked_at_next_to_no_loss(
     rate: float, steps: int, sigma: float, exact: float, booked: float
@@ -121,6 +122,7 @@ def test_a_sampled_training_is_booked_at_next_to_no_loss(
     assert cost == pytest.approx(booked, rel=1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     ("rate", "steps", "sigma"),
@@ -139,6 +141,7 @@ def test_an_entry_dominates_its_event_at_every_epsilon_between_grid_points_too(
     assert np.all(losses.get_delta_for_epsilon(np.sort(at)) <= np.sort(bound)[::-1] * (1 + 1e-9))
 
 
+@pytest.mark.ci
 def test_the_curve_of_a_distribution_is_the_librarys_own() -> None:
     losses = loss_distribution(sampled(0.1, 1.5, 30), "add_remove")
     curve = booking.curve_of_losses(losses)
@@ -147,6 +150,7 @@ def test_the_curve_of_a_distribution_is_the_librarys_own() -> None:
     assert np.allclose(curve.deltas[places], expected, rtol=1e-6, atol=1e-13)
 
 
+@pytest.mark.ci
 def test_one_sampled_step_is_the_mixture_by_quadrature() -> None:
     """(1-q) N(0) + q N(1) against N(0), both ways, at sd sigma."""
     q, sigma = 0.2, 0.8
@@ -161,6 +165,7 @@ def test_one_sampled_step_is_the_mixture_by_quadrature() -> None:
         assert exact * (1 - 1e-6) <= np.interp(at, curve.epsilons, curve.deltas) <= exact * 1.001
 
 
+@pytest.mark.ci
 def test_sampled_replacement_is_the_worst_pair_of_mixtures() -> None:
     """(1-q) N(0) + q N(c) against (1-q) N(0) + q N(-c), where sigma counts 2c."""
     q, sigma, at = 0.2, 0.8, 0.5
@@ -282,6 +287,7 @@ def test_the_best_of_a_secret_number_of_runs_keeps_its_own_figure(
 SUBSET = SubsetSelect(0.2, RepeatAndSelect(RUN, 10.0, 1.0, 100), RUN, True, 1e-7)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_tuning_on_a_subset_with_a_single_run_is_the_mixture_by_quadrature(
@@ -462,6 +468,7 @@ def test_dominating_is_the_smallest_to_its_tolerance() -> None:
     assert 0.7 <= dominating(curve, 1e-9) <= 0.7 * 1.001
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "inner", [Gaussian(3.0), Sampled(0.1, Gaussian(1.0))], ids=["reserved", "sampled"]
 )

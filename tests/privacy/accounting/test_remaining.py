@@ -107,6 +107,7 @@ def test_pure_spends_are_deducted_as_the_gaussians_that_bound_them() -> None:
     )
 
 
+@pytest.mark.ci
 @given(st.floats(0.05, 2), st.floats(0.05, 0.95))
 def test_proposals_fit_and_are_nearest(total: float, share: float) -> None:
     nearest = nearest_feasible(total, DELTA, sweep, EVERYONE, share)

@@ -80,6 +80,7 @@ def test_runs_of_a_known_profile_cost_what_the_bound_says(shape, expected):
     assert min(cost(inner / 50) for inner in range(1, 60)) == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.few(15)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seen", [0.05, 0.5, 1.0])
 @pytest.mark.parametrize(("mu", "mean"), [(0.27, 10.0), (1.0, 4.0), (0.1, 50.0)])
@@ -102,6 +103,7 @@ def test_the_exact_law_of_the_winner_beside_other_releases_respects_the_bound(sh
         assert exact_delta(booking.epsilon(selected, delta), both, runs, seen) > delta
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("run", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize(("shape", "gap"), [(0.0, 1.06), (1.0, 1.08), (math.inf, 1.2)])
 def test_the_bound_is_hardly_above_what_the_worst_known_ranking_costs(shape, gap, run):
@@ -206,6 +208,7 @@ def test_the_number_has_its_mean_and_its_tail_is_paid_for(shape):
     assert tail <= selection.RARE < law[limit - first :].sum()
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("limit", [1, 2, 5, 30])
 def test_a_law_cut_off_anywhere_keeps_both_bounds(shape, limit):

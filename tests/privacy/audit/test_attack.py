@@ -119,12 +119,14 @@ def test_what_runs_in_one_pass_is_attacked_in_one_pass(careless):
         assert report == attack.run_audit([noised_count()], KEY)
 
 
+@pytest.mark.ci
 def test_the_same_key_repeats_an_audit_and_another_does_not():
     first, again, other = (attack.run_audit([noised_count()], key) for key in (KEY, KEY, b"1" * 32))
     assert first == again
     assert measured(first, "scale").measured != measured(other, "scale").measured
 
 
+@pytest.mark.ci
 def test_checks_share_the_family_error():
     alone = attack.run_audit([laplace_count()], KEY)
     among = attack.run_audit([laplace_count()] * 3, KEY)
@@ -140,6 +142,7 @@ def test_the_scale_may_miss_by_what_chi_square_allows():
     assert stats.chi2.sf(finding.high**2 * count, count) == pytest.approx(chance / 2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("event", "shift"),
     [
@@ -184,6 +187,7 @@ def test_a_canary_is_measured_inside_the_sample():
     assert finding.measured == pytest.approx(2.0)
 
 
+@pytest.mark.ci
 def test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled():
     """Two replaced units that are both sampled lie no further apart than an added one moves the
     sum: as on a full batch."""
@@ -197,6 +201,7 @@ def test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled():
     assert next(found.measured for found in findings if not found.ok) == pytest.approx(2.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.25, 0.5])
 def test_the_likelihood_of_a_sample_shows_more_than_a_threshold_and_no_more_than_is_true(sigma):
     """Of an honest sum the bound stays below what is charged; of twice as long records it does

@@ -52,6 +52,7 @@ def test_a_backup_shows_nothing_of_what_it_holds(home: Home, tmp_path: Path) -> 
     assert not [word for word in (TERMS.lineage.encode(), home.key.read_bytes()) if word in told]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("cut", [0, 10, 30, 60, 1000, -1, -17])
 def test_a_backup_that_was_cut_or_changed_is_refused_and_leaves_nothing(
     cut: int, home: Home, tmp_path: Path
@@ -117,6 +118,7 @@ def test_what_is_released_while_a_backup_is_made_is_in_it_whole_or_not_at_all(
     assert verify(ledger) != []
 
 
+@pytest.mark.ci
 def test_a_ledger_that_grows_meanwhile_is_in_a_backup_as_it_was_at_one_moment(
     home: Home, tmp_path: Path
 ) -> None:

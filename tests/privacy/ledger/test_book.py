@@ -881,6 +881,7 @@ def test_a_ledger_wiped_out_is_found_by_its_anchor(ledger: Ledger) -> None:
 # A half-written last entry
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "last", ["OPENED", "RESERVED", "COMMITTED", "DONE", "REFUNDED", "REPAIRED"]
 )
@@ -1010,6 +1011,7 @@ def test_locks_that_do_not_work_or_never_come_free_stop_nobody(
     assert len(load(ledger).charged()) == 2
 
 
+@pytest.mark.ci
 def test_a_queue_that_moves_is_waited_for_and_one_that_stands_still_is_not(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def test_subkeys_differ_by_purpose_and_home(tmp_path: Path) -> None:
         subkey(one, "nosie")  # type: ignore[arg-type]
 
 
+@pytest.mark.ci
 def test_creators_at_the_same_time_agree_on_one_key(tmp_path: Path) -> None:
     fork = get_context("fork")
     with fork.Pool(16) as pool:

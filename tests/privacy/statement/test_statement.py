@@ -215,6 +215,7 @@ def test_what_was_planned_as_a_whole_costs_what_it_costs_alone(tmp_path: Path) -
     assert "all of this was planned before its first release" in page_of(run).splitlines()[2]
 
 
+@pytest.mark.ci
 def test_what_was_planned_after_results_is_stated_with_them(tmp_path: Path) -> None:
     """Each new experiment alone costs its total; but its config came from the others' scores."""
     run = Finished(tmp_path, UNLIMITED)
@@ -267,6 +268,7 @@ def test_a_choice_among_models_costs_what_all_of_them_do(tmp_path: Path) -> None
     assert check(run.state(), run.results) == []
 
 
+@pytest.mark.ci
 def test_a_choice_has_seen_what_other_configs_released_before(tmp_path: Path) -> None:
     run = Finished(tmp_path, STEERED)
     for record in run.results.glob("*/privacy.json"):
@@ -389,6 +391,7 @@ def edited(document: Any, at: tuple[Any, ...]) -> Any:
     return changed
 
 
+@pytest.mark.ci
 def test_editing_any_number_of_any_record_is_found_and_the_file_named(run: Finished) -> None:
     statement = run.state()
     for path, record in run.records.items():
