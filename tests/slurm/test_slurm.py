@@ -184,7 +184,7 @@ STRIKES = {
 def charges(project, cluster) -> dict[int, Held]:
     """One run in which every job is struck after it began, and which mends them all by itself.
     Their charges then."""
-    project.configure({"resources": {"runtime": 1}})
+    project.configure({"resources": {"runtime": 3}})
     driver = start(project, *STRIKES)
     found = {}
     for trial, strike in STRIKES.items():
