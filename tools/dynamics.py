@@ -18,7 +18,7 @@ from pathlib import Path
 from arena import DATA, DELTA, load
 from torch import Tensor
 
-from dpladder.config.learner_sections import HyperparameterFree
+from dpladder.config.learner_sections import HyperparameterFree, Steering
 from dpladder.config.model import Search
 from dpladder.learn.hyfree_dp import train as own
 from dpladder.learn.hyfree_dp.cost import Multipliers, split
@@ -102,8 +102,10 @@ def watched(every: int) -> Iterator[list[Look]]:
     looks: list[Look] = []
     learned = own.learned
 
-    def telling(rate: Rate, losses: Tensor, deviation: Tensor, unit: Tensor) -> Rate:
-        found = learned(rate, losses, deviation, unit)
+    def telling(
+        rate: Rate, losses: Tensor, deviation: Tensor, unit: Tensor, steering: Steering = "guarded"
+    ) -> Rate:
+        found = learned(rate, losses, deviation, unit, steering)
         looks.append(
             Look(len(looks) * every, float(losses[0, losses.shape[1] // 2]), float(found.eta[0]))
         )

@@ -94,6 +94,18 @@ LEARNERS = {
         hyfree_dp,
         HyperparameterFree(every=3, gamma=1.5, optimizer="adamw", weight_decay=0.01, eta=0.05),
     ),
+    "hyfree_dp, as published": (
+        hyfree_dp,
+        HyperparameterFree(
+            every=3,
+            gamma=3.0,
+            optimizer="adamw",
+            weight_decay=0.01,
+            eta=0.05,
+            points=5,
+            steering="published",
+        ),
+    ),
     "dp_zo": (dp_zo, ZerothOrder(smoothing=0.5)),
     "dp_zo with Laplace noise": (dp_zo, ZerothOrder(noise="laplace", bias=True)),
 }
@@ -314,11 +326,17 @@ def naive_hyfree(data, learner, hyper, constants, meter):
             )
             seen = np.array(noised, float) * limit / size
             curvature, slope, _ = np.polyfit(ahead, seen, 2) * [2, -1, 1]
-            if abs(slope) > SURE * found.loss * cap * limit / size / math.sqrt((ahead**2).sum()):
+            published = learner.steering == "published"
+            if published:
+                eta *= slope / curvature if slope > 0 and curvature > 0 else 1.0
+                eta = min(max(eta, RATES[0]), RATES[1])
+                rates.add(eta)
+            elif abs(slope) > SURE * found.loss * cap * limit / size / math.sqrt((ahead**2).sum()):
                 best = (slope / curvature if curvature > 0 else math.inf) if slope > 0 else 0
                 eta *= min(max(best, 1 / FACTOR), FACTOR)
                 rates.add(eta)
-            limit = min(max(ROOM * seen[half], LEAST * unit), MOST * unit)
+            room = 1.0 if published else ROOM
+            limit = min(max(room * seen[half], LEAST * unit), MOST * unit)
         weights = weights - eta * g
     assert len(rates) > 1  # the losses were heard
     return weights
@@ -700,22 +718,28 @@ def test_no_record_weighs_more_than_its_bound(values, label, weights, bound, cap
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize("steering", ["guarded", "published"])
 @settings(max_examples=500)
 @given(
-    st.lists(LOSS, min_size=3, max_size=3),
-    st.floats(*RATES),
-    st.floats(0.01, 10),
-    st.floats(1e-6, 1e6),
+    values=st.lists(LOSS, min_size=3, max_size=3),
+    eta=st.floats(*RATES),
+    bound=st.floats(0.01, 10),
+    deviation=st.floats(1e-6, 1e6),
 )
 def test_no_losses_take_the_rate_or_the_next_bound_out_of_their_limits(
-    values, eta, bound, deviation
+    steering, values, eta, bound, deviation
 ):
     """A bound of zero or less would mean losses without noise."""
     after = learned(
-        Rate(one(eta), one(bound)), one(*values)[None], one(deviation), one(math.log(CLASSES))
+        Rate(one(eta), one(bound)),
+        one(*values)[None],
+        one(deviation),
+        one(math.log(CLASSES)),
+        steering,
     )
     assert RATES[0] <= after.eta.item() <= RATES[1]
-    assert eta / FACTOR * (1 - 1e-12) <= after.eta.item() <= eta * FACTOR * (1 + 1e-12)
+    if steering == "guarded":
+        assert eta / FACTOR * (1 - 1e-12) <= after.eta.item() <= eta * FACTOR * (1 + 1e-12)
     assert 0 < LEAST * math.log(CLASSES) <= after.bound.item() <= MOST * math.log(CLASSES)
 
 
@@ -734,6 +758,22 @@ def test_a_parabola_gives_its_bottom():
     assert after(-1.0, 2.0) == 0.5 / FACTOR  # the loss rises along the step
     assert after(-1.0, -2.0) == 0.5 * FACTOR  # no bottom, and the loss falls along the step
     assert after(1.0, -2.0) == 0.5 / FACTOR
+
+
+def test_as_published_the_rate_goes_to_every_bottom_ahead_and_the_loss_is_the_next_bound():
+    def after(bottom, curvature):
+        loss = [curvature / 2 * (way * 0.5 - bottom) ** 2 + 1.5 for way in (-1, 0, 1)]
+        noise = one(1e9)  # it does not ask whether the losses tell anything
+        rate = Rate(one(0.5), one(9.0))
+        found = learned(rate, one(*loss)[None], noise, one(1.0), "published")
+        assert found.bound.item() == min(max(loss[1], LEAST), MOST)
+        return found.eta.item()
+
+    assert after(0.7, 2.0) == pytest.approx(0.7)
+    assert after(90.0, 2e-5) == pytest.approx(90.0)
+    assert after(1e-4, 2.0) == pytest.approx(1e-4)
+    assert after(-1.0, 2.0) == 0.5  # the loss rises along the step
+    assert after(-1.0, -2.0) == 0.5  # no bottom
 
 
 def test_losses_within_their_noise_leave_the_rate():

@@ -335,6 +335,26 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "as published, HyFreeDP's bound is not held to public figures",
+        "learn/hyfree_dp/train.py",
+        "learned",
+        "bound = (room * here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)",
+        "bound = here if steering == 'published' else "
+        "(room * here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)",
+        (
+            "learn/test_first_order.py"
+            "::test_no_losses_take_the_rate_or_the_next_bound_out_of_their_limits",
+        ),
+    ),
+    Mutant(
+        "five losses at a look are charged as three",
+        "learn/hyfree_dp/cost.py",
+        "events",
+        "Counted(loss, found.points * found.looks)",
+        "Counted(loss, 3 * found.looks)",
+        in_every_cell("hyfree_dp"),
+    ),
+    Mutant(
         "a network's gradients are normalised as if each were short",
         "learn/hyfree_finetune/train.py",
         "begun",

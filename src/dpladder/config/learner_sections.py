@@ -302,6 +302,9 @@ class FeatureCovariance(Section):
     covariance: Covariance | None = Field(None, description=Covariance.__doc__)
 
 
+Steering = Literal["guarded", "published"]
+
+
 class LossesLookedAt(Section):
     """HyFreeDP: step sizes from privatised losses, automatic clipping (Bu & Liu)."""
 
@@ -328,6 +331,13 @@ class LossesLookedAt(Section):
         "at along it",
     )
     weight_decay: NonNegative = Field(0.0, description="decoupled, as AdamW's")
+    steering: Steering = Field(
+        "guarded",
+        description="how rate and bound follow noised losses; guarded: the rate moves twofold at "
+        "most, and only where losses differ by more than their noise, and losses have twice their "
+        "mean as room; published: the rate goes to each parabola's bottom, and the last noised "
+        "loss is the bound",
+    )
     sampling_rate: SamplingRate = 1.0
     bias: Bias = False
 

@@ -569,6 +569,7 @@ LATER: Keys = {
     "learner.public": "none",
     "learner.look": 0.05,
     "learner.head": None,
+    "learner.steering": "guarded",
 }
 """The keys of the config that came after identities were fixed, each by its path, and the value at
 which it asks nothing new. There it is left out of what a job is known by, so that it must be the

@@ -43,12 +43,16 @@ def in_cell(cell: GridCell) -> Mechanism:
 def others() -> tuple[Mechanism, ...]:
     cells = (GridCell("hyfree_dp", "replace_one", sampled) for sampled in (False, True))
     findings = HyperparameterFree(gamma=2.0, link="sigmoid")
+    published = HyperparameterFree(gamma=2.0, points=5, steering="published")
     relations: tuple[Relation, ...] = get_args(Relation)
     return (
         *(first_look(as_in(HyperparameterFree(gamma=2.0), cell), cell, far=True) for cell in cells),
         *(
             first_look(findings, GridCell("hyfree_dp", relation), note=", findings", labels=MANY)
             for relation in relations
+        ),
+        first_look(
+            published, GridCell("hyfree_dp", "replace_one"), note=", as published", far=True
         ),
     )
 

@@ -18,7 +18,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import Adam, Descent, HyperparameterFree, LossesLookedAt
+from dpladder.config.learner_sections import (
+    Adam,
+    Descent,
+    HyperparameterFree,
+    LossesLookedAt,
+    Steering,
+)
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import SLACK, normalise
 from dpladder.learn.descent import (
@@ -132,7 +138,8 @@ def descend(
             if step % learner.every == 0:
                 move = _times(rate.eta, direction)
                 losses = noised_losses(here, weights, move, rate.bound, splits, meters)
-                rate = learned(rate, losses, deviation * rate.bound / size, unit)
+                noise = deviation * rate.bound / size
+                rate = learned(rate, losses, noise, unit, learner.steering)
             weights = weights - _times(rate.eta, direction)
             advance(1)
     return released(weights)
@@ -192,21 +199,26 @@ def _published_losses(meters: Sequence[Meter], sums: Tensor) -> Tensor:
     return torch.stack([published(meters, "losses", column) for column in sums.unbind(1)], dim=1)
 
 
-def learned(rate: Rate, losses: Tensor, deviation: Tensor, unit: Tensor) -> Rate:
+def learned(
+    rate: Rate, losses: Tensor, deviation: Tensor, unit: Tensor, steering: Steering = "guarded"
+) -> Rate:
     """The rate at the bottom of the parabola through the losses along the step, by least squares:
     of points k steps ahead, loss = c - s k + a k^2 / 2, and the bottom lies s / a steps ahead.
 
     A parabola that opens downwards has no bottom: the rate then goes the way the losses fall.
-    Losses that differ by no more than noise of this deviation say nothing.
+    Losses that differ by no more than noise of this deviation say nothing. As published (section 3),
+    the rate goes to each bottom that lies ahead, and otherwise stays.
     """
     ahead = -torch.tensor(places(losses.shape[1]), dtype=losses.dtype, device=losses.device)
     squares = ahead.square() - ahead.square().mean()
     slope = -(losses * ahead).sum(1) / ahead.square().sum()
     curvature = 2 * (losses * squares).sum(1) / squares.square().sum()
-    bottom = torch.where(curvature > 0, slope / curvature, math.inf)
-    factor = torch.where(slope > 0, bottom, 0.0).clamp_(1.0 / FACTOR, FACTOR)
-    heard = slope.abs() > SURE * deviation / ahead.square().sum().sqrt()
+    room, factor, heard = 1.0, slope / curvature, (slope > 0) & (curvature > 0)
+    if steering == "guarded":
+        bottom = torch.where(curvature > 0, factor, math.inf)
+        factor = torch.where(slope > 0, bottom, 0.0).clamp_(1.0 / FACTOR, FACTOR)
+        room, heard = ROOM, slope.abs() > SURE * deviation / ahead.square().sum().sqrt()
     eta = torch.where(heard, rate.eta * factor, rate.eta).clamp_(*RATES)
     here = losses[:, losses.shape[1] // 2]
-    bound = (ROOM * here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)
+    bound = (room * here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)
     return Rate(eta, bound)
