@@ -36,10 +36,6 @@ papers = opened()
 BY_KEY = {row.key: row for row in papers.ROWS}
 
 
-# Tests hold its figures.
-WITHOUT = {"the privacy cost of their test against the number of candidates"}
-
-
 def asked() -> Iterator[tuple[str, str]]:
     """Of each row of the papers' tables, what it asks and what the page says was measured."""
     for line in PAGE.partition("## Networks")[0].splitlines():
@@ -50,7 +46,7 @@ def asked() -> Iterator[tuple[str, str]]:
 
 def test_every_row_of_the_page_has_a_command_and_no_command_asks_for_another() -> None:
     listed = {ask for row in papers.ROWS for ask in row.asks}
-    assert listed == {ask for ask, _ in asked()} - WITHOUT
+    assert listed == {ask for ask, _ in asked()}
     assert len(BY_KEY) == len(papers.ROWS)
 
 
@@ -60,6 +56,14 @@ def test_what_the_page_calls_not_run_is_what_the_list_makes_by_default(
 ) -> None:
     never = [row.key for row in papers.ROWS if ask in row.asks and row.status != papers.MEASURED]
     assert bool(never) == ("not run" in measured), never
+
+
+def test_every_figure_of_the_page_is_made_by_a_row_s_command_which_stands_beside_it() -> None:
+    shown = set(re.findall(r"\]\(papers/([\w-]+\.svg)\)", PAGE))
+    assert shown == {path.name for path in (ROOT / "docs" / "papers").iterdir()}
+    made = {row.command[-1]: row for row in papers.ROWS if "--figure" in row.command}
+    for name in shown:
+        assert made[name].written in " ".join(PAGE.split())
 
 
 @pytest.mark.ci

@@ -152,6 +152,10 @@ FREE = "HyFreeDP against a grid search and against D-Adaptation and Prodigy"
 VISION = "vision transformers, all weights or norms and biases"
 SUBSETS = "their two methods against Papernot & Steinke"
 WHOLE = "MNIST, CIFAR-10, IMDB"
+ROUNDS = (
+    "the privacy cost of their test against the number of candidates; rounds, with the step halved "
+    "at a miss and no cap"
+)
 
 # As they stand in docs/reproductions.md. With `dpladder run`, `snakemake --configfile` does the
 # same from the clone.
@@ -300,8 +304,14 @@ ROWS: Sequence[Row] = (
         ("learning rate and losses over steps; noise split between gradient and losses",),
         script("dynamics.py", "mnist5k", "--figure", "dynamics.svg"),
     ),
+    Row(
+        "hyfree",
+        ("the method as printed (its Algorithm 1), and what each part is worth",),
+        script("hyfree_parts.py", "mnist5k-112", "digits"),
+    ),
     Row("prices", ("ε of the whole by Rényi accounting",), script("price_searches.py")),
     Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), status=REHEARSED),
+    Row("rounds", (ROUNDS,), script("count_rounds.py", "--figure", "rounds.svg")),
     Row(
         "simulations",
         ("simulations with non-private training on disjoint parts",),
