@@ -13,7 +13,7 @@ import pytest
 
 from dpladder.config.learner_sections import learner_of
 from dpladder.config.model import Fit, Resources, Rung, Search, Sweep
-from dpladder.errors import Refused
+from dpladder.errors import BadInput, Refused
 from dpladder.jobs.compare_hpo import ablations, compare, judge
 from dpladder.jobs.compare_learners import entries
 from dpladder.learn import score
@@ -25,6 +25,7 @@ from dpladder.research import contest as contests
 from dpladder.research.comparison_table import write_csv
 from dpladder.research.contest import Arena, PublicMeter, Standing, contest, oracle
 from dpladder.research.contestants import entry
+from dpladder.research.ladder import LadderSearcher
 from dpladder.research.learners_figure import plot_learners, verdict, write_markdown
 from dpladder.research.searches_figure import write_results
 from dpladder.search.asking import Ask, Setting
@@ -216,6 +217,19 @@ def test_private_data_cannot_enter():
         contest(arena(mode="release"), learning("dp_gd", 1.0), repeats=1)
     with pytest.raises(Refused, match="research"):
         oracle(arena(mode="release"), searching("ladder").setting, searching("ladder").learner)
+
+
+def test_at_a_large_delta_ladders_that_use_the_total_up_are_left_out_and_say_so():
+    setting, learner = searching("ladder").setting, searching("ladder").learner
+    every = {one.name for one in ablations(setting, learner)}
+    setting = replace(setting, constants=replace(setting.constants, n0=100, delta=1e-3))
+    kept = ablations(setting, learner)
+    dearer = "dearer rungs, at 0.3 and 0.4 of the total"
+    assert every - {one.name for one in kept} == {dearer}
+    for one in kept:
+        one.way.declare(one.setting)
+    with pytest.raises(BadInput, match=r"0.3, 0.4 of epsilon = 1, use all .* smaller shares"):
+        LadderSearcher(((0.3, 3), (0.4, 3))).declare(setting)
 
 
 def test_every_way_to_search_has_its_row_and_so_has_every_ablation():

@@ -73,7 +73,8 @@ def judge(row: Standing, floor: float, top: float, delta: float) -> Document:
 
 
 def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
-    """Ladders that look whatever it costs, and with one part changed at a time."""
+    """Ladders that look whatever it costs, and with one part changed at a time; without those whose
+    trials cost the whole total, as the dearer ones do at a large delta."""
     two, best = ((0.1, 3), (0.2, 3)), Fit(using="best")
     three = ((0.05, 3), *two)
     ladders = {
@@ -101,7 +102,11 @@ def ablations(setting: Setting, learner: Learner) -> list[Competitor]:
         "steps first": {"decompose": "steps_first", "steps": (30, 100)},
     }
     return [
-        *(Competitor(name, ladder, setting, learner) for name, ladder in ladders.items()),
+        *(
+            Competitor(name, ladder, setting, learner)
+            for name, ladder in ladders.items()
+            if ladder.leaves_enough(setting)
+        ),
         *(
             Competitor(
                 name,

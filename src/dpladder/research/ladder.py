@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, field
 
 from dpladder.config.model import Fit
+from dpladder.errors import BadInput
 from dpladder.learn import score
 from dpladder.learn.interface import Declaration
 from dpladder.privacy.accounting import gdp
@@ -47,6 +48,12 @@ class LadderSearcher:
 
     def declare(self, setting: Setting) -> Declaration:
         climbed = self._climbed(setting)
+        if not climbed.final:
+            raise BadInput(
+                f"the ladder's trials, at {', '.join(f'{share:g}' for share, _ in self.rungs or ())} "
+                f"of epsilon = {setting.epsilon:g}, use all of it up at delta = {setting.delta:g}. "
+                "Give rungs smaller shares or fewer trials, or set a smaller delta."
+            )
         draws = [trainings(climbed.final, name="final")]
         for rung, (mu, number) in enumerate(climbed.rungs):
             trained, scored = split(mu, climbed.share)
@@ -54,6 +61,10 @@ class LadderSearcher:
             draws.append(trainings(trained, number, f"rung {rung}"))
         events = (Counted(Gaussian(gdp.sigma(mu, 1))) for mu in (*climbed.trials, climbed.final))
         return Declaration(tuple(events), tuple(draws))
+
+    def leaves_enough(self, setting: Setting) -> bool:
+        """Whether its trials leave anything for a final training."""
+        return self._climbed(setting).final > 0
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         space, climbed = setting.space, self._climbed(setting)
