@@ -2,9 +2,11 @@
 here.
 
 python tools/papers.py [KEY ...] [--list] [--all] [--cores 2] [--folder papers] [--data data]
+                       [--pictures docs/papers]
 
 Rows are those of docs/reproductions.md. Without keys those are made that no page shows a figure of
-yet, with `--all` the others too. Each is made in a folder and a home of its own, in turn; one that
+yet, with `--all` the others too. `--pictures docs/papers` renews that page's pictures from what was
+made. Each is made in a folder and a home of its own, in turn; one that
 fails stops none of the others. `--data`: where the folders of images or texts lie that cannot be
 fetched. What was made, what was left out and why, and where it lies: papers/papers.md.
 """
@@ -13,13 +15,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
@@ -43,13 +46,15 @@ class Need:
 @dataclass(frozen=True)
 class Row:
     """`asks`: the rows of docs/reproductions.md that it answers, by their first cell. `status`: a
-    page has its figures, or tests/workflow/test_rehearsals.py runs it at a small size."""
+    page has its figures, or tests/workflow/test_rehearsals.py runs it at a small size. `pictures`:
+    what docs/papers shows of it, by name, and where in the row's folder it is made."""
 
     key: str
     asks: tuple[str, ...]
     command: tuple[str, ...]
     needs: tuple[Need, ...] = ()
     status: str = MEASURED
+    pictures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def configs(self) -> list[Path]:
@@ -303,15 +308,21 @@ ROWS: Sequence[Row] = (
         "dynamics",
         ("learning rate and losses over steps; noise split between gradient and losses",),
         script("dynamics.py", "mnist5k", "--figure", "dynamics.svg"),
+        pictures={"dynamics.svg": "dynamics.svg"},
     ),
     Row(
         "hyfree",
-        ("the method as printed (its Algorithm 1), and what each part is worth",),
+        ("the method as printed, and what each part is worth",),
         script("hyfree_parts.py", "mnist5k-112", "digits"),
     ),
     Row("prices", ("ε of the whole by Rényi accounting",), script("price_searches.py")),
     Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), status=REHEARSED),
-    Row("rounds", (ROUNDS,), script("count_rounds.py", "--figure", "rounds.svg")),
+    Row(
+        "rounds",
+        (ROUNDS,),
+        script("count_rounds.py", "--figure", "rounds.svg"),
+        pictures={"rounds.svg": "rounds.svg"},
+    ),
     Row(
         "simulations",
         ("simulations with non-private training on disjoint parts",),
@@ -334,6 +345,7 @@ def main() -> int:
         "--folder", type=Path, default=ROOT / "papers", help="where all of it is written"
     )
     parser.add_argument("--data", type=Path, default=ROOT / "data")
+    parser.add_argument("--pictures", type=Path, help="where pictures of the page are renewed")
     asked = parser.parse_args()
     known = {row.key: row for row in ROWS}
     if unknown := [key for key in asked.keys if key not in known]:
@@ -345,7 +357,16 @@ def main() -> int:
         print("\n".join(listed(ROWS)))
         return 0
     outcomes = made(rows, asked.folder.absolute(), asked.data.absolute(), asked.cores)
+    if asked.pictures:
+        shown(outcomes, asked.folder, asked.pictures)
     return any(outcome.state == "failed" for outcome in outcomes)
+
+
+def shown(outcomes: Sequence[Outcome], folder: Path, pictures: Path) -> None:
+    """Copies the pictures of what was made."""
+    for row in (outcome.row for outcome in outcomes if outcome.state == "made"):
+        for name, made_at in row.pictures.items():
+            shutil.copyfile(folder / row.key / made_at, pictures / name)
 
 
 def listed(rows: Sequence[Row]) -> list[str]:
