@@ -399,6 +399,17 @@ KEYS = {
         "the largest of 2 classes holds 0.5 at least",
         dataset=a_dataset("classes: [cat, dog], majority: 0.3"),
     ),
+    "a rarest class that is too large": bad(
+        "dataset.rare",
+        "given 0.6",
+        "the rarest of 2 classes holds 0.5 at most",
+        dataset=a_dataset("classes: [cat, dog], rare: 0.6"),
+    ),
+    "a rarest class beside a largest one": bad(
+        "dataset.rare",
+        "leaves 0.1 to all other classes",
+        dataset=a_dataset("classes: [cat, dog], rare: 0.2, majority: 0.9"),
+    ),
     "classes twice": bad(
         "dataset.classes",
         "given ['cat', 'cat']",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from documented import BLOCK, ROOT
 from PIL import Image
 
 from dpladder.config.apart import written
@@ -104,6 +105,34 @@ def test_a_row_of_a_study_is_about_all_its_images_and_the_patient_stands_on_the_
     assert told(found) == {"s1/x.png": 0, "s1/y.png": 0, "s2/x.png": 1}
     assert len(found.units) == 1
     assert not found.problems
+
+
+def test_a_split_in_a_third_table_comes_in_by_the_lines_of_the_docs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MIMIC's: labels by study, the split by image, whose validation part is called validate."""
+    studies = {1: "train", 2: "validate", 3: "test", 4: "train"}
+    images(tmp_path / "images", *(f"p1{s}/s{s}/{v}.png" for s in studies for v in "ab"))
+    lines = [f"{s}{v},{s},1{s},{part}" for s, part in studies.items() for v in "ab"]
+    table(tmp_path / "mimic-cxr-2.0.0-split.csv", "dicom_id,study_id,subject_id,split", *lines[:-2])
+    table(
+        tmp_path / "mimic-cxr-2.0.0-chexpert.csv",
+        "subject_id,study_id,dx",
+        *(f"1{s},{s},{CLASSES[s % 2]}" for s in studies),
+    )
+    page = (ROOT / "docs" / "data.md").read_text("utf-8")
+    [joined] = [code for _, code in BLOCK.findall(page) if "merge(split" in code]
+    monkeypatch.chdir(tmp_path)
+    exec(joined, {})
+    (tmp_path / "chexpert.csv").rename(tmp_path / "labels.csv")
+    apart = {"key": "s{study_id}", "names": 2, "patient": 1}
+    found = looked(
+        tmp_path, apart, label="dx", unit={"by": "user", "cap": 2}, split={"rule": "given"}
+    )
+    assert sorted(row.part for row in found.kept) == [0, 0, 1, 1, 2, 2]
+    assert not found.problems
+    assert len(told(found)) == 6
+    assert len(found.source.unnamed) == 2  # of the study that is in no part
 
 
 def test_an_image_of_which_two_rows_differ_counts_as_nothing_and_copies_count_once(

@@ -79,6 +79,26 @@ def test_what_may_be_meant_and_what_is_small_stops_none(labels: list[tuple[int, 
     assert not stops(*labels)
 
 
+def test_a_class_that_is_rare_by_declaration_stops_no_run_however_few_are_of_it(
+    tmp_path: Path,
+) -> None:
+    """No line follows the declared share: it could be moved until it told how many there are."""
+    labels = np.repeat([0, 1], [970, 30])
+    np.savez(
+        tmp_path / "a.npz",
+        features=np.random.default_rng(0).normal(size=(1000, 4)) + labels[:, None],
+        labels=labels,
+    )
+    source, many = f"npz:{tmp_path / 'a.npz'}", np.repeat([0, 1], [999, 1])
+    assert counted(source, classes=2)[0].stops
+    for said in ({"rare": 0.03}, {"majority": 0.97}, {"rare": 0.0999}):
+        assert not counted(source, classes=2, **said)[0].stops
+    for said in ({"rare": 0.3}, {"majority": 0.6}):
+        assert counted(source, classes=2, **said)[0].stops
+    assert not cannot_be_meant(units(1000), many, 1000, lopsided=True)
+    assert cannot_be_meant(units(1000), many, 2000, lopsided=True)  # half of all are lost
+
+
 def test_rows_that_are_not_even_kept_count_as_lost() -> None:
     assert stops((0, 100), (1, 100), more=800)
 

@@ -57,6 +57,7 @@ CFG: dict[str, dict[str, object]] = {
         "static": "s",
         "public_parts": [],
         "few_usable": False,
+        "lopsided": False,
     },
     PUBLIC: {"contests": [], "about": {}, "cells": {}, "pictures": [], "left_behind": []},
 }

@@ -23,6 +23,7 @@ from dpladder.config.learner_sections import (
     StepSizeFree,
 )
 from dpladder.config.model import Resources
+from dpladder.config.telling import BINS
 from dpladder.jobs import evaluate
 from dpladder.learn import measures, score
 from dpladder.learn.interface import Constants, Data, Hyper, LogOdds, sigmoid_bias
@@ -264,7 +265,7 @@ def test_what_is_told_of_each_finding_without_noise_is_exact():
 def test_the_deviation_of_each_figure_is_that_of_its_noise():
     random = np.random.default_rng(5)
     counts = random.integers(300, 900, (CLASSES, 2, 2)).astype(float)
-    bins = random.integers(20, 90, (CLASSES, 2, measures.BINS)).astype(float)
+    bins = random.integers(20, 90, (CLASSES, 2, BINS)).astype(float)
     drawn = [
         evaluate.by_findings(
             tuple("abcd"),

@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from dpladder.config.label_sets import number_of
+from dpladder.config.telling import BINS
 from dpladder.learn import measures
 from dpladder.learn.interface import Constants
 
@@ -32,12 +33,12 @@ def test_by_group_a_prediction_is_right_that_is_one_of_its_records_classes() -> 
 def test_bins_are_public_and_split_at_the_decision() -> None:
     weights = [RANDOM.normal(size=(2, 5)).astype(np.float32)]
     edges = measures.edges(weights, Constants(100, 2, 5), None)
-    assert len(edges) == measures.BINS - 1
+    assert len(edges) == BINS - 1
     assert np.all(np.diff(edges) > 0)
     assert np.array_equal(edges, measures.edges(weights, Constants(100, 2, 5), None))
     zero = measures.by_score(np.array([0.0, 1e-300]), np.array([0, 0]), edges)[0]
     # a tie predicts the first class
-    assert zero[measures.BINS // 2 - 1] == 1 == zero[measures.BINS // 2]
+    assert zero[BINS // 2 - 1] == 1 == zero[BINS // 2]
     flat = measures.edges([np.zeros((2, 5), np.float32)], Constants(100, 2, 5), None)
     assert np.all(np.diff(flat) > 0)
 
@@ -45,7 +46,7 @@ def test_bins_are_public_and_split_at_the_decision() -> None:
 def test_auc_is_what_binned_scores_rank() -> None:
     labels = RANDOM.integers(0, 2, 500)
     scores = labels + RANDOM.normal(size=500)
-    edges = np.linspace(-2, 3, measures.BINS - 1)
+    edges = np.linspace(-2, 3, BINS - 1)
     found = measures.auc(measures.by_score(scores, labels, edges), 0.0)
     assert found is not None
     assert found.value == pytest.approx(
@@ -57,7 +58,7 @@ def test_auc_is_what_binned_scores_rank() -> None:
 def test_the_noise_is_as_large_as_it_is_said_to_be() -> None:
     """Each sd against a thousand draws of the noise."""
     counts, sd = np.array([[90.0, 10.0], [15.0, 25.0]]), 1.5
-    bins = np.outer([1, 1], np.linspace(4, 20, measures.BINS)) * [[2.0], [1.0]]
+    bins = np.outer([1, 1], np.linspace(4, 20, BINS)) * [[2.0], [1.0]]
     bins[1] = bins[1][::-1]
     draws = [
         (

@@ -472,7 +472,7 @@ _check_samples(draws, relation)""",
         "Test._scores",
         "measures.edges(self.model, self.constants, self.own)",
         "np.quantile(measures.margin(self.model, plain(data.features), self.own), "
-        "np.linspace(0.05, 0.95, measures.BINS - 1))",
+        "np.linspace(0.05, 0.95, BINS - 1))",
         ("jobs/test_evaluate.py::test_a_record_is_in_one_bin_whatever_the_others_score",),
     ),
     Mutant(
@@ -2204,6 +2204,25 @@ _sweep(ledger, finished)""",
         "(some, lacking)",
         "(lacking,)",
         ("data/test_findings.py::test_data_without_any_finding_cannot_be_meant",),
+    ),
+    Mutant(
+        "how many are of a class that is rare by declaration stops a run",
+        "data/census.py",
+        "cannot_be_meant",
+        "usable < LEAST or classes == 1 or lopsided",
+        "usable < LEAST or classes == 1",
+        (
+            "data/test_census.py"
+            "::test_a_class_that_is_rare_by_declaration_stops_no_run_however_few_are_of_it",
+        ),
+    ),
+    Mutant(
+        "a plan forgets that a record is in a count of each finding",
+        "plan/notes.py",
+        "_rarest",
+        "count if many else 1.0",
+        "1.0",
+        ("plan/test_notes.py::test_findings_are_hidden_by_the_noise_of_all_of_them",),
     ),
     Mutant(
         "a student is taught on private records",

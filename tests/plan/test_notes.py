@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,49 @@ def test_what_a_training_cannot_reach_is_no_room_for_its_scores() -> None:
 @pytest.mark.parametrize(("epsilon", "count"), [(0.05, 1), (1.0, 0), (None, 0)])
 def test_a_test_that_tells_nothing_is_told(epsilon: float | None, count: int) -> None:
     assert len(told({"sweep": {"rungs": []}, "evaluate": {"epsilon": epsilon}})) == count
+
+
+RARE: list[dict[str, Any]] = [
+    {"dataset": {"source": "digits", "nominal_size": 4000}, "sweep": {"rungs": []}},
+    {"evaluate": {"measures": "classes", "epsilon": 1.0}},
+]
+
+
+def test_a_class_that_noise_will_hide_is_told_from_its_declared_share() -> None:
+    """1,000 people are tested; a class is hidden below four deviations of a sum of two counts."""
+    least = math.ceil(4.0 * gdp.sigma(gdp.mu(1.0, 1e-5), 1) * 2**0.5)
+    assert told(*RARE) == ()
+    assert told(*RARE, {"dataset": {"rare": (least + 1) / 1000}}) == ()
+    [only] = told(*RARE, {"dataset": {"rare": (least - 1) / 1000}})
+    assert f"nothing of the rarest class: noise hides fewer than {least} records" in only
+    assert f"of the 1000 that the test part has at most are {least - 1}." in only
+    [only] = told(*RARE, {"dataset": {"majority": 0.9}})  # nine share a tenth
+    assert "1.1% of the 1000" in only
+    [only] = told(*RARE, {"dataset": {"nominal_size": 400}})
+    assert "can tell nothing of any class" in only
+    assert told(*RARE, {"dataset": {"rare": 0.001}, "evaluate": {"measures": "accuracy"}}) == ()
+    free = {"rare": 0.001, "public_test": "mnist5k", "split": {"test": 0}}
+    assert told(*RARE, {"dataset": free}) == ()
+
+
+@pytest.mark.parametrize(("measures", "counts", "part"), [("classes", 2, 1.0), ("auc", 16, 0.5)])
+def test_findings_are_hidden_by_the_noise_of_all_of_them(
+    tmp_path: Path, measures: str, counts: int, part: float
+) -> None:
+    """A record is in a count of each of the four."""
+    source = f"npz:{tmp_path / 'f.npz'}"
+    many = {"source": source, "classes": ["a", "b", "c", "d"], "labels": "many"}
+    (tmp_path / "f.npz").touch()
+    changes = [
+        *RARE,
+        {"dataset": many, "features": {"model": "none"}, "learner": {"link": "sigmoid"}},
+        {"evaluate": {"measures": measures}},
+    ]
+    sd = gdp.sigma(gdp.mu(1.0, 1e-5), 1) * (4 / part) ** 0.5
+    least = 4.0 * sd * counts**0.5 / 1000
+    assert told(*changes, {"dataset": {"rare": least * 1.01}}) == ()
+    [only] = told(*changes, {"dataset": {"rare": least * 0.99}})
+    assert f"evaluate.measures: {measures} can tell nothing of the rarest finding" in only
 
 
 def test_totals_above_the_total_are_told() -> None:

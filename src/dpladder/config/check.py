@@ -305,6 +305,19 @@ def _majority(c: Config) -> Messages:
         )
 
 
+def _rare(c: Config) -> Messages:
+    share, count, largest = c.dataset.rare, _count(c), c.dataset.majority
+    if share is None or c.dataset.labels != 1:
+        return
+    if count and share > 1 / count:
+        yield (
+            f"given {share:g}, and the rarest of {count} classes holds {1 / count:.4g} at most: "
+            "correct it, or leave it out"
+        )
+    elif largest is not None and share > 1 - largest:
+        yield f"dataset.majority leaves {1 - largest:.4g} to all other classes: correct one of both"
+
+
 def _labels(c: Config, of_one: str = "leave it out") -> Messages:
     """A record of several classes needs room for them, and a learner and a measure that know of
     it."""
@@ -523,6 +536,7 @@ OF_ONE_CLASS: Table = {
     "dataset.classes": _classes,
     "dataset.labels": _labels,
     "dataset.majority": _majority,
+    "dataset.rare": _rare,
     "dataset.unit.pool": when(
         lambda c: c.dataset.unit.pooled and (c.features.until or c.task == "language_model"),
         "a mean is of pooled features, and this learner trains a part of the network: use a head's "

@@ -50,7 +50,8 @@ TASKS = {
     "choose how to train": ("learner.name", "final.targets"),
     "choose how to search": ("sweep", "hpo", "fit"),
     "measure more than accuracy": (
-        *("evaluate.measures", "evaluate.also", "dataset.group", "dataset.majority"),
+        *("evaluate.measures", "evaluate.also", "dataset.group"),
+        *("dataset.majority", "dataset.rare"),
     ),
     "compare several ways": ("experiments", "grid", "mode"),
     "pay again for a changed question": ("respend",),

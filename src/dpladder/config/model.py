@@ -256,6 +256,12 @@ class Dataset(Section):
         description="the largest class's share, where it is known from elsewhere, and never "
         "counted in the data: the report compares accuracy with it",
     )
+    rare: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None,
+        description="the share of the rarest class, or finding, where it is known from elsewhere, "
+        "and never counted in the data: few of it stop no run then, and the plan says whether a "
+        "test can tell anything of it",
+    )
     labels: Count | Literal["many"] = Field(
         1,
         description="classes that a record may be of, at most, for learner dp_ls: above 1 its "
@@ -332,6 +338,13 @@ class Dataset(Section):
         ):
             raise ValueError("classes must name each class once, and at least one")
         return self
+
+    @property
+    def lopsided(self) -> bool:
+        """Whether fewer than a tenth are of another class than the most frequent one, or have a
+        finding, by declaration."""
+        others = self.rare if self.majority is None else 1.0 - self.majority
+        return others is not None and others < 0.1
 
     @property
     def label_columns(self) -> tuple[str, ...]:

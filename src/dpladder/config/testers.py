@@ -25,7 +25,15 @@ OWN: tuple[KeyPath, ...] = (
     ("evaluate",),
     *(
         ("dataset", key)
-        for key in ("declared_public", "few_usable", "group", "new_lineage", "public_test")
+        for key in (
+            "declared_public",
+            "few_usable",
+            "group",
+            "majority",
+            "new_lineage",
+            "public_test",
+            "rare",
+        )
     ),
     ("privacy", "share"),
     ("privacy", "lifetime", "loss"),

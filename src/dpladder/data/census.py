@@ -10,7 +10,9 @@ may lie where one person decides. What is counted are units, of which a person i
 count by one. To stop, half of all units and `LEAST` at least must be lost; or `LEAST` or more
 count, and fewer than `LEAST`, and fewer than a tenth of them, are of another class than the most
 frequent. Of findings (`dataset.labels: many`) these others are the units that have any, or those
-that lack any, whichever are fewer. Data as it is meant lies far on one side of every line, a
+that lack any, whichever are fewer. Where the config declares that these others are rare, how many
+there are stops nothing: a line that followed the declared share could be moved until it told their
+number. Data as it is meant lies far on one side of every line, a
 mistake far on the other. A person decides only where all others stand exactly on a line: nobody but
 the operator chooses sources, and who made up such data would learn of that one person alone.
 """
@@ -49,16 +51,18 @@ def cannot_be_meant(
     seen: int,
     classes: int = 2,
     most: Labels = 1,
+    lopsided: bool = False,
 ) -> bool:
     """Whether so little counts, of `seen` units, that other data must have been meant. `units` and
     `labels` are those of the records that were kept; -1 counts as nothing. `classes`: where there
-    is but one, nothing is told apart. `most`: how many a record may be of."""
+    is but one, nothing is told apart. `most`: how many a record may be of. `lopsided`: whether
+    nearly all may be of one class."""
     known = labels >= 0
     usable = count_units(units[known])
     lost = seen - usable
     if lost >= LEAST and 2 * lost >= seen:
         return True
-    if usable < LEAST or classes == 1:
+    if usable < LEAST or classes == 1 or lopsided:
         return False
     kinds = _kinds(labels, classes, most)
     others = min(count_units(units[known & other]) for other in kinds)
@@ -201,8 +205,9 @@ def _stops(found: Survey, lost: Collection[int]) -> bool:
     kept = [row for row in found.kept if row.label >= 0 and row.index not in lost]
     units = ids_of(row.unit for row in kept)
     labels = np.array([row.label for row in kept], np.int64)
-    most = found.dataset.labels
-    return cannot_be_meant(units, labels, len(found.units), len(found.names), most)
+    dataset, classes = found.dataset, len(found.names)
+    most, lopsided = dataset.labels, dataset.lopsided
+    return cannot_be_meant(units, labels, len(found.units), classes, most, lopsided)
 
 
 def _each(source: Source, largest: int) -> Iterator[Seen]:
@@ -254,7 +259,7 @@ def lines(found: Census) -> Iterator[str]:
     if found.stops:
         yield (
             "warning  a run with this config stops before it spends anything: most units count as "
-            "nothing, or nearly all of one class (dataset.few_usable)"
+            "nothing, or nearly all of one class (dataset.rare, dataset.few_usable)"
         )
     for part, counts in found.parts.items():
         told = ", ".join(f"{name} {count:,}" for name, count in counts.items())

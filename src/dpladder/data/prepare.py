@@ -69,7 +69,15 @@ Part = Literal["train", "validation", "test", "sample", "unlabelled"]
 Identity = Literal["id", "content"]  # what a unit's part follows from, in every version of the data
 PARTS: tuple[Part, ...] = get_args(Part)
 FEW: tuple[Part, ...] = ("sample", "unlabelled")  # parts whose labels tell nothing of them
-SPELLINGS = {"train": 0, "training": 0, "validation": 1, "valid": 1, "val": 1, "test": 2}
+SPELLINGS = {
+    "train": 0,
+    "training": 0,
+    "validation": 1,
+    "valid": 1,
+    "val": 1,
+    "validate": 1,
+    "test": 2,
+}
 ID_BYTES = 16
 TOO_MANY = "label is not in dataset.classes, or it has more than dataset.labels"
 WRONG_LABEL: dict[Labels, str] = {

@@ -23,13 +23,13 @@ def stop_if_few_usable(
 ) -> None:
     """`attrs`: of the manifest or the cache that holds these records. One message, whatever the
     cause: that it is this one tells a bit, and data/census.py says why it may."""
-    if not task.reads.few_usable and cannot_be_meant(
-        units, labels, seen, int(attrs["classes"]), MANY if attrs.get("labels") == MANY else 1
-    ):
+    reads, classes = task.reads, int(attrs["classes"])
+    most = MANY if attrs.get("labels") == MANY else 1
+    if not reads.few_usable and cannot_be_meant(units, labels, seen, classes, most, reads.lopsided):
         raise Refused(
             "the data does not look like what the config describes: most of it would count as "
             "nothing, or nearly all of it is of one class, or has no finding. Nothing was spent. "
             "`dpladder check` with this config shows why on your terminal, and "
-            f"{task.reads.places.diagnostics} holds the details. If all of this is right, set "
-            "dataset.few_usable: true."
+            f"{reads.places.diagnostics} holds the details. Where a class is rare, declare its share "
+            "in dataset.rare; if all of this is right, set dataset.few_usable: true."
         )

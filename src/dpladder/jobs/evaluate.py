@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.model import BY_CLASS, Measures, TrainedGroup
 from dpladder.config.shift import FurtherTest
+from dpladder.config.telling import BINS, MORE
 from dpladder.jobs.private import (
     Part,
     Release,
@@ -47,7 +48,6 @@ from dpladder.report.summary import (
 
 Counts = NDArray[np.float64]
 SURE = 1.96  # deviations either way, which hold 95 % of a Gaussian
-MORE = 0.5  # of mu squared, for what is counted beside right and wrong
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Test:
         """A record is in one of the counts, and in one of the bins or cells; replaced, it may move
         from one to another. Of findings it is in one of each class."""
         counts: tuple[int, ...] = (2,) if self.rows is None else (self.rows, 2)
-        bins: tuple[int, ...] = (2, measures.BINS)
+        bins: tuple[int, ...] = (2, BINS)
         moved = self.constants.moves_apart(1.0)
         if self.by_finding:
             assert self.rows is not None, "one for each finding"

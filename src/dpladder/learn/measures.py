@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.label_sets import are_of, each_finding
+from dpladder.config.telling import BINS, enough
 from dpladder.learn.interface import (
     Constants,
     Logits,
@@ -27,9 +28,7 @@ from dpladder.learn.interface import (
 )
 from dpladder.learn.score import logits
 
-BINS = 16
 PROBES = 256  # public records of the usual length, whose scores say how wide a bin should be
-ENOUGH = 4.0  # deviations of its noise that a class must count, before a share of it means anything
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ def share(right: float, wrong: float, sd: float) -> Measured | None:
     """The share that is right, of two noised counts. The delta method: c / (c + w) moves by (1 - a)
     / total with c and by -a / total with w. None where there is too little to tell."""
     total = right + wrong
-    if total <= ENOUGH * sd * math.sqrt(2.0):
+    if total <= enough(sd, 2):
         return None
     value = min(max(right / total, 0.0), 1.0)
     return Measured(value, sd * math.hypot(1.0 - value, value) / total)
@@ -191,7 +190,7 @@ def auc(counts: NDArray[np.float64], sd: float) -> Measured | None:
     first by (1 - F1_i - A) / N0, F being the share below, half the bin included. None where there
     is too little to tell."""
     totals = counts.sum(axis=1)
-    if (totals <= ENOUGH * sd * math.sqrt(counts.shape[1])).any():
+    if (totals <= enough(sd, counts.shape[1])).any():
         return None
     below = (np.cumsum(counts, axis=1) - counts / 2) / totals[:, None]
     value = float(counts[1] @ below[0] / totals[1])

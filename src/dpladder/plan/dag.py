@@ -194,6 +194,10 @@ def _few_usable(asked: JobAsked) -> bool:
     return asked.config.dataset.few_usable
 
 
+def _lopsided(asked: JobAsked) -> bool:
+    return asked.config.dataset.lopsided
+
+
 def _scored(asked: JobAsked) -> Keys:
     part = trial_parts(asked.config)[-1]
     return {"part": part, "nominal_size": nominal_size(asked.config, part)}
@@ -268,6 +272,7 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "source": _source,
     "fingerprint": _fingerprint,
     "few_usable": _few_usable,
+    "lopsided": _lopsided,
     "spans": _spans,
     "scored": _scored,
     "below": _below,
@@ -559,6 +564,7 @@ def digest(*parts: object) -> str:
 LATER: Keys = {
     "dataset.links": "none",
     "dataset.majority": None,
+    "dataset.rare": None,
     "dataset.label": None,
     "dataset.id": None,
     "dataset.user": None,

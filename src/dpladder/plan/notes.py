@@ -3,12 +3,15 @@ that tells nothing."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from dpladder.config import Config, Project
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import guided, starts_public
+from dpladder.config.model import BY_CLASS
 from dpladder.config.sources import count_of_classes
+from dpladder.config.telling import BINS, MORE, enough
 from dpladder.plan import stages
 from dpladder.plan.cost import trial_budget
 from dpladder.plan.settle import pull
@@ -35,6 +38,7 @@ def notes(project: Project) -> tuple[str, ...]:
             *_totals(config),
             *_scores(config),
             *_test(config),
+            *_rarest(config),
         )
     )
     return own + tuple(_set_aside(project))
@@ -176,8 +180,7 @@ def _test(config: Config) -> Iterator[str]:
     if config.dataset.public_test is not None or config.evaluate.epsilon is None:
         return
     size = stages.nominal_size(config, "test")
-    moved = config.dataset.unit.cap * (2**0.5 if config.privacy.relation == "replace_one" else 1.0)
-    sd = gdp.sigma(gdp.mu(config.evaluate.epsilon, config.privacy.delta), 1) * moved / size
+    sd = _noise_of_a_count(config, config.evaluate.epsilon) / size
     if sd > LITTLE:
         yield (
             f"the test count at evaluate.epsilon = {config.evaluate.epsilon:g} tells little: its "
@@ -185,3 +188,40 @@ def _test(config: Config) -> Iterator[str]:
             "the test part. Give it more epsilon, or leave evaluate.epsilon empty: it is paid for "
             "beside the training."
         )
+
+
+def _noise_of_a_count(config: Config, epsilon: float) -> float:
+    moved = config.dataset.unit.cap * (2**0.5 if config.privacy.relation == "replace_one" else 1.0)
+    return gdp.sigma(gdp.mu(epsilon, config.privacy.delta), 1) * moved
+
+
+def _rarest(config: Config) -> Iterator[str]:
+    """What noise would hide of the rarest class or finding, from its declared share; without one as
+    if all were equally large, and findings in half of the records (jobs/evaluate.py)."""
+    dataset, measures = config.dataset, config.evaluate.measures
+    count = count_of_classes(dataset.source, dataset.classes)
+    if dataset.public_test is not None or measures not in BY_CLASS or count is None:
+        return
+    many = dataset.labels == MANY
+    epsilon = config.evaluate.epsilon or min(map(config.promised, config.totals))
+    part, counts = {"auc": (MORE, BINS), "confusion": (1.0 - MORE, 2)}.get(measures, (1.0, 2))
+    sd = _noise_of_a_count(config, epsilon) * (count if many else 1.0) ** 0.5 / part**0.5
+    share = _rarest_share(config, 2 if many else count)
+    size = stages.nominal_size(config, "test") * dataset.unit.cap
+    least = enough(sd, counts)
+    if share * size <= least:
+        declared = dataset.rare is not None or dataset.majority is not None
+        yield (
+            f"evaluate.measures: {measures} can tell nothing of "
+            f"{'the rarest' if declared else 'any'} {'finding' if many else 'class'}: noise hides "
+            f"fewer than {math.ceil(least)} records of one, and {share:.1%} of the {size} that the "
+            f"test part has at most are {round(share * size)}. Give evaluate.epsilon more, or the "
+            "test part more of the units (dataset.split.test)."
+        )
+
+
+def _rarest_share(config: Config, count: int) -> float:
+    dataset = config.dataset
+    if dataset.rare is not None or dataset.majority is None:
+        return dataset.rare or 1.0 / count
+    return (1.0 - dataset.majority) / (count - 1)

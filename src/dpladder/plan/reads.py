@@ -186,13 +186,15 @@ class TotalReads(Reads):
 
 @dataclass(frozen=True)
 class PrepareDataset(LineageReads, Private):
-    """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's,
-    which no release hangs on. `spans`: how documents are cut, where they are."""
+    """`fingerprint` changes when the source's files do. `few_usable` and
+    `lopsided` are words of the operator's, which no release hangs on. `spans`: how documents are
+    cut, where they are."""
 
     places: Manifests
     source: str
     fingerprint: str
     few_usable: bool
+    lopsided: bool
     spans: Spans | None
     links: Annotated[sections.Links, key("dataset.links")] = field(default="none", kw_only=True)
 
@@ -222,6 +224,7 @@ class ExtractFeatures(NetworkReads, Private):
 class MergeFeatures(Private):
     places: Merging
     few_usable: bool
+    lopsided: bool
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,15 @@
+"""From how many records noised counts tell anything: what the test holds itself to, and what a plan
+says before it is paid."""
+
+from __future__ import annotations
+
+import math
+
+BINS = 16  # of scores, for AUC
+ENOUGH = 4.0  # deviations of its noise that a class must count, before a share of it means anything
+MORE = 0.5  # of mu squared, for what is counted beside right and wrong
+
+
+def enough(sd: float, counts: int) -> float:
+    """What so many counts, each with this noise, must come to together."""
+    return ENOUGH * sd * math.sqrt(counts)
