@@ -18,6 +18,8 @@ TAKEN: Mapping[str, tuple[object, ...]] = {
         "dp_prodigy",
         "dp_mlp",
         "dp_finetune",
+        "dp_fc",
+        "dp_zo",
         "hyfree_dp",
         "hyfree_finetune",
     ),

@@ -146,7 +146,9 @@ def trained(learner: Any, cell: GridCell, reach: Reach, **options: Any) -> Mecha
 
 
 def canaries_of(labels: Labels) -> tuple[Record, ...]:
-    return FINDINGS if labels == MANY else CANARIES
+    if labels == MANY:
+        return FINDINGS
+    return SEVERAL if labels > 1 else CANARIES
 
 
 def of_findings(
@@ -172,7 +174,7 @@ def sums(
     cell: GridCell,
     tight: bool = False,
     mu: float = 2.0,
-    labels: int = 1,
+    labels: Labels = 1,
 ) -> Mechanism:
     """A learner that computes its weights from noised sums: the sums are what it publishes. Three
     classes, because equal probabilities of three curve softmax the most."""
@@ -201,14 +203,14 @@ def sums(
         return np.concatenate(seen)
 
     link = [learner.link] if hasattr(learner, "link") else []
-    several = [f"up to {labels} classes"] if labels > 1 else []
+    several = {1: [], MANY: ["findings"]}.get(labels, [f"up to {labels} classes"])
     return Mechanism(
         name=", ".join([str(cell), f"{steps} step{'s' * (steps > 1)}", *link, *several]),
         event=Composed(declared.events),
         draws=declared.draws,
         scale=1.0,
         run=run,
-        neighbours=neighbours((NOTHING, NOTHING), SEVERAL if several else CANARIES, cell.relation),
+        neighbours=neighbours((NOTHING, NOTHING), canaries_of(labels), cell.relation),
         relation=cell.relation,
         tight=tight,
         effort=effort_of(cell, tight),
