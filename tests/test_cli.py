@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -208,6 +209,26 @@ def test_a_second_check_spares_files_that_have_not_changed(
 
 
 @pytest.mark.ci
+def test_columns_of_words_are_refused_with_a_line_to_paste(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In parquet the type of a column says so; in CSV its records count as nothing."""
+    asked = looked_at(tmp_path, monkeypatch, "[cat, dog]")
+    rows = {"sex": ["F", "M"] * 60, "age": [float(age) for age in range(120)]}
+    table = pd.DataFrame(rows | {"label": ["cat", "dog"] * 60})
+    table.to_parquet("t.parquet")
+    table.to_csv("t.csv", index=False)
+    text = Path("config.yaml").read_text()
+    for source, code in {"parquet:t.parquet": 2, "csv:t.csv": 0}.items():
+        Path("config.yaml").write_text(text.replace(f"npz:{SMALL}", source))
+        assert cli.main(asked) == code
+        said = capsys.readouterr()
+        assert "sex: words, 0.0% missing" in said.out
+        assert "dataset.columns: [{name: sex, levels: [...]}, age]" in said.out
+        assert ("a run with this config stops" in said.out) == (code == 0)
+        assert ("sex (" in said.err) == (code == 2)
+
+
 def test_a_contact_sheet_goes_into_the_private_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

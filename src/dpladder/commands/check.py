@@ -17,10 +17,11 @@ from dpladder.data import told_columns
 from dpladder.data.census import contact_sheet, looked_into, report
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
-from dpladder.data.layout import layout_of
+from dpladder.data.layout import Layout, layout_of
 from dpladder.data.looked import Looks
 from dpladder.data.prepare import Part, Survey, survey
 from dpladder.data.spans import cutter
+from dpladder.data.tables import Worded
 from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.network.language import check_packages
@@ -79,6 +80,9 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         except Tangled as tangled:
             print(printable(tangled.where))
             raise
+        except Worded as worded:
+            _print_columns(told_columns.columns_at(worded.path, worded.layout), worded.layout)
+            raise
         counted = looked_into(found, largest, look.seen)
         if looked.part is not None or looked.dataset.few_usable:
             counted = replace(counted, stops=False)
@@ -86,12 +90,14 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
             print(f"spared   {look.spared:,} files have not changed since they were looked into")
         print(report(counted))
         layout = layout_of(looked.dataset, found.grouping)
-        for line in told_columns.lines(
-            told_columns.columns_of(found.source, layout), bool(layout.columns)
-        ):
-            print(printable(line))
+        _print_columns(told_columns.columns_of(found.source, layout), layout)
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
+
+
+def _print_columns(found: Sequence[told_columns.Told], layout: Layout) -> None:
+    for line in told_columns.lines(found, bool(layout.columns)):
+        print(printable(line))
 
 
 def _told(project: Project) -> Iterator[str]:

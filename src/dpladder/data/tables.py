@@ -27,6 +27,15 @@ from dpladder.data.sources import (
 from dpladder.errors import BadInput
 
 
+class Worded(BadInput):
+    """Columns that would be features, and hold no numbers. `path` and `layout` lead to them, for
+    the operator's eyes alone."""
+
+    def __init__(self, message: str, path: Path, layout: Layout) -> None:
+        super().__init__(message)
+        self.path, self.layout = path, layout
+
+
 def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     """Rows of path,label or text,label, or of features and a label, with optional id, user and
     split, and the column of groups where one is declared, between commas, semicolons or tabs; paths
@@ -174,7 +183,7 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     if list(chosen) == ["features"]:
         matrix = _list_column(table.column("features"), path)
     else:
-        _check_numeric(chosen, table.schema, path)
+        _check_numeric(chosen, table.schema, path, layout)
         matrix = matrix_of(chosen, lambda name: _values(table.column(name)))
     return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
 
@@ -252,7 +261,7 @@ def _index_of(schema: Any) -> list[str]:
     return [name for name in index if isinstance(name, str)] if isinstance(index, list) else []
 
 
-def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path) -> None:
+def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path, layout: Layout) -> None:
     """A date or a text among features would be dropped, or worse, be taken for a number. Levels may
     be of any type."""
     import pyarrow as pa
@@ -267,10 +276,12 @@ def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path) -> None:
     if wrong:
         told = ", ".join(f"{name} ({kinds[name]})" for name in wrong)
         right = [name_of(column) for column in chosen if name_of(column) not in wrong]
-        raise BadInput(
+        raise Worded(
             f"{path}: {told} must be numeric to be features. Say which columns are, with levels "
             f"where they are words: dataset.columns: [{', '.join(right)}] takes the others out. "
-            f"Beside them there may be {', '.join(ROLES)}."
+            f"Beside them there may be {', '.join(ROLES)}.",
+            path,
+            layout,
         )
 
 

@@ -69,9 +69,14 @@ def columns_of(source: Source, layout: Layout) -> list[Told]:
     kind, path = kind_of(source.name), source.name.partition(":")[2]
     if source.kind != "features" or kind is None or not kind.columns:
         return []
-    table = tables.columns_in(Path(path).expanduser())
+    return columns_at(Path(path).expanduser(), layout)
+
+
+def columns_at(path: Path, layout: Layout) -> list[Told]:
+    """The same of a table at a path."""
+    table = tables.columns_in(path)
     roles = {name: role for role, name in layout.beside(table).items()}
-    chosen = {name_of(one): one for one in tables.features_in(Path(path), [*table], layout)}
+    chosen = {name_of(one): one for one in tables.features_in(path, [*table], layout)}
     if [*chosen] == ["features"] and any(isinstance(row, list) for row in table["features"]):
         return []  # a row's features in one column
     return [
