@@ -134,7 +134,6 @@ def test_losses_are_cross_entropies_summed_over_known_classes():
         (StepSizeFree(link="sigmoid"), 1.0),
         (HyperparameterFree(link="sigmoid"), 1.0),
         pytest.param(Descent(name="dp_mlp", link="sigmoid"), 0.5, marks=pytest.mark.ci),
-        (Descent(name="dp_mlp", link="sigmoid"), 0.5),
         (FeatureCovariance(link="sigmoid"), 2.0),
     ],
     ids=lambda given: getattr(given, "name", ""),
