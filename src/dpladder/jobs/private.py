@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save
 
-from dpladder.config.learner_sections import starts_bought
+from dpladder.config.learner_sections import guided, starts_bought
 from dpladder.data import sealed
 from dpladder.data.cache import name_of, network_behind, open_cache
 from dpladder.data.centre import Map, Mapped, ball
@@ -176,7 +176,8 @@ def _check_versions(asked: Asked, question: Question) -> None:
     state, task = asked.held.ledger.state, asked.task
     if state.done(question.query) is not None:
         return
-    names = mechanisms.behind(task.rule, *_methods(task))
+    guide = mechanisms.GUIDE if guided(getattr(task.reads, "learner", None)) else None
+    names = mechanisms.behind(task.rule, *_methods(task), guide)
     for held in state.of(question.job):
         older = [n for n in names if held.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
         cut_off = held.status == "COMMITTED" and held.query == question.query

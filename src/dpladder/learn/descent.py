@@ -56,14 +56,14 @@ class Guide:
     gradients: ClippedSum
     directions: float
     units: int
-    trusts: Callable[[Sequence[Meter]], Sequence[bool]]
+    worth: Callable[[Sequence[Meter]], Sequence[float]]
 
     def weights(
         self, learner: Descending, hypers: Sequence[Hyper], constants: Constants, like: Tensor
     ) -> Tensor:
-        """lambda of each trial, by which their mean gradient is multiplied."""
+        """lambda of each trial, of one public unit."""
         one = [guide.weight(learner, hyper, constants, self.directions) for hyper in hypers]
-        return per_trial(one, like) * self.units
+        return per_trial(one, like)
 
     def mean(self, weights: Tensor, bound: float) -> Tensor:
         return self.gradients(weights, bound, self.records.chunks()) / self.units
@@ -136,9 +136,9 @@ def descend(
     direction, average = torch.zeros_like(weights), torch.zeros_like(weights)
     update = begin(weights, per_trial(scales, first) / size)
     if beside is not None:
-        trusted = per_trial([float(trusts) for trusts in beside.trusts(meters)], first)
-        weights *= trusted
-        pull = trusted * beside.weights(learner, hypers, constants, first)
+        worth = per_trial(beside.worth(meters), first)
+        weights *= worth > 0
+        pull = worth * beside.weights(learner, hypers, constants, first)
         # where public records know more, less of the noise is worth its steps
         rates = [rate / (1.0 + pull).sqrt() for rate in rates]
 

@@ -17,6 +17,8 @@ and by four times as much where units are replaced. Noise in the other direction
 All of this holds for a sample of the same kind. Of one that is about something else the error does
 not fall with P. So a part of mu^2 (`learner.look`) buys one noised count of the public head's right
 answers on the training part, and where those are too few a training goes its own way, from zero.
+Where a share of them is missing, its square, less what the count's noise makes of it, joins the
+public mean's squared error, which is 1 / P of a sample of the same kind.
 """
 
 from __future__ import annotations
@@ -77,6 +79,18 @@ def trusted(right: float, claim: Claim, scale: float, constants: Constants) -> b
     beyond = claim.right - claim.luck
     middle = (claim.right + claim.luck) / 2
     return beyond > 0 and beyond * (found - middle) / noise**2 > -math.log(WORD)
+
+
+def worth(units: int, right: float, claim: Claim, scale: float, constants: Constants) -> float:
+    """How many public units of the same kind a sample is worth, by its look: none where its head is
+    not trusted. A share g of answers that the head claims and does not give adds g^2 to the public
+    mean's squared error, which is 1 / units by itself; what the noise of the count makes of g^2 is
+    taken away."""
+    if not trusted(right, claim, scale, constants):
+        return 0.0
+    found, noise = right / constants.n0, scale / constants.n0
+    missing = max(0.0, claim.right - found)
+    return units / (1 + units * max(0.0, missing**2 - noise**2))
 
 
 def _of_look(learner: Descending, hyper: Hyper) -> float:

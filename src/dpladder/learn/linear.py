@@ -86,20 +86,22 @@ def guide_of(
     sums = sums_of(records, threads, scale_of(learner.clipping), link_of(learner, constants))
     counted = records.counted[: len(sample.labels)].cpu().numpy()
     units = counted.sum() if sample.units is None else len(np.unique(sample.units[counted], axis=0))
-    trusts = partial(_trusts, data, learner, constants)
-    return Guide(records, sums.gradients, directions(records), max(1, int(units)), trusts)
+    units = max(1, int(units))
+    worth = partial(_worth, units, data, learner, constants)
+    return Guide(records, sums.gradients, directions(records), units, worth)
 
 
-def _trusts(
-    data: Data, learner: Descending, constants: Constants, meters: Sequence[Meter]
-) -> list[bool]:
-    """Whether each trial follows the sample, by a look of its own at the private records."""
+def _worth(
+    units: int, data: Data, learner: Descending, constants: Constants, meters: Sequence[Meter]
+) -> list[float]:
+    """As how many public units each trial follows the sample, by a look of its own at the private
+    records."""
     if not guide.looks(learner):
-        return [True] * len(meters)
+        return [float(units)] * len(meters)
     claim = data.claim
     assert claim is not None, "the head comes with what it claims (jobs/find_start.py)"
     told = looked(data, learner, constants, meters)
-    return [guide.trusted(right, claim, scale, constants) for right, scale in told]
+    return [guide.worth(units, right, claim, scale, constants) for right, scale in told]
 
 
 def looked(

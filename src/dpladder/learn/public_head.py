@@ -29,7 +29,7 @@ def fitted(data: Data, classes: int, seen_of: SeenByHead) -> tuple[NDArray[np.fl
         raise BadInput(
             "dataset.public_sample has labelled records of fewer than two of dataset.classes, so "
             "there is no head to start from. "
-            "Name a sample that has them, or set learner.init: zero."
+            "Name a sample that has them, or set learner.public: none and learner.init: zero."
         )
     tried = [_cross_validated(x, labels, strength, classes) for strength in STRENGTHS]
     best = int(np.argmin([loss for loss, _ in tried]))

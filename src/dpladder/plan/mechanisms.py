@@ -1,6 +1,6 @@
 """Mechanisms and their versions: what a private job is known by, in place of its code.
 
-A mechanism is a rule, a learner or a search, by its name. Its version rises when what it computes,
+A mechanism is a rule, a learner, a search or what guides a descent, by its name. Its version rises when what it computes,
 draws or charges changes in meaning, and only then: tests/golden decides that. What was released
 under an earlier version is kept, restored and built upon, so code may be renamed, moved and made
 faster without anybody paying twice.
@@ -22,15 +22,19 @@ VERSIONS: dict[str, int] = {
     "hyfree_dp": 2,
     "hyfree_finetune": 2,
     "propose_test": 2,
+    "public_gradient": 2,
 }
 """What this dpladder runs. Each line here has one in CHANGELOG.md."""
 
 FIRST = Path(__file__).with_name("first_versions.json")
 
 
-def behind(rule: str, learner: str | None = None, search: str | None = None) -> tuple[str, ...]:
-    """The mechanisms of one rule's job."""
-    return tuple(name for name in (rule, learner, search) if name)
+GUIDE = "public_gradient"
+
+
+def behind(rule: str, *others: str | None) -> tuple[str, ...]:
+    """The mechanisms of one rule's job: its learner, its search, what guides it."""
+    return tuple(name for name in (rule, *others) if name)
 
 
 def raised(names: Iterable[str], among: Versions | None = None) -> dict[str, int]:
@@ -39,7 +43,9 @@ def raised(names: Iterable[str], among: Versions | None = None) -> dict[str, int
     return {name: known[name] for name in sorted(set(names)) if known.get(name, 1) > 1}
 
 
-def token(rule: str, learner: str | None, search: str | None, at: Versions) -> str:
+def token(
+    rule: str, learner: str | None, search: str | None, at: Versions, guide: str | None = None
+) -> str:
     """What stands for a rule's mechanisms in the identity of its jobs.
 
     First versions have tokens of their own, fixed in a table: they are what ledgers, records and
@@ -47,7 +53,7 @@ def token(rule: str, learner: str | None, search: str | None, at: Versions) -> s
     """
     names = behind(rule, learner, search)
     first = _first().get(rule, {}).get(" ".join(names[1:])) or _digest([*names, 1])
-    above = raised(names, at)
+    above = raised(behind(*names, guide), at)
     return _digest([first, above]) if above else first
 
 

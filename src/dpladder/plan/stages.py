@@ -553,6 +553,10 @@ def _methods(config: Config, rule: str) -> tuple[str | None, str | None]:
     return config.learner.name if STAGES[rule].trains else None, search
 
 
+def _guide(config: Config, rule: str) -> str | None:
+    return mechanisms.GUIDE if STAGES[rule].trains and guided(config.learner) else None
+
+
 def versions_of(config: Config, rule: str) -> dict[str, int]:
     """The version of every mechanism that a job stands on, its own included, as this dpladder has
     them."""
@@ -560,7 +564,7 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
         name
         for one in ancestry(config, rule)
         if is_mechanism(one)
-        for name in mechanisms.behind(one, *_methods(config, one))
+        for name in mechanisms.behind(one, *_methods(config, one), _guide(config, one))
     }
     return {name: mechanisms.VERSIONS.get(name, 1) for name in sorted(names)}
 
@@ -570,8 +574,9 @@ def identity_of(config: Config, rule: str, at: Versions) -> str:
     a digest of its code."""
     if not is_mechanism(rule):
         return rule_code(rule)
-    one_for_all = bool(STAGES[rule].code)  # it runs every learner
-    return mechanisms.token(rule, *((None, None) if one_for_all else _methods(config, rule)), at)
+    if STAGES[rule].code:  # it runs every learner
+        return mechanisms.token(rule, None, None, at)
+    return mechanisms.token(rule, *_methods(config, rule), at, _guide(config, rule))
 
 
 def code_of(config: Config, rule: str) -> str:
