@@ -106,3 +106,12 @@ def test_a_clone_whose_files_were_edited_says_so(old, monkeypatch, capsys) -> No
     for text in (*stated(), checked(capsys)):
         assert "modified code" in text
         assert "files are not those of commit abc" in text
+
+
+@pytest.mark.usefixtures("old")
+def test_a_statement_rests_on_what_is_declared_public() -> None:
+    page, _ = stated()
+    assert (
+        "its start or at each step, is charged to nobody: of a source that is named so and is "
+        in (page)
+    )

@@ -150,6 +150,7 @@ def test_how_much_of_a_step_is_the_public_records_is_told(tmp_path: Path) -> Non
     share = f"{expected / (1 + expected):.0%} of each step"
     assert f"at least: lambda = {expected:.2g} at a total of 1, {share}." in weighed
     assert "A look at its head costs 5% of each training's mu^2" in weighed
+    assert weighed.endswith("no labels, or other classes, set learner.public: none.")
     replaced = {"learner": {"look": 0.0}, "privacy": {"relation": "replace_one"}}
     [told_so] = told(sample, guided, replaced)
     assert f"lambda = {4 * expected:.2g} at a total of 1" in told_so

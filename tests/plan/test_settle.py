@@ -1,0 +1,144 @@
+"""Whether public records guide steps, where that is left to the plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support import commit
+
+from dpladder.config.learner_sections import guided
+from dpladder.config.load import overlay
+from dpladder.plan import dag, mechanisms, stages
+from dpladder.plan.plan import make_plan
+from dpladder.plan.settle import opened
+from dpladder.plan.startup import known_states, recalled
+from dpladder.privacy.ledger import book
+from dpladder.privacy.ledger.home import open_home
+
+ASKED: dict[str, Any] = {
+    "dataset": {"lineage": "few", "source": "npz:own.npz", "nominal_size": 400, "classes": 3},
+    "features": {"model": "none", "centre": "public"},
+    "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
+    "sweep": {"rungs": []},
+}
+SAMPLE = {"dataset": {"public_sample": "npz:sample.npz"}}
+FINAL = {"experiment": "main", "target": "1"}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("own", "sample"):
+        Path(f"{name}.npz").touch()
+
+
+def asked(*changes: dict[str, Any]) -> Any:
+    values = overlay(ASKED, SAMPLE)
+    for change in changes:
+        values = overlay(values, change)
+    Path("config.yaml").write_text(yaml.safe_dump(values))
+    return opened(["config.yaml"], recall=recalled)
+
+
+def public(name: str) -> dict[str, Any]:
+    return {"learner": {"public": name}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, True),
+        ({"learner": {"name": "dp_adam"}}, True),
+        (public("gradient"), True),
+        (public("none"), False),
+        ({"dataset": {"public_sample": None}, "features": {"centre": "none"}}, False),
+        ({"learner": {"name": "dp_mlp"}}, False),
+        ({"learner": {"name": "dp_ls"}, "fit": {"using": "pooled"}}, False),
+        ({"learner": {"init": "public"}}, False),
+        ({"learner": {"init": "random"}}, False),
+        ({"learner": {"link": "sigmoid"}}, False),
+        ({"dataset": {"labels": "many"}, "learner": {"link": "sigmoid"}}, False),
+    ],
+)
+def test_a_sample_guides_every_head_that_it_can_unless_it_is_told_not_to(
+    changes: dict[str, Any], expected: bool
+) -> None:
+    assert guided(asked(changes).main.learner) is expected
+
+
+def test_a_sample_whose_labels_are_other_classes_guides_nothing() -> None:
+    named = {"source": "torchvision:CIFAR10", "classes": None}
+    apart = {"dataset": named | {"public_sample": "torchvision:STL10"}}
+    assert not guided(asked(apart, {"features": {"model": "efficientnet_lite0"}}).main.learner)
+
+
+def known_by(project: Any) -> str:
+    return dag.static(project.main, "train_final", FINAL)
+
+
+def test_what_is_left_to_the_plan_is_the_question_that_it_comes_to() -> None:
+    assert known_by(asked()) == known_by(asked(public("gradient")))
+    assert known_by(asked(public("none"))) != known_by(asked())
+    absent = {"dataset": {"public_sample": None}, "features": {"centre": "none"}}
+    assert known_by(asked(absent)) == known_by(asked(absent, public("none")))
+
+
+def release(project: Any) -> None:
+    """The final model, paid for and done."""
+    made = make_plan(project, known_states(project))
+    ledger = book.open_ledger(open_home(), made.terms["few"])
+    book.settle(ledger, project.settled)
+    item = next(one for one in made.items.values() if one.job.rule == "train_final")
+    (held,) = book.reserve(ledger, [item])
+    commit(ledger, held.token, "0" * 64, held.spends)
+
+
+@pytest.mark.parametrize("prior", ["lognormal", "none"])
+def test_a_project_that_was_finished_unguided_stays_so(prior: str) -> None:
+    """Of before the plan chose: its config says nothing, and what the ledger holds decides, a
+    choice or, where nothing was left open, the release itself."""
+    search = {"sweep": {"search": {"prior": prior}, "rungs": [{"epsilon": 0.2, "trials": 2}]}}
+    before = asked(search, public("none"))
+    assert bool(before.settled) == (prior == "lognormal")
+    release(before)
+    kept = asked(search, {"final": {"targets": [1.0, 2.0]}})
+    assert not guided(kept.main.learner)
+    assert (
+        "kept as it was chosen when it was paid for (public none, today gradient)"
+        in (kept.choices["main"])
+    )
+    assert guided(asked(search, public("gradient")).main.learner)
+    assert guided(asked(search, {"learner": {"clip": 0.5}}).main.learner)  # another question
+
+
+@pytest.mark.parametrize("changes", [{}, {"features": {"centre": "auto"}}])
+def test_what_the_plan_chose_and_was_paid_for_is_remembered(changes: dict[str, Any]) -> None:
+    release(asked(changes))
+    found = asked(changes, {"final": {"targets": [1.0, 2.0]}})
+    assert guided(found.main.learner)
+    assert "kept" not in found.choices.get("main", "")
+    assert not guided(asked(changes, public("none")).main.learner)
+
+
+def test_choices_of_before_say_nothing_of_guides() -> None:
+    """A ledger that remembers what was chosen for the rest."""
+    before = asked({"features": {"centre": "auto"}}, public("none"))
+    inputs, chosen = before.settled["main"]
+    assert "public" not in chosen
+    assert inputs == asked({"features": {"centre": "auto"}}).settled["main"][0]
+    release(before)
+    assert not guided(asked({"features": {"centre": "auto"}}).main.learner)
+
+
+def test_what_guides_a_descent_has_a_version_of_its_own() -> None:
+    """Who follows no public records is asked nothing anew, and older releases are kept."""
+    plain, follows = asked(public("none")).main, asked().main
+    for config, moved in ((plain, False), (follows, True)):
+        names = stages.versions_of(config, "train_final")
+        assert (mechanisms.GUIDE in names) == moved
+        before = dag.static(config, "train_final", FINAL, at={**names, mechanisms.GUIDE: 1})
+        assert (dag.static(config, "train_final", FINAL) != before) == moved

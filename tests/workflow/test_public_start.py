@@ -47,8 +47,10 @@ def test_a_public_head_is_where_trainings_start_and_a_part_of_what_they_ask(
 @pytest.mark.long
 def test_a_public_sample_guides_each_step_and_pays_for_a_look(project: Workspace) -> None:
     np.savez("public.npz", **mixture(150, seed=7))
-    public = {"dataset": {"public_sample": "npz:public.npz"}, "learner": {"public": "gradient"}}
-    project.configure(public, {"sweep": {"rungs": []}})
+    project.configure(
+        {"dataset": {"public_sample": "npz:public.npz"}},  # unasked
+        {"sweep": {"rungs": []}},
+    )
     project.finish("results/privacy.json", "results/main/summary.json")
     assert main(["verify", "results"]) == 0
 

@@ -13,7 +13,13 @@ from dpladder.config import findings, further_tests, learner_sections, search_se
 from dpladder.config.apart import apart_of
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.label_sets import MANY, most_labels
-from dpladder.config.learner_sections import Tuning, guided, shares_releases, starts_public
+from dpladder.config.learner_sections import (
+    HEADS,
+    Tuning,
+    guided,
+    shares_releases,
+    starts_public,
+)
 from dpladder.config.model import (
     BUNDLED_IMAGES,
     BUNDLED_TEXT,
@@ -202,7 +208,6 @@ OF_DATASET = (
     "public_sample",
     "public_unlabelled",
 )
-TEACHERS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")
 
 
 def _kind(c: Config) -> SourceKind | None:
@@ -235,8 +240,8 @@ def _source(field: str, c: Config) -> Messages:
             "with dataset.group its records are told by the same groups, and it has none there: "
             "name it in evaluate.also"
         )
-    if field == "public_unlabelled" and c.learner.name not in TEACHERS:
-        yield f"a linear head labels them: set learner.name to one of {', '.join(TEACHERS)}"
+    if field == "public_unlabelled" and c.learner.name not in HEADS:
+        yield f"a linear head labels them: set learner.name to one of {', '.join(HEADS)}"
     if not of_part and (field == "public_unlabelled" or not starts_public(c.learner)):
         return
     # labels that are numbers are matched by place there, which must not mean other classes

@@ -25,7 +25,7 @@ TAKEN: Mapping[str, tuple[object, ...]] = {
     ),
     "learner.link": ("sigmoid",),
     "learner.init": ("zero", "random"),
-    "learner.public": ("none",),
+    "learner.public": ("auto", "none"),
     "hpo.name": ("ladder",),
     "final.without_noise": (False,),
     "task": ("classification",),

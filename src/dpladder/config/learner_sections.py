@@ -67,11 +67,12 @@ Init = Annotated[
     ),
 ]
 Public = Annotated[
-    Literal["none", "gradient"],
+    Literal["auto", "none", "gradient"],
     Field(
         description="gradient: training starts from the head of init: public, and at each step the "
         "mean gradient of dataset.public_sample's labelled records is added to the private one, "
-        "weighted by variances, at no cost"
+        "weighted by variances, at no cost; auto: so where there is a public_sample, and a "
+        "softmax head from zero that it can guide"
     ),
 ]
 Look = Annotated[
@@ -105,7 +106,7 @@ class Descending(Section):
     weight_decay: NonNegative = Field(0.0, description="L2 penalty added to the noised gradient")
     bias: Bias = False
     init: Init = "zero"
-    public: Public = "none"
+    public: Public = "auto"
     look: Look = 0.05
     sampling_rate: SamplingRate = 1.0
     average: Literal["none", "ema", "swa"] = Field(
@@ -453,6 +454,8 @@ Learner = Annotated[
 ]
 SECTIONS: tuple[Any, ...] = get_args(get_args(Learner)[0])
 DEFAULT = "dp_gd"
+# linear heads: a public sample can guide their descents, and what they know is taught to students
+HEADS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")
 
 
 def learner_of(values: Mapping[str, Any]) -> Learner:
@@ -498,7 +501,7 @@ def starts_bought(learner: Any) -> bool:
 
 def guided(learner: Any) -> bool:
     """Whether the gradients of the public sample join a descent's own."""
-    return getattr(learner, "public", "none") != "none"
+    return getattr(learner, "public", "none") == "gradient"
 
 
 _ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)

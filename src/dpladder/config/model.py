@@ -316,7 +316,7 @@ class Dataset(Section):
         None,
         description="a few hundred records of the same kind, declared public, whose mean centres "
         "the features; with learner.init: public their labels train the head that "
-        "trainings start from, and with learner.public: gradient they guide each step",
+        "trainings start from, and with learner.public they guide each step",
     )
     public_unlabelled: Where | None = Field(
         None,

@@ -579,7 +579,9 @@ LATER: Keys = {
 }
 """The keys of the config that came after identities were fixed, each by its path, and the value at
 which it asks nothing new. There it is left out of what a job is known by, so that it must be the
-default of its field: a job that is not told it reads that."""
+default of its field, or do what the default does: a job that is not told it reads that."""
+OPEN: Keys = {"learner.public": "auto"}
+"""Values that leave a later key to the plan. A job that reads one follows no public records."""
 
 
 @cache
@@ -592,7 +594,8 @@ def without_later(values: Keys, at: str = "") -> Keys:
     return {
         key: without_later(value, f"{at}{key}.") if isinstance(value, dict) else value
         for key, value in values.items()
-        if f"{at}{key}" not in LATER or value != LATER[f"{at}{key}"]
+        if (path := f"{at}{key}") not in LATER
+        or value not in (LATER[path], OPEN.get(path, LATER[path]))
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from dpladder.config import Config, Project
 from dpladder.config.label_sets import MANY
-from dpladder.config.learner_sections import guided, starts_public
+from dpladder.config.learner_sections import HEADS, guided, starts_public
 from dpladder.config.model import BY_CLASS
 from dpladder.config.sources import count_of_classes
 from dpladder.config.telling import BINS, MORE, enough
@@ -23,7 +23,6 @@ ROOM = 4.0
 LITTLE = 0.1  # of accuracy
 # of mu^2, for the head that a network starts from (docs/learners.md)
 HEAD_SHARES = {"images": 0.6, "texts": 0.9}
-HEADS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")  # that a public sample can guide
 
 
 def notes(project: Project) -> tuple[str, ...]:
@@ -89,6 +88,7 @@ def _guided(config: Config) -> Iterator[str]:
                 if look
                 else "You vouch for it: nothing asks the private records whether it fits."
             )
+            + " Where its records have no labels, or other classes, set learner.public: none."
         )
     elif not starts_public(learner) and learner.name in HEADS:
         yield (

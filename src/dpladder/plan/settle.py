@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpladder.config import Config, Project, load
-from dpladder.config.learner_sections import guided
+from dpladder.config.learner_sections import HEADS, Descending, guided
 from dpladder.config.model import Mean, Rung, Sweep, Tester
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
-from dpladder.config.sources import count_of_classes
+from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.plan import dag, stages
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
@@ -76,20 +76,20 @@ def _with_test(config: Config, asked: bool, known: Mapping[str, str]) -> Config:
 
 
 def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> Project:
-    """The project with nothing left to choose: the centring of features, what a ladder left to the
-    plan buys, the test part's share.
+    """The project with nothing left to choose: the centring of features, whether public records
+    guide steps, what a ladder left to the plan buys, the test part's share.
 
     Choices hang on public facts alone. What was paid for under an earlier choice keeps it:
     `remembered` holds choices under a digest of all that they hang on (`inputs`), so they are made
     anew where that changes, and told where today's would be another (`choices`)."""
     project = divided(project)
     asked = project.modelled
-    experiments = {name: _expecting(_centred(config)) for name, config in asked.items()}
+    experiments = {name: _expecting(_centred(_guiding(config))) for name, config in asked.items()}
     looks = {name: _look(config) for name, config in experiments.items()}
     today = {name: _swept(config, looks[name]) for name, config in experiments.items()}
     inputs = {name: _hung_on(config) for name, config in asked.items()}
     kept = {name: remembered.get((name, inputs[name]), {}) for name in asked}
-    found = {name: _as_chosen(config, kept[name]) for name, config in today.items()}
+    found = {name: _as_chosen(asked[name], config, kept[name]) for name, config in today.items()}
     return replace(
         project,
         settled={
@@ -120,19 +120,19 @@ def as_planned(
 ) -> dict[tuple[str, str], Mapping[str, Any]]:
     """What a plan of before says was chosen for the experiments of a project, `planned` by their
     names: of what the config leaves open, and only where the ledgers hold a release of just that.
-    """
-    today = settled(project).experiments if planned else {}
+    Public records guided no steps unasked at first: that the ledgers tell alone."""
+    held = [held for state in states.values() for held in state.items.values()]
+    today = settled(project).experiments if planned or held else {}
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for name, asked in project.modelled.items():
-        if name not in planned:
-            continue
+        plan = planned.get(name)
         try:
-            chosen = _planned(asked, today[name], planned[name])
-            config = _as_chosen(today[name], chosen)
+            chosen = chosen_in(today[name]) if plan is None else _planned(asked, today[name], plan)
+            chosen.pop("public", None)
+            config = _as_chosen(asked, today[name], chosen)
         # edited by hand, or of a config with other keys
         except (LookupError, TypeError, ValidationError):
             continue
-        held = (held for state in states.values() for held in state.items.values())
         if config != today[name] and any(_paid(one, name, config) for one in held):
             found[name, _hung_on(asked)] = chosen
     return found
@@ -152,7 +152,7 @@ def taken_over(
     for name, at in left.items():
         for other, inputs in others:
             if inputs == at and name in today:
-                config = _as_chosen(today[name], remembered[other, inputs])
+                config = _as_chosen(asked[name], today[name], remembered[other, inputs])
                 final = stages.final_rule(config)
                 held = (held for state in states.values() for held in state.items.values())
                 if any(one.job.rule == final and _paid(one, other, config) for one in held):
@@ -213,27 +213,37 @@ def _hung_on(config: Config) -> str:
 
 
 def chosen_in(config: Config) -> dict[str, Any]:
-    """What may have been left to the plan, as it stands in a settled config."""
+    """What may have been left to the plan, as it stands in a settled config. Choices of before
+    public records could guide steps unasked say nothing of them."""
     sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
-    return {**config.features.model_dump(mode="json", include={"centre", "mean"}), **sweep}
+    public = {"public": "gradient"} if guided(config.learner) else {}
+    features = config.features.model_dump(mode="json", include={"centre", "mean"})
+    return {**features, **sweep, **public}
 
 
-def _as_chosen(config: Config, values: Mapping[str, Any]) -> Config:
-    """With what was chosen before in place of today's choice."""
+def _as_chosen(asked: Config, config: Config, values: Mapping[str, Any]) -> Config:
+    """A settled config, with what was chosen before in place of today's choice."""
     if not values or values == chosen_in(config):
         return config
+    learner = config.learner
+    if isinstance(asked.learner, Descending) and asked.learner.public == "auto":
+        learner = learner.model_copy(update={"public": values.get("public", "none")})
     features = {
         "centre": values["centre"],
         "mean": values["mean"] and restored(Mean, values["mean"]),
     }
     sweep = restored(Sweep, {key: values[key] for key in ("rungs", "search", "select")})
     return config.model_copy(
-        update={"features": config.features.model_copy(update=features), "sweep": sweep}
+        update={
+            "features": config.features.model_copy(update=features),
+            "learner": learner,
+            "sweep": sweep,
+        }
     )
 
 
 def _said_of_kept(config: Config, centred: Config, today: Config) -> Iterator[str]:
-    kept, now = chosen_in(config), chosen_in(today)
+    kept, now = ({"public": "none"} | chosen_in(one) for one in (config, today))
     differing = [key for key in kept if kept[key] != now[key]]
     if differing:
         told = "; ".join(
@@ -257,6 +267,23 @@ def _as_there(config: Tester, found: Mapping[str, Config]) -> Tester:
     return config.model_copy(
         update={"dataset": dataset, "features": tested.features, "sweep": sweep, "final": final}
     )
+
+
+def _guiding(config: Config) -> Config:
+    """Whether public records guide steps, where it was left to the plan: every head that they can
+    guide, from their own head on."""
+    learner, dataset = config.learner, config.dataset
+    if not isinstance(learner, Descending) or learner.public != "auto":
+        return config
+    here, there = labels_of(dataset.source), labels_of(dataset.public_sample or "")
+    fits = (
+        dataset.public_sample is not None
+        and learner.name in HEADS
+        and (learner.init, learner.link, dataset.labels) == ("zero", "softmax", 1)
+        and (None in (here, there) or here == there)
+    )
+    public = "gradient" if fits else "none"
+    return config.model_copy(update={"learner": learner.model_copy(update={"public": public})})
 
 
 def _centred(config: Config) -> Config:

@@ -437,7 +437,9 @@ def _assumptions(statement: Statement) -> list[str]:
         ),
         "Declared public, so not protected: the whole config, with its list of classes, round "
         "sizes, bounds, grids and shares; and the sources that it names public_test, "
-        "public_validation, public_sample or public_unlabelled, their labels included.",
+        "public_validation, public_sample or public_unlabelled, their labels included. What a "
+        "training learns from them, at its start or at each step, is charged to nobody: of a "
+        "source that is named so and is private, nothing is protected.",
         "The secret key and the operator are trusted. Noise comes from a keyed generator, so the "
         "guarantee is "
         "computational. What is released is rounded to a public grid, so that its low bits tell "
