@@ -106,7 +106,8 @@ OTHERS = {
 
 
 def test_an_experiment_that_measures_anothers_models_is_laid_over_that_one(small):
-    shown = {"dataset": {"public_test": "mnist5k"}, "evaluate": {"measures": "classes"}}
+    told = {"public_test": "mnist5k", "majority": 0.6, "rare": 0.01}  # of its own people
+    shown = {"dataset": told, "evaluate": {"measures": "classes"}}
     line = {"learner": {"momentum": 0.5}, **shown}
     project = load([small], {"experiments": {"line": line, "others": OTHERS}})
     others, there = project.experiments["others"], project.experiments["line"]
@@ -116,6 +117,7 @@ def test_an_experiment_that_measures_anothers_models_is_laid_over_that_one(small
         there.privacy.delta,
     )
     assert (others.dataset.lineage, others.dataset.public_test) == ("others", None)
+    assert (others.dataset.majority, others.dataset.rare) == (None, None)
     assert (others.evaluate.of, others.evaluate.measures) == ("line", "accuracy")
 
 

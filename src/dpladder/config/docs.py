@@ -42,6 +42,9 @@ TASKS = {
         *("dataset.label", "dataset.labels", "dataset.columns"),
     ),
     "read images that lie apart from their labels": ("dataset.source",),
+    "tell several findings of a record": (
+        *("dataset.labels", "dataset.label", "dataset.unknown", "dataset.blank", "learner.link"),
+    ),
     "protect people, not records": ("dataset.unit", "dataset.user", "dataset.id"),
     "say how much may be learned": ("privacy.epsilon", "privacy.delta", "privacy.lifetime"),
     "choose the public network": ("features.model", "features.weights", "features.image_size"),
