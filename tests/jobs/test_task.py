@@ -57,7 +57,6 @@ CFG: dict[str, dict[str, object]] = {
         "static": "s",
         "public_parts": [],
         "few_usable": False,
-        "lopsided": False,
     },
     PUBLIC: {"contests": [], "about": {}, "cells": {}, "pictures": [], "left_behind": []},
 }

@@ -25,7 +25,10 @@ def stop_if_few_usable(
     cause: that it is this one tells a bit, and data/census.py says why it may."""
     reads, classes = task.reads, int(attrs["classes"])
     most = MANY if attrs.get("labels") == MANY else 1
-    if not reads.few_usable and cannot_be_meant(units, labels, seen, classes, most, reads.lopsided):
+    lopsided = reads.few_usable == "lopsided"
+    if reads.few_usable is not True and cannot_be_meant(
+        units, labels, seen, classes, most, lopsided
+    ):
         raise Refused(
             "the data does not look like what the config describes: most of it would count as "
             "nothing, or nearly all of it is of one class, or has no finding. Nothing was spent. "

@@ -190,12 +190,9 @@ def _fingerprint(asked: JobAsked) -> str:
     return fingerprint(asked.source)
 
 
-def _few_usable(asked: JobAsked) -> bool:
-    return asked.config.dataset.few_usable
-
-
-def _lopsided(asked: JobAsked) -> bool:
-    return asked.config.dataset.lopsided
+def _few_usable(asked: JobAsked) -> bool | str:
+    dataset = asked.config.dataset
+    return dataset.few_usable or ("lopsided" if dataset.lopsided else False)
 
 
 def _scored(asked: JobAsked) -> Keys:
@@ -272,7 +269,6 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "source": _source,
     "fingerprint": _fingerprint,
     "few_usable": _few_usable,
-    "lopsided": _lopsided,
     "spans": _spans,
     "scored": _scored,
     "below": _below,

@@ -98,6 +98,10 @@ class Private(Reads):
     public_parts: tuple[str, ...]
 
 
+FewUsable = bool | Literal["lopsided"]
+"""Whether all may count as nothing or be of one class; lopsided: nearly all be of one class."""
+
+
 @dataclass(frozen=True)
 class LineageReads(Reads):
     mode: Annotated[Mode, key("mode")]
@@ -186,15 +190,13 @@ class TotalReads(Reads):
 
 @dataclass(frozen=True)
 class PrepareDataset(LineageReads, Private):
-    """`fingerprint` changes when the source's files do. `few_usable` and
-    `lopsided` are words of the operator's, which no release hangs on. `spans`: how documents are
-    cut, where they are."""
+    """`fingerprint` changes when the source's files do. `few_usable` is a word of the operator's,
+    which no release hangs on. `spans`: how documents are cut, where they are."""
 
     places: Manifests
     source: str
     fingerprint: str
-    few_usable: bool
-    lopsided: bool
+    few_usable: FewUsable
     spans: Spans | None
     links: Annotated[sections.Links, key("dataset.links")] = field(default="none", kw_only=True)
 
@@ -223,8 +225,7 @@ class ExtractFeatures(NetworkReads, Private):
 @dataclass(frozen=True)
 class MergeFeatures(Private):
     places: Merging
-    few_usable: bool
-    lopsided: bool
+    few_usable: FewUsable
 
 
 @dataclass(frozen=True)
