@@ -61,6 +61,7 @@ def public(name: str) -> dict[str, Any]:
         ({"learner": {"init": "public"}}, False),
         ({"learner": {"init": "random"}}, False),
         ({"learner": {"link": "sigmoid"}}, False),
+        ({"hpo": {"name": "koskela_kulkarni"}, "sweep": {"rungs": None}}, False),
         ({"dataset": {"labels": "many"}, "learner": {"link": "sigmoid"}}, False),
     ],
 )

@@ -271,7 +271,7 @@ def _as_there(config: Tester, found: Mapping[str, Config]) -> Tester:
 
 def _guiding(config: Config) -> Config:
     """Whether public records guide steps, where it was left to the plan: every head that they can
-    guide, from their own head on."""
+    guide, from their own head on. Private searches were not measured with them."""
     learner, dataset = config.learner, config.dataset
     if not isinstance(learner, Descending) or learner.public != "auto":
         return config
@@ -280,6 +280,7 @@ def _guiding(config: Config) -> Config:
         dataset.public_sample is not None
         and learner.name in HEADS
         and (learner.init, learner.link, dataset.labels) == ("zero", "softmax", 1)
+        and isinstance(config.hpo, Ladder)
         and (None in (here, there) or here == there)
     )
     public = "gradient" if fits else "none"
