@@ -1,4 +1,5 @@
-"""Softmax against a sigmoid for each class, whose bias starts at -log(m - 1) or at zero.
+"""Softmax against a sigmoid for each class, whose bias starts at -log(m - 1), at -10 (Mehta et al.)
+or at zero.
 
 python tools/links.py [mnist5k] [--epsilons 1] [--repeats 3] [--cache FOLDER]
 
@@ -28,10 +29,12 @@ from dpladder.search.space import Space
 from dpladder.search.training import training_of
 
 AROUND = (0.5, 1.0, 2.0)  # the prior's median
-ASKED = {
-    "softmax": Descent(),
-    "sigmoid, its bias from -log(m - 1) on": Descent(link="sigmoid"),
-    "sigmoid, its bias from zero on": Descent(link="sigmoid"),
+# A link, and where its bias starts if not where dpladder has it.
+ASKED: dict[str, tuple[Learner, float | None]] = {
+    "softmax": (Descent(), None),
+    "sigmoid, its bias from -log(m - 1) on": (Descent(link="sigmoid"), None),
+    "sigmoid, its bias from -10 on": (Descent(link="sigmoid"), -10.0),
+    "sigmoid, its bias from zero on": (Descent(link="sigmoid"), 0.0),
 }
 
 
@@ -66,9 +69,8 @@ def main() -> None:
     asked = parser.parse_args()
     arena = load(asked.problem, asked.cache, asked.threads, 0)
     print(f"| link | {' | '.join(f'{epsilon:g}' for epsilon in asked.epsilons)} |")
-    for name, learner in ASKED.items():
-        at_zero = patch.object(Link, "bias", 0.0) if "zero" in name else nullcontext()
-        with at_zero:
+    for name, (learner, start) in ASKED.items():
+        with nullcontext() if start is None else patch.object(Link, "bias", start):
             found = [accuracy(arena, learner, epsilon, asked.repeats) for epsilon in asked.epsilons]
         print(f"| {name} | {' | '.join(f'{one:.3f}' for one in found)} |", flush=True)
 

@@ -166,6 +166,21 @@ ROUNDS = (
 # same from the clone.
 ROWS: Sequence[Row] = (
     Row("paper", ("the method as printed, Algorithms 1 to 3",), config("paper.yaml")),
+    Row(
+        "earlier",
+        ("binary search in two sweeps, the second from (ε₂/ε₁)·r₁ on",),
+        script(
+            "compare_hpo.py",
+            *("mnist5k", "--no-ablations", "--epsilons", "1", "4", "--methods"),
+            *("linear_scaling_line", "linear_scaling_binary"),
+        ),
+    ),
+    Row(
+        "scaling",
+        ("r against ε with its line, accuracy over η and T, accuracy over ε, in one picture",),
+        script("scaling.py", "digits", "--figure", "scaling.svg"),
+        pictures={"scaling.svg": "scaling.svg"},
+    ),
     Row("searches", (GAP, FREE, SUBSETS), script("compare_hpo.py", "--no-ablations")),
     Row(
         "searches-cifar10",
@@ -292,7 +307,17 @@ ROWS: Sequence[Row] = (
     ),
     Row("squares", (SQUARES,), script("squares.py", "mnist5k-112", "digits")),
     Row("several", ("several labels for each record",), script("several_labels.py")),
-    Row("links", ("the sigmoid loss, its biases from -log(m - 1) on",), script("links.py")),
+    Row(
+        "links",
+        ("the sigmoid loss, its biases from -log(m - 1) on, and from -10",),
+        script("links.py"),
+    ),
+    Row(
+        "moments",
+        ("1, 10 and 100 steps; α or η beside λ; ε below 0.5",),
+        script("second_moments.py", "mnist5k-112", "--figure", "second_moments.svg"),
+        pictures={"second_moments.svg": "second_moments.svg"},
+    ),
     Row("vision", (VISION,), script("finetune.py", "--kappas", "0.7")),
     Row(
         "vision-free", (VISION,), script("finetune.py", "--learner", '{"name": "hyfree_finetune"}')
