@@ -1,4 +1,4 @@
-"""How many rounds Ding & Wu's tests take, and what they cost beside other searches. No data, seeded.
+"""How many rounds Ding & Wu's tests take, and what they cost beside others. No data, seeded.
 
 python tools/count_rounds.py [--repeats 200] [--figure rounds.svg]
 

@@ -1,4 +1,4 @@
-"""HyFreeDP as published, as dpladder has it, and what each difference is worth. Public data, seeded.
+"""HyFreeDP as published, as dpladder has it, and what each change is worth. Public data, seeded.
 
 python tools/hyfree_parts.py [mnist5k-112 digits] [--epsilons 0.5 1 4] [--repeats 10]
 [--cache FOLDER]

@@ -9,8 +9,9 @@ the features too. No search: one training with the whole total at the prior's ka
 guided by the sample. The first line is the public head itself; standard error tells how many
 directions features take up. With `--labels` half of the sample's labels are drawn at random, all of
 them, or each is moved on by one class. With `--elsewhere` the sample is of another data set with
-the same classes, and a line more has features as they are without any sample. With `--unlabelled` so many more records are public without
-their labels, and each training has a student that learns the labels which it gives them.
+the same classes, and a line more has features as they are without any sample. With `--unlabelled`
+so many more records are public without their labels, and each training has a student that learns
+the labels which it gives them.
 """
 
 from __future__ import annotations

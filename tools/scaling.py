@@ -1,12 +1,12 @@
-"""The linear scaling rule at CPU size: r against epsilon with its line, accuracy over learning rates
-and steps, and accuracy over epsilon. Public data, seeded.
+"""The linear scaling rule at CPU size: r against epsilon with its line, accuracy over learning
+rates and steps, and accuracy over epsilon. Public data, seeded.
 
 python tools/scaling.py [digits] [--epsilons 0.1 0.2 0.5 1 2 4 8] [--repeats 5] [--cache FOLDER]
 [--figure scaling.svg]
 
 Every training has the whole total. Good are those r whose mean is within a point of the best one's.
-The line is fitted to the best r of the three smallest totals, as Panda et al. fit theirs to those of
-cheap trials; here they are known in hindsight, and cost nothing. "line": the r that it gives.
+The line is fitted to the best r of the three smallest totals, as Panda et al. fit theirs to those
+of cheap trials; here they are known in hindsight, and cost nothing. "line": the r that it gives.
 "prior": the r that dpladder takes without a search.
 """
 

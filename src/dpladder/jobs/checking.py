@@ -33,6 +33,6 @@ def stop_if_few_usable(
             "the data does not look like what the config describes: most of it would count as "
             "nothing, or nearly all of it is of one class, or has no finding. Nothing was spent. "
             "`dpladder check` with this config shows why on your terminal, and "
-            f"{reads.places.diagnostics} holds the details. Where a class is rare, declare its share "
-            "in dataset.rare; if all of this is right, set dataset.few_usable: true."
+            f"{reads.places.diagnostics} holds the details. Where a class is rare, declare its "
+            "share in dataset.rare; if all of this is right, set dataset.few_usable: true."
         )

@@ -1,9 +1,9 @@
 """Mechanisms and their versions: what a private job is known by, in place of its code.
 
-A mechanism is a rule, a learner, a search or what guides a descent, by its name. Its version rises when what it computes,
-draws or charges changes in meaning, and only then: tests/golden decides that. What was released
-under an earlier version is kept, restored and built upon, so code may be renamed, moved and made
-faster without anybody paying twice.
+A mechanism is a rule, a learner, a search or what guides a descent, by its name. Its version rises
+when what it computes, draws or charges changes in meaning, and only then: tests/golden decides
+that. What was released under an earlier version is kept, restored and built upon, so code may be
+renamed, moved and made faster without anybody paying twice.
 """
 
 from __future__ import annotations

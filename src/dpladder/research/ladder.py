@@ -49,9 +49,10 @@ class LadderSearcher:
     def declare(self, setting: Setting) -> Declaration:
         climbed = self._climbed(setting)
         if not climbed.final:
+            shares = ", ".join(f"{share:g}" for share, _ in self.rungs or ())
             raise BadInput(
-                f"the ladder's trials, at {', '.join(f'{share:g}' for share, _ in self.rungs or ())} "
-                f"of epsilon = {setting.epsilon:g}, use all of it up at delta = {setting.delta:g}. "
+                f"the ladder's trials, at {shares} of epsilon = {setting.epsilon:g}, use all of it "
+                f"up at delta = {setting.delta:g}. "
                 "Give rungs smaller shares or fewer trials, or set a smaller delta."
             )
         draws = [trainings(climbed.final, name="final")]

@@ -206,8 +206,8 @@ def learned(
     of points k steps ahead, loss = c - s k + a k^2 / 2, and the bottom lies s / a steps ahead.
 
     A parabola that opens downwards has no bottom: the rate then goes the way the losses fall.
-    Losses that differ by no more than noise of this deviation say nothing. As published (section 3),
-    the rate goes to each bottom that lies ahead, and otherwise stays.
+    Losses that differ by no more than noise of this deviation say nothing. As published (section
+    3), the rate goes to each bottom that lies ahead, and otherwise stays.
     """
     ahead = -torch.tensor(places(losses.shape[1]), dtype=losses.dtype, device=losses.device)
     squares = ahead.square() - ahead.square().mean()
