@@ -322,6 +322,7 @@ ROWS: Sequence[Row] = (
     Row(
         "vision-free", (VISION,), script("finetune.py", "--learner", '{"name": "hyfree_finetune"}')
     ),
+    Row("vision-small", (VISION,), script("small_vit.py")),
     Row(
         "vision-vit",
         (VISION,),

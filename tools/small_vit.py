@@ -1,0 +1,108 @@
+"""A vision transformer of timm's from random weights: what of it is trained, and by whose steps.
+Public data, seeded.
+
+python tools/small_vit.py [--epsilons 8] [--repeats 2] [--records 400]
+
+Scikit-learn's digits at 32 pixels through timm's smallest vision transformer (0.37 million
+weights), whose upper half may be trained. The whole total goes into one full-batch training of 20
+steps: by dp_finetune at a kappa of 0.7, by hyfree_finetune with nothing to choose, or by
+hyfree_finetune as published. It shows that these networks train, and at which price; it says
+nothing of pretrained ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+from arena import DELTA, encoded
+
+from dpladder.config.learner_sections import Learner, learner_of
+from dpladder.config.model import Features, Resources, Search
+from dpladder.data.backbones import encoder
+from dpladder.data.datasets import open_source
+from dpladder.learn.interface import Constants, Data
+from dpladder.learn.registry import method
+from dpladder.learn.score import correct_count
+from dpladder.network.cut import network_of
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.privacy.ledger.book import Terms
+from dpladder.research.contest import Arena, PublicMeter
+from dpladder.search.space import Space
+from dpladder.search.training import training_of
+
+NETWORK, SIZE, UNTIL = "test_vit", 32, "blocks.2"
+SHORT = Search(steps=(20, 20))
+KAPPA = 0.7  # what did best on the one network that was tried (docs/learners.md)
+FREE: dict[str, object] = {"name": "hyfree_finetune", "steps": 20, "bias": True}
+PUBLISHED: dict[str, object] = {
+    "steering": "published",
+    "optimizer": "adamw",
+    "eta": 1e-4,
+    "weight_decay": 0.01,
+    "points": 5,
+}
+BY: dict[str, dict[str, object]] = {
+    "dp_finetune": {"name": "dp_finetune", "bias": True},
+    "hyfree_finetune": FREE,
+    "hyfree_finetune, as published": FREE | PUBLISHED,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[8.0])
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--records", type=int, default=400)
+    asked = parser.parse_args()
+    arena = activations(asked.records)
+    print(f"| trained | by | {' | '.join(f'ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
+    print(f"|---|---|{'---|' * len(asked.epsilons)}", flush=True)
+    for trains in ("head", "norm_and_bias", "all"):
+        for name, own in BY.items():
+            learner = learner_of(own | {"trains": trains})
+            cells = [cell(arena, learner, epsilon, asked.repeats) for epsilon in asked.epsilons]
+            print(f"| {trains} | {name} | {' | '.join(cells)} |", flush=True)
+
+
+def cell(arena: Arena, learner: Learner, epsilon: float, repeats: int) -> str:
+    space, mu = Space(SHORT, learner, arena.constants), gdp.mu(epsilon, DELTA)
+    r = None if learner.searches is None else space.clamp(space.r(KAPPA, mu))
+    training = training_of(space, r, Entry(mu))
+    found = []
+    for repeat in range(repeats):
+        name = f"{learner} {epsilon} {repeat}"
+        meter = PublicMeter(training.declared.draws, arena, name)
+        weights = training.run(arena.train, meter, arena.resources)
+        own = method(learner.name).logits(learner, arena.constants)
+        right = correct_count(weights, arena.test.features, arena.test.labels, own)
+        found.append(right / len(arena.test.labels))
+    return f"{np.mean(found):.3f} ± {np.std(found, ddof=1):.3f}"
+
+
+def activations(records: int) -> Arena:
+    """Records where the frozen part of the network ends; a fifth of them to test on."""
+    source, features = (
+        open_source("digits"),
+        Features(model=NETWORK, weights="random", image_size=SIZE, until=UNTIL),
+    )
+    network = encoder(features, source, threads=1)
+    order = np.random.default_rng(0).permutation(len(source.labels))[:records]
+    images = [network.load(source.read(int(index)), 0) for index in order]
+    rows = encoded(network, images).astype(np.float32)
+    labels, cut = np.asarray(source.labels, np.int64)[order], records * 4 // 5
+    units = np.arange(2 * cut, dtype=np.uint64).reshape(cut, 2).view(np.uint8)
+    cut_at = network_of(NETWORK, UNTIL, SIZE, "random")
+    width = math.prod(cut_at.shape)
+    constants = Constants(n0=cut, classes=10, dimension=width, delta=DELTA, network=cut_at)
+    terms = Terms("digits", "add_remove", "record", 1, DELTA, "given", mode="research")
+    train = Data(rows[:cut], labels[:cut], units)
+    return Arena(train, Data(rows[cut:], labels[cut:]), constants, terms, Resources(threads=1), 0)
+
+
+if __name__ == "__main__":
+    main()
