@@ -240,6 +240,7 @@ ROWS: Sequence[Row] = (
             "distance of the weights from where they start",
         ),
         config("research.yaml"),
+        pictures={"frontier.svg": "results/uniform/figures/gap.svg"},
     ),
     Row(
         "open",
