@@ -239,7 +239,7 @@ ROWS: Sequence[Row] = (
             "r against ε, and the line through it",
             "distance of the weights from where they start",
         ),
-        config("research.yaml"),
+        config("research.yaml", "on_figures.yaml"),
         pictures={"frontier.svg": "results/uniform/figures/gap.svg"},
     ),
     Row(
