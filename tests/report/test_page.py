@@ -19,7 +19,7 @@ from dpladder.config.section import restored
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.budget_figure import plot_budget
 from dpladder.report.ladder_figure import plot_ladder
-from dpladder.report.model_chapter import warnings
+from dpladder.report.model_chapter import results, warnings
 from dpladder.report.page import Captions, write_page
 from dpladder.report.scores_figure import plot_scores
 from dpladder.report.summary import Summary
@@ -62,7 +62,8 @@ const lost = [...page.querySelectorAll('a')].filter(a =>
   !page.getElementById(decodeURIComponent(a.getAttribute('href').slice(1)))).map(a => a.outerHTML);
 const bars = [...page.querySelectorAll('.scroll')].filter(n => n.scrollWidth > n.clientWidth);
 document.body.textContent = JSON.stringify({wide, pale, lost, scrolled: root.scrollWidth,
-  bars: bars.length, reached: bars.filter(n => n.tabIndex === 0).length,
+  bars: bars.length, shaded: bars.filter(n =>
+    view.getComputedStyle(n).backgroundAttachment.includes('scroll')).length, reached: bars.filter(n => n.tabIndex === 0).length,
   paper: view.getComputedStyle(page.body).backgroundColor});
 """
 
@@ -116,7 +117,7 @@ def test_the_page_fits_and_can_be_read(width, scheme, tmp_path):
     assert found["scrolled"] <= width
     assert found["pale"] == []
     assert found["lost"] == []
-    assert found["reached"] == found["bars"]
+    assert found["reached"] == found["shaded"] == found["bars"]
     assert (found["bars"] > 0) or width > PHONE
     assert (found["paper"] == "rgb(255, 255, 255)") == (scheme == "light")
 
@@ -145,6 +146,16 @@ def test_the_page_says_what_the_model_is_and_how_it_is_used(tmp_path):
         assert words in page, words
     assert "In research" not in page  # of what is not there nothing is said
     assert "Warning." not in page
+
+
+def test_the_page_shows_its_result_before_any_table(tmp_path):
+    [found] = re.findall(r'<p class="result"><strong>(.+?)</strong> (.+?)</p>', the_page(tmp_path))
+    test = restored(Summary, made_up(totals=TOTALS)).targets[-1].test
+    assert found[0] == f"{test.accuracy:.1%} ± {test.spread:.1%}"
+    assert found[1].startswith(
+        "of the test records are told right: final model of main, total ε = 8"
+    )
+    assert results([restored(Summary, made_up())] * 5) == []  # too many to be read at once
 
 
 def test_a_model_that_does_not_beat_the_largest_class_is_said_not_to(tmp_path):

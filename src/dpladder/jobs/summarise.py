@@ -44,7 +44,7 @@ SURE = 4.0  # deviations of a score's noise
 def summarise(task: Task[Summarise]) -> None:
     reads, search, learner = task.reads, task.reads.search, task.reads.learner
     rungs = tuple(_rung(read_json(path), learner, search) for path in task.input["rungs"])
-    targets = _targets(task)
+    targets, classes = _targets(task), _classes(task)
     summary = Summary(
         experiment=task.experiment,
         mode=reads.mode,
@@ -59,9 +59,9 @@ def summarise(task: Task[Summarise]) -> None:
         rungs=rungs,
         targets=targets,
         r_range=_range(rungs, targets, search),
-        classes=_classes(task),
+        classes=classes,
         findings=reads.labels == MANY,
-        majority=reads.majority,
+        majority=largest(reads.majority, reads.rare, classes),
         open=restored(OpenFound, read_json(task.input["open"])) if task.input["open"] else None,
     )
     write_json(task.output["summary"], asdict(summary))
@@ -74,6 +74,11 @@ def _classes(task: Task[Summarise]) -> int | None:
     speaks = restored(Tested, read_json(task.input["metrics"][0])).perplexity is not None
     several = task.reads.labels != 1
     return None if speaks or several else len(weights.load(Path(task.input["finals"][0]))[0][-1])
+
+
+def largest(majority: float | None, rare: float | None, classes: int | None) -> float | None:
+    """The largest class's share by declaration; of two classes the rarer one's says it too."""
+    return 1.0 - rare if majority is None and rare is not None and classes == 2 else majority
 
 
 def _range(

@@ -362,6 +362,7 @@ class Summarise(Reads):
     lineage: Annotated[str, key("dataset.lineage")]
     labels: Annotated[Labels, key("dataset.labels")]
     majority: Annotated[float | None, key("dataset.majority")] = field(default=None, kw_only=True)
+    rare: Annotated[float | None, key("dataset.rare")] = field(default=None, kw_only=True)
     nominal_size: Annotated[int, key("dataset.nominal_size")]
     privacy: Annotated[sections.Privacy, key("privacy")]
     search: Annotated[sections.Search, key("sweep.search")]

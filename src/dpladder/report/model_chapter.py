@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from dpladder.privacy.statement.documents import SealedStatement
-from dpladder.report.reading import percent
+from dpladder.report.reading import percent, plain
 from dpladder.report.summary import FinalFound, Shown, Summary
 
 Fact = tuple[str, str]
 SURE = 2.0  # deviations
+MOST = 4  # results on a first look
 UNSAID = "not said: fill in the section deployment of the config"
 UNCOUNTED = (
     "not released; dataset.majority declares what is known of it, and evaluate.measures: classes "
@@ -34,6 +35,23 @@ def facts(summary: Summary, about: Mapping[str, str], statement: SealedStatement
         ("stated on", statement.origin.date),
         ("may be used for", str((statement.deployment or {}).get("use", UNSAID))),
     ]
+
+
+def results(summaries: Sequence[Summary]) -> Sequence[Fact]:
+    """What each experiment's final model of the largest total reaches, and what that figure is;
+    nothing where there are too many for a first look."""
+    trained = [one for one in summaries if one.targets]
+    return [_result(one) for one in trained] if len(trained) <= MOST else []
+
+
+def _result(summary: Summary) -> Fact:
+    target = max(summary.targets, key=lambda one: one.target_epsilon)
+    test, whose = target.test, f"final model of {summary.experiment}, total ε = {target.total}"
+    if test.perplexity is not None:
+        return plain(test.perplexity.value), f"perplexity: {whose}"
+    counted = summary.counted("of the test records are told right")
+    figure = f"{percent(test.accuracy)} ± {percent(test.spread)}"
+    return figure, f"{counted}: {whose} (± 1 sd, noise and sampling)"
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:

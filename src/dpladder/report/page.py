@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.privacy.statement.page import costs, first_line, if_chosen
-from dpladder.report.model_chapter import Fact, commands, facts, warnings
+from dpladder.report.model_chapter import Fact, commands, facts, results, warnings
 from dpladder.report.summary import Summary
 from dpladder.report.tables import (
     classes_table,
@@ -94,6 +94,7 @@ def write_page(
             for lineage, dataset in statement.datasets.items()
             for line in (first_line(statement, lineage), *if_chosen(lineage, dataset))
         ],
+        results=results(summaries),
         costs=[line for lineage in statement.datasets for line in costs(statement, lineage)],
         warnings=[line for summary in summaries for line in warnings(summary)],
         sections=[*_sections(statement, summaries, pictures, cells, about, contests)],
