@@ -45,6 +45,8 @@ def test_it_tells_jobs_done_and_what_runs_and_guesses_the_time_that_is_left() ->
         (["-n"], False),
         (["--dag"], False),
         (["--report", "report.html"], False),
+        (["config.yaml", "--", "--cores", "2"], True),
+        (["config.yaml", "--", "-n"], False),
     ],
 )
 def test_snakemake_speaks_itself_where_it_is_asked_something_else(

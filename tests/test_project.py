@@ -133,6 +133,10 @@ def test_snakemake_is_given_what_it_needs_and_what_was_said(tmp_path: Path) -> N
     assert command[place + 1 : place + 3] == [str(tmp_path / "config.yaml"), "--workflow-profile"]
     _, ended = command_of(["-n", "--", "results/plan.json"])
     assert ended.index("--configfile") < ended.index("--")
+    _, split = command_of(["config.yaml", "--", "-n"])
+    assert split == [*split[:-1], "-n"]
+    assert "--" not in split
+    assert str(tmp_path / "config.yaml") in split
     _, command = command_of(["--slurm", "-n"])
     assert command[command.index("--workflow-profile") + 1] == str(ROOT / "workflow/profiles/slurm")
     assert "--slurm" not in command

@@ -20,6 +20,7 @@ STEPS = re.compile(r"^(\d+) of (\d+) steps")
 BEGUN = re.compile(r"^(?:local)?rule (\w+):$")
 NOTHING = "Nothing to be done"
 ALIKE = {
+    "--",
     "-c",
     "--cores",
     "-j",

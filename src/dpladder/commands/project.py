@@ -22,7 +22,7 @@ ENVIRONMENT = Path(sys.prefix) if INSTALLED else ROOT / ".venv"
 SLURM, VERBOSE = "--slurm", "--verbose"
 DRY = {"-n", "--dry-run", "--dryrun"}
 
-RUN_HELP = f"""usage: dpladder run [CONFIG ...] [{SLURM}] [arguments of snakemake ...]
+RUN_HELP = f"""usage: dpladder run [CONFIG ...] [{SLURM}] [--] [arguments of snakemake ...]
 
 Start the workflow on a project. CONFIG: config files, later ones over earlier ones, or a folder
 with a {CONFIG}; none: {CONFIG} here, else the demo's. Everything is read and written in
@@ -32,7 +32,7 @@ the folder of the first config; for a config of the clone's own, here.
   {VERBOSE}    show all that Snakemake says; else one line, and {WORDS} holds the rest
   -n           say what would run, and run nothing
   plan         write the price to results/plan.json, and run nothing else
-  --report report.html   the finished run's report
+  --report FILE  Snakemake's own account of a finished run, with run times: keep it to yourself
   -h, --help   this text; for the rest: snakemake --help"""
 
 TEMPLATE = """# What this project trains, and what it may spend. Every value here is public: choose
@@ -80,11 +80,11 @@ dpladder run                         # tune and train
 dpladder verify results              # recompose the statement, without the data
 dpladder register results            # what a privacy officer files beside it
 dpladder predict results INPUT...    # use the model
-dpladder run --report report.html    # the report of a finished run
 ```
 
-`config.yaml` says what is trained, `results/privacy.md` what is guaranteed. `data/` and `private/`
-are never shared. The ledger, the noise key and all that was released lie in `~/.dpladder`
+`config.yaml` says what is trained, `results/privacy.md` what is guaranteed, and
+`results/report.html` how good the model is and how to use it. `data/` and `private/` are never
+shared. The ledger, the noise key and all that was released lie in `~/.dpladder`
 (`DPLADDER_HOME`): back that folder up.
 """
 
@@ -168,6 +168,8 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     given = [Path(argument) for argument in _leading(arguments)]
     folder, configs = project_of(given)
     others = [argument for argument in arguments[len(given) :] if argument != SLURM]
+    # Right behind the configs it says where Snakemake's arguments begin; later on it is Snakemake's.
+    others = others[1:] if others[:1] == ["--"] else others
     profile = PROFILES / ("slurm" if SLURM in arguments else "default")
     return folder, [
         *(sys.executable, "-m", "snakemake", "--snakefile", str(snakefile)),
