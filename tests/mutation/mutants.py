@@ -2091,6 +2091,25 @@ _sweep(ledger, finished)""",
         ("report/test_page.py::test_a_model_that_does_not_beat_the_largest_class_is_said_not_to",),
     ),
     Mutant(
+        "a ledger's statement speaks of a config",
+        "privacy/statement/page.py",
+        "_assumptions",
+        "DECLARED if statement.config else OWN_DECLARED",
+        "DECLARED",
+        ("embed/test_ledger.py::test_the_statement_follows_from_its_records_and_its_ledger",),
+    ),
+    Mutant(
+        "of two classes the majority is not told from the rarer one",
+        "jobs/summarise.py",
+        "largest",
+        "1.0 - rare if majority is None and rare is not None and (classes == 2) else majority",
+        "majority",
+        (
+            "jobs/test_summarise.py"
+            "::test_of_two_classes_the_rarer_ones_share_tells_the_largers[None-0.25-2-0.75]",
+        ),
+    ),
+    Mutant(
         "a page tells where a network lies",
         "plan/about.py",
         "_network",

@@ -140,8 +140,8 @@ def test_the_page_says_what_the_model_is_and_how_it_is_used(tmp_path):
         "not released; dataset.majority declares",
         "2026-01-01",
         "fill in the section deployment",
-        "dpladder predict results/main/final/0.5/weights.safetensors",
-        "dpladder export results/main/final/0.5/weights.safetensors",
+        "dpladder predict results/main/final/8/weights.safetensors",
+        "dpladder export results/main/final/8/weights.safetensors",
     ):
         assert words in page, words
     assert "In research" not in page  # of what is not there nothing is said

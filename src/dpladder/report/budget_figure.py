@@ -124,9 +124,7 @@ def _name(line: StatedSpend) -> str:
     if line.superseded:
         return "earlier versions"
     if line.rule == "run_trial":
-        return (
-            "trial scores" if line.label == "score" else f"rung {int(line.wildcards['rung']) + 1}"
-        )
+        return "trial scores" if line.label == "score" else f"rung {line.wildcards['rung']}"
     return {
         "estimate_mean": "feature mean",
         "estimate_covariance": "feature covariance",

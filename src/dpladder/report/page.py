@@ -89,13 +89,13 @@ def write_page(
     page = found.get_template(TEMPLATE).render(
         title=", ".join(statement.datasets) + ": tuned and trained with differential privacy",
         release=statement.mode == "release",
-        guarantees=[
+        guarantees=[first_line(statement, lineage) for lineage in statement.datasets],
+        results=results(summaries),
+        costs=[
             line
             for lineage, dataset in statement.datasets.items()
-            for line in (first_line(statement, lineage), *if_chosen(lineage, dataset))
+            for line in (*costs(statement, lineage), *if_chosen(lineage, dataset))
         ],
-        results=results(summaries),
-        costs=[line for lineage in statement.datasets for line in costs(statement, lineage)],
         warnings=[line for summary in summaries for line in warnings(summary)],
         sections=[*_sections(statement, summaries, pictures, cells, about, contests)],
         id=statement.id,
@@ -152,11 +152,18 @@ def _models(
     about: Mapping[str, Mapping[str, str]],
 ) -> Iterator[ModelShown]:
     for one in summaries:
-        artifacts = statement.datasets[one.lineage].artifacts.items()
-        paths = [path for path, model in artifacts if model.experiment == one.experiment]
-        if one.experiment in about and paths:
-            told = facts(one, about[one.experiment], statement)
-            yield ModelShown(one.experiment, told, commands(one, paths[0]))
+        models = statement.datasets[one.lineage].artifacts
+        totals = {
+            path: model.target_epsilon
+            for path, model in models.items()
+            if model.experiment == one.experiment
+        }
+        if one.experiment in about and totals:
+            told, largest = (
+                facts(one, about[one.experiment], statement),
+                max(totals, key=totals.get),
+            )
+            yield ModelShown(one.experiment, told, commands(one, largest))
 
 
 def _told(statement: SealedStatement, summaries: Sequence[Summary]) -> Mapping[str, bool]:
