@@ -365,6 +365,8 @@ def test_the_statement_follows_from_its_records_and_its_ledger(ledger, place, ca
     assert "held to epsilon = 1 for each record, a limit declared beforehand and enforced" in page
     assert "(1, 1e-05)-differentially private" in page
     assert "their authors' word" in page
+    for of_a_config in ("dataset.", "privacy.relation", "config", "workflow", "A run stops"):
+        assert of_a_config not in page
     assert page.count("superseded") == 2
     assert ledger.verify() == []
     assert main(["verify", "results"]) == 0

@@ -72,7 +72,7 @@ def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, 
     said = Path("results/privacy.md").read_text().splitlines()[2].strip("*")
     first, accuracy, page = last_words(capfd)
     assert first == (
-        f"{said} So far epsilon = 1.0000 of it is spent, which is no guarantee by itself. "
+        f"{said} So far epsilon = 1.0000 of the limit is spent. The limit is the guarantee. "
         "What is left fits epsilon = 7.8743."
     )
     assert re.fullmatch(

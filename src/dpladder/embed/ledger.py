@@ -19,6 +19,7 @@ from dpladder.embed.statement import write_statement
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend, to_json
+from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import OWN, Item, Terms
 from dpladder.privacy.ledger.home import open_home
@@ -189,7 +190,7 @@ class OpenLedger:
     def __repr__(self) -> str:
         terms = self._terms
         return (
-            f"<Ledger of lineage {terms.lineage}: epsilon = {self.spent:.4f} of "
+            f"<Ledger of lineage {terms.lineage}: epsilon = {up(self.spent)} of "
             f"{terms.lifetime_epsilon:g} is spent, {self.left:.4f} is left (delta = "
             f"{terms.delta:g}, {terms.relation}, for each {terms.unit})>"
         )

@@ -62,7 +62,8 @@ def page(statement: SealedStatement) -> str:
         lines += ["## In plain words", "", *(f"- {line}" for line in plain_words(statement)), ""]
     lines += [line for bug in bugs_in(statement) for line in (f"**{bug}.** {AT_COST}", "")]
     for lineage, dataset in statement.datasets.items():
-        lines += [f"## Figures: lineage {lineage}", "", *_page_of(lineage, dataset)]
+        here = "workflow" if statement.config else "results folder"
+        lines += [f"## Figures: lineage {lineage}", "", *_page_of(lineage, dataset, here)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
     lines += ["Signed: ______________________   Date: ______________", ""]
     return "\n".join(lines)
@@ -94,6 +95,8 @@ def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
     yield "seal", f"`{statement.seal}` (`dpladder verify` checks both)"
 
 
+PERSON = "dataset.unit: {by: user}"
+OWN_PERSON = "a person (dpladder.Ledger's argument unit)"
 NO_PERSON = ("record", "document")  # units of which a person may have several
 
 
@@ -122,9 +125,10 @@ def plain_words(statement: Statement) -> Iterator[str]:
             f"Who is protected: {unit_of(dataset)} of {lineage}, which is the data's name for "
             "life, later versions included. Suppose that somebody sees everything that is "
             f"published, knows all the other {dataset.unit}s and wants to tell whether "
-            f"{WANTED[dataset.relation]} among them. If {FALSE_ALARMS:.0%} of those who are not "
-            f"may be accused wrongly, at most {found_at_most(bound, dataset.delta)} of those who "
-            f"are can be found. Guessing alone finds {FALSE_ALARMS:.0%}."
+            f"{WANTED[dataset.relation]} among them. If {100 * FALSE_ALARMS:.0f} % of those who are "
+            "not in the data may be accused wrongly, at most "
+            f"{found_at_most(bound, dataset.delta)} of those who are in it can be found. Guessing "
+            f"alone finds {100 * FALSE_ALARMS:.0f} %."
             + (
                 ""
                 if dataset.lifetime_epsilon is not None
@@ -134,10 +138,9 @@ def plain_words(statement: Statement) -> Iterator[str]:
         if dataset.unit in NO_PERSON:
             yield (
                 f"The unit is a {dataset.unit}. A person with several {dataset.unit}s in the data "
-                "is protected less than that: the "
-                "figures for groups below are theirs. Where that is so, dataset.unit: {by: user} "
-                "is the right unit, in a lineage "
-                "of its own."
+                "is protected less than that: the figures for groups below are theirs. Where that "
+                f"is so, {PERSON if statement.config else OWN_PERSON} is the right unit, in a "
+                "lineage of its own."
             )
     yield (
         "Against whom: everybody who is not trusted with the data itself, whatever else they know. "
@@ -156,8 +159,10 @@ def plain_words(statement: Statement) -> Iterator[str]:
     )
     yield (
         "May be published: all that lies in results/ and logs/, the config, and whatever is "
-        "computed from them. Never: the data, "
-        "private/ and DPLADDER_HOME."
+        "computed from them. Never: the data, private/ and DPLADDER_HOME."
+        if statement.config
+        else "May be published: this statement with its records, what was released, and whatever "
+        "is computed from them. Never: the data and DPLADDER_HOME."
     )
     yield (
         "Not promised: that nothing can be guessed about somebody from what holds for people like "
@@ -248,7 +253,7 @@ def _limited(lineage: str, limit: float, delta: float, unit: str) -> str:
 
 
 def _so_far(spent: str) -> str:
-    return f"So far epsilon = {spent} of it is spent, which is no guarantee by itself."
+    return f"So far epsilon = {spent} of the limit is spent. The limit is the guarantee."
 
 
 MOST_COSTS = 4  # models that are told one by one
@@ -279,13 +284,13 @@ def costs(statement: Statement, lineage: str) -> Iterator[str]:
         yield _so_far(up(dataset.lifetime_spent))
 
 
-def _page_of(lineage: str, dataset: Stated) -> list[str]:
+def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
     delta, beside = dataset.delta, dataset.outside_this_dag
     lines = [
         f"Everything ever released about lineage {lineage}: epsilon = "
         f"{up(dataset.lifetime_spent)}.",
         "",
-        f"This workflow's releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. "
+        f"This {here}'s releases together: epsilon = {up(dataset.epsilon)}{_mu_of(dataset)}. "
         "Elsewhere: "
         + (
             f"epsilon = {up(beside.epsilon)}{_mu_of(beside)} over {beside.jobs} jobs."
@@ -321,7 +326,7 @@ def _page_of(lineage: str, dataset: Stated) -> list[str]:
             f"Several {dataset.unit}s of one group together bear k mu."
             + (f" {theirs}" if dataset.unit in NO_PERSON else ""),
             "",
-            f"| {dataset.unit}s of one group | epsilon of this workflow | mu |",
+            f"| {dataset.unit}s of one group | epsilon of this {here} | mu |",
             "|---|---|---|",
             *(
                 f"| {k} | {up(gdp.epsilon(k * dataset.mu, delta), 2)} | {_mu(k * dataset.mu)} |"
@@ -374,10 +379,9 @@ def _published(
         "",
         f"The epsilon of {what} holds for someone who sees {seen}, and nothing else; for someone "
         "who sees everything published here, "
-        "the joint figure above holds. It counts all that was released before the last of these "
-        "jobs was planned, for that may have "
-        "steered the config; their own price is the figure only if the config owes nothing to "
-        "that.",
+        "the joint figure above holds. It includes all that was released before the last of these "
+        "jobs was planned, because people may have chosen the config by that. Their own price "
+        "leaves it out, and holds only if the config was chosen without looking at it.",
         "",
     ]
 
@@ -412,6 +416,28 @@ def _deltas(statement: Statement) -> str:
     return " or ".join(found)
 
 
+DECLARED = (
+    "Declared public, so not protected: the whole config, with its list of classes, round "
+    "sizes, bounds, grids and shares; and the sources that it names public_test, "
+    "public_validation, public_sample or public_unlabelled, their labels included. What a "
+    "training learns from them, at its start or at each step, is charged to nobody: of a "
+    "source that is named so and is private, nothing is protected."
+)
+OWN_DECLARED = (
+    "Public, so not protected: the names of spends, what they cost, sample rates and numbers of "
+    "steps, and what these tell about the size of the data."
+)
+NAMED = (
+    "Sources and lineages belong to the operator, who is trusted to name them; whoever else chooses "
+    "configs may not. A run stops where another lineage, or a source declared public, holds much of "
+    "the same data; a smaller overlap goes unnoticed, so that nobody learns about one person."
+)
+OWN_NAMED = (
+    "Lineages belong to the operator, who is trusted to name them: one for all data about the same "
+    "people. The ledger sees no records, so it cannot find out that two lineages hold the same."
+)
+
+
 def _assumptions(statement: Statement) -> list[str]:
     selected = {
         line.label
@@ -431,31 +457,29 @@ def _assumptions(statement: Statement) -> list[str]:
     return [
         *(
             f"Lineage {lineage}: what is published hardly tells apart two data sets that differ by "
-            f"{NEIGHBOURS[dataset.relation]} (privacy.relation: {dataset.relation}). Delta = "
-            f"{dataset.delta:g}, one for the life of the lineage."
+            f"{NEIGHBOURS[dataset.relation]} ({'privacy.' if statement.config else ''}relation: "
+            f"{dataset.relation}). Delta = {dataset.delta:g}, one for the life of the lineage."
             for lineage, dataset in statement.datasets.items()
         ),
-        "Declared public, so not protected: the whole config, with its list of classes, round "
-        "sizes, bounds, grids and shares; and the sources that it names public_test, "
-        "public_validation, public_sample or public_unlabelled, their labels included. What a "
-        "training learns from them, at its start or at each step, is charged to nobody: of a "
-        "source that is named so and is private, nothing is protected.",
+        DECLARED if statement.config else OWN_DECLARED,
         "The secret key and the operator are trusted. Noise comes from a keyed generator, so the "
         "guarantee is "
         "computational. What is released is rounded to a public grid, so that its low bits tell "
         "nothing; what float64 "
         f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/publish.py "
         "has the theorem).",
-        "Each record's part of a sum is cut to a little less than the noise is made for, which "
-        "leaves room for what rounding adds.",
+        *(
+            [
+                "Each record's part of a sum is cut to a little less than the noise is made for, "
+                "which leaves room for what rounding adds."
+            ]
+            if statement.config
+            else []
+        ),
         "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops "
         "before anything is spent.",
         *([secret] if selected else []),
-        "Sources and lineages belong to the operator, who is trusted to name them; whoever else "
-        "chooses configs may not. A "
-        "run stops where another lineage, or a source declared public, holds much of the same "
-        "data; a smaller overlap goes "
-        "unnoticed, so that nobody learns about one person.",
+        NAMED if statement.config else OWN_NAMED,
         *(
             f"Lineage {lineage} is about other people than those that were known before it, by the "
             "operator's word."
