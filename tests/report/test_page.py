@@ -108,8 +108,10 @@ def browse(folder: Path, *options: str) -> str:
 
 
 @browsed
-@pytest.mark.parametrize("width", [PHONE, 1200])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.few(2)
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(PHONE, "light"), (1200, "dark"), (1200, "light"), (PHONE, "dark")]
+)
 def test_the_page_fits_and_can_be_read(width, scheme, tmp_path):
     dark = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
     found = in_browser(the_page(tmp_path), tmp_path, width, *dark)

@@ -251,7 +251,7 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
         "told": ("Releases of main: by dp_gd 1; this dpladder has dp_gd 2 (1 released).",),
     }
     told = card(replace(dpladder.load(file), privacy=stated), with_header=False)
-    assert "epsilon = 2.2500 (1.0000 only if it owes nothing to them)" in told
+    assert "epsilon = 2.2500 (1.0000 only if it was chosen without looking at them)" in told
     assert "published with it: epsilon = 2.5000" in told
     assert "If it was chosen among several of its lineage: epsilon = 2.3750." in told
     assert stated["told"][0] in told

@@ -159,10 +159,8 @@ def _models(
             if model.experiment == one.experiment
         }
         if one.experiment in about and totals:
-            told, largest = (
-                facts(one, about[one.experiment], statement),
-                max(totals, key=totals.get),
-            )
+            told = facts(one, about[one.experiment], statement)
+            largest = max(totals, key=lambda path: totals[path])
             yield ModelShown(one.experiment, told, commands(one, largest))
 
 

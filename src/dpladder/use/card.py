@@ -183,7 +183,7 @@ def _figure(stated: Mapping[str, Any]) -> str:
         own = (
             "with the releases before it, from which its config may follow, epsilon = "
             f"{up(earlier['epsilon'])} ({alone} only "
-            "if it owes nothing to them)"
+            "if it was chosen without looking at them)"
         )
     chosen = stated["chosen"]
     among = (
