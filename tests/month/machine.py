@@ -57,7 +57,7 @@ LOST = (
     ".snakemake",
 )
 CHANGED = re.compile(
-    r"unless its folder \.snakemake was lost; then: snakemake --forcerun "
+    r"unless its folder \.snakemake was lost; then: dpladder run --forcerun "
     rf"((?:(?:{'|'.join(stages.STAGES)})\b ?)+)"
 )
 # these advise to pay, and dpladder plan says how much

@@ -261,7 +261,7 @@ def test_a_plan_that_snakemake_forgot_is_named(story):
     shutil.rmtree(story.folder / ".snakemake")
     left = replace(story.wish, experiments={"main": SHORT})
     ended = story.run(left)
-    assert "snakemake --forcerun plan_spend" in ended.told
+    assert "dpladder run --forcerun plan_spend" in ended.told
     story.finish(left, "plan_spend")
     artifacts = story.stated()["artifacts"]
     final = "results/main/final/1/weights.safetensors"

@@ -202,7 +202,7 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
     path = places.features(task, part)
     if not path.is_file():
         raise Refused(
-            f"the features in {path} are gone. `snakemake --forcerun prepare_dataset "
+            f"the features in {path} are gone. `dpladder run --forcerun prepare_dataset "
             "prepare_public` makes them again; "
             "what was released from them is restored, free."
         )

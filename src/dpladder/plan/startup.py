@@ -192,7 +192,7 @@ def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
         say(
             f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them "
             "again, unless its "
-            f"folder .snakemake was lost; then: snakemake --forcerun {' '.join(changed)}",
+            f"folder .snakemake was lost; then: dpladder run --forcerun {' '.join(changed)}",
         )
     return parsed
 
@@ -302,11 +302,11 @@ def _conclude(parsed: Parsed) -> None:
         say(closing_line(terms, ledgers.load(ledger)))
         if lineage not in stated:
             say(
-                f"{STATEMENT} says nothing of lineage {lineage}; to compose it: snakemake "
+                f"{STATEMENT} says nothing of lineage {lineage}; to compose it: dpladder run "
                 f"{STATEMENT}"
             )
         elif stated[lineage] != ledgers.head(ledger):
-            say(f"{STATEMENT} is older than this; to compose it anew: snakemake {STATEMENT}")
+            say(f"{STATEMENT} is older than this; to compose it anew: dpladder run {STATEMENT}")
         current &= lineage in stated and stated[lineage] == ledgers.head(ledger)
     if current and PAGE.is_file():
         for line in _accuracies(parsed.project):

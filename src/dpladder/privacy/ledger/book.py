@@ -503,7 +503,7 @@ def _commit(
 _CHANGED = (
     "cannot spend on this query: its data, code or upstream releases changed since. Undo the "
     "change, and it is free; where "
-    "a released file was edited, delete it and ask for it by name (snakemake FILE): it is "
+    "a released file was edited, delete it and ask for it by name (dpladder run FILE): it is "
     "restored, free. Or pay again, with "
     "respend: true; `dpladder plan` then says what that costs, and what has no room for it."
 )
