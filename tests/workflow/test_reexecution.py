@@ -278,7 +278,8 @@ def test_an_edited_score_is_undone_for_nothing(finished):
     weights = "results/main/final/1/weights.safetensors"
     assert finished.run(weights).returncode == 1
     assert re.search(
-        "edited, delete it.*dpladder run FILE.*restored, free", finished.log("main/final/1/train.log")
+        "edited, delete it.*dpladder run FILE.*restored, free",
+        finished.log("main/final/1/train.log"),
     )
     Path(TRIAL).unlink()
     finished.finish(TRIAL)
