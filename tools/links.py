@@ -10,6 +10,7 @@ mean over repeats. Public data, seeded.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
@@ -19,6 +20,7 @@ from arena import DATA, DELTA, load
 
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.model import Search
+from dpladder.learn.interface import Data, Weights
 from dpladder.learn.links import Link
 from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting import gdp
@@ -38,22 +40,38 @@ ASKED: dict[str, tuple[Learner, float | None]] = {
 }
 
 
-def accuracy(arena: Arena, learner: Learner, epsilon: float, repeats: int) -> float:
+Measured = Callable[[Weights, Data], float]
+
+
+def right(weights: Weights, test: Data) -> float:
+    return correct_count(weights, test.features, test.labels) / len(test.labels)
+
+
+def accuracy(
+    arena: Arena, learner: Learner, epsilon: float, repeats: int, measured: Measured = right
+) -> float:
     """Mean over repeats, at the best of three r."""
-    return max(_at(arena, learner, epsilon, around, repeats) for around in AROUND)
+    around = AROUND if learner.searches else AROUND[:1]
+    return max(_at(arena, learner, epsilon, each, repeats, measured) for each in around)
 
 
-def _at(arena: Arena, learner: Learner, epsilon: float, around: float, repeats: int) -> float:
+def _at(
+    arena: Arena,
+    learner: Learner,
+    epsilon: float,
+    around: float,
+    repeats: int,
+    measured: Measured,
+) -> float:
     space, mu = Space(Search(), learner, arena.constants), gdp.mu(epsilon, DELTA)
-    r = space.r(around * of_learner(learner.name, centred=True).median, mu)
+    place = around * of_learner(learner.name, centred=True).median
+    r = space.r(place, mu) if learner.searches else 1.0
     training = training_of(space, r, Entry(mu))
     found = []
     for repeat in range(repeats):
         meter = PublicMeter(training.declared.draws, arena, f"{epsilon} {around} {repeat}")
         weights = training.run(arena.train, meter, arena.resources)
-        found.append(
-            correct_count(weights, arena.test.features, arena.test.labels) / len(arena.test.labels)
-        )
+        found.append(measured(weights, arena.test))
     return float(np.mean(found))
 
 

@@ -803,7 +803,19 @@ BETWEEN = {
     "findings for a learner of one class": bad(
         "learner.name",
         "with dataset.labels: many a record has several findings: set learner.name: dp_gd",
-        more="learner: {name: dp_prototypes}",
+        more="learner: {name: one_step}",
+        dataset=FINDINGS,
+    ),
+    "findings whose sums are shared by class": bad(
+        "learner.statistics",
+        "with dataset.labels: many there are no sums of classes: share learner.covariance",
+        more="learner: {name: dp_ls, statistics: {epsilon: 1.0}}",
+        dataset=FINDINGS,
+    ),
+    "findings weighted by class": bad(
+        "learner.alpha",
+        "set learner.alpha: 1.0",
+        more="learner: {name: dp_ls, alpha: 0.1}",
         dataset=FINDINGS,
     ),
     "findings under one softmax": bad(

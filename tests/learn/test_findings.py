@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,9 +19,12 @@ from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import (
     Adam,
     AdamNoSecondMoment,
+    Covariance,
     Descent,
     FeatureCovariance,
     HyperparameterFree,
+    LeastSquares,
+    Prototypes,
     StepSizeFree,
 )
 from dpladder.config.model import Resources
@@ -138,7 +142,7 @@ def test_losses_are_cross_entropies_summed_over_known_classes():
     ],
     ids=lambda given: getattr(given, "name", ""),
 )
-def test_a_descent_learns_each_finding_by_itself(learner, eta):
+def test_each_finding_is_learned_by_itself(learner, eta):
     random, known = np.random.default_rng(3), method(learner.name)
     x = random.normal(size=(4000, DIMENSION)).astype(np.float32)
     truth = x @ random.normal(size=(DIMENSION, CLASSES)) > 0.5
@@ -152,6 +156,90 @@ def test_a_descent_learns_each_finding_by_itself(learner, eta):
     logits = score.each_logit(known.judge(learner, constants), found, x)
     areas = [roc_auc_score(truth[:, place], logits[:, place]) for place in range(CLASSES)]
     assert min(areas) > 0.95
+
+
+RADIUS, ONCE = 1.5, Hyper(2.0, 1, mu=2.0)
+SUMMING = {
+    "dp_ls": LeastSquares(radius=RADIUS),
+    "dp_ls, shared": LeastSquares(radius=RADIUS, covariance=Covariance(epsilon=1.0)),
+    "dp_prototypes": Prototypes(radius=RADIUS),
+}
+
+
+def summed(learner, data, constants=CONSTANTS):
+    """What a learner releases, without noise, and its weights."""
+    given, seen = replace(data), {}
+    if getattr(learner, "covariance", None):
+        given = replace(data, covariance=np.ones(DIMENSION * (DIMENSION + 1) // 2))
+
+    def watched(name, total):
+        return seen.setdefault(name, total)
+
+    fit = method(learner.name).room("train").fit
+    (weights,) = fit(given, ONCE, learner, constants, watched, ONE)
+    return {name: total.numpy() for name, total in seen.items()}, weights
+
+
+def inside(rows):
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows.astype(np.float64) * np.minimum(1.0, RADIUS * (1 - 2.0**-10) / lengths)
+
+
+def test_least_squares_of_findings_are_a_newton_step_from_their_public_share():
+    data, states = records(length=3.0)
+    constants = replace(CONSTANTS, length=6.0)
+    sums, weights = summed(SUMMING["dp_ls"], data, constants)
+    x, target = inside(data.features), np.zeros((CLASSES, DIMENSION))
+    for row, own in zip(x, states, strict=True):
+        lacking = np.where(own == UNKNOWN, 0.0, (own == PRESENT) - 1 / CLASSES)
+        lacking *= CLASSES / (CLASSES - 1)
+        target += np.outer(lacking / max(1.0, np.linalg.norm(lacking)), row)
+    assert sums["targets"] == pytest.approx(target, rel=1e-5, abs=1e-5)
+    counted = x[(states != UNKNOWN).any(1)]
+    hessian = counted.T @ counted / 60 + 0.5 * np.eye(DIMENSION)
+    step = CLASSES * np.linalg.solve(hessian, target.T / 60).T
+    assert weights == pytest.approx(step * RADIUS / 6.0, rel=1e-4, abs=1e-5)
+
+
+def test_a_finding_has_a_prototype_of_those_that_have_it_and_one_of_those_that_lack_it():
+    data, states = records(length=3.0)
+    sums, weights = summed(SUMMING["dp_prototypes"], data)
+    found = np.zeros((2, CLASSES, DIMENSION))
+    for row, own in zip(inside(data.features), states, strict=True):
+        told = [own == PRESENT, own == 0]
+        sides = sum(side.any() for side in told)
+        for place, side in enumerate(told):
+            found[place, side] += row / np.sqrt(max(side.sum() * sides, 1))
+    assert sums["sums"] == pytest.approx(found.reshape(-1, DIMENSION), rel=1e-5, abs=1e-5)
+    present, absent = found / np.linalg.norm(found, axis=2, keepdims=True)
+    assert weights == pytest.approx(present - absent, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("learner", SUMMING.values(), ids=SUMMING)
+@pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
+def test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu(learner, relation):
+    """Of every unit of two records: each of its findings present, absent or unknown; replaced by
+    its opposite, of every kind too."""
+    constants = replace(CONSTANTS, n0=2, classes=2, relation=relation, cap=2)
+    far = np.full((2, DIMENSION), 1e6, np.float32)
+    scales = {
+        draw.name: draw.scale
+        for draw in method(learner.name).declare(learner, ONCE, constants).draws
+    }
+    units = [
+        Data(sign * far, np.full(2, number_of_findings(states)))
+        for sign in (1, -1)
+        for states in product(range(3), repeat=2)
+    ]
+    moved = [
+        np.concatenate([np.ravel(total) / scales[name] for name, total in sums.items()])
+        for sums, _ in (summed(learner, unit, constants) for unit in units)
+    ]
+    others = moved if relation == "replace_one" else [np.zeros_like(moved[0])]
+    worst = max(float(np.linalg.norm(one - other)) for one in moved for other in others)
+    # opposite records have one second moment
+    twice = relation == "replace_one" and learner == SUMMING["dp_ls"]
+    assert (0.7 if twice else 0.99) * ONCE.mu < worst <= ONCE.mu
 
 
 @given(

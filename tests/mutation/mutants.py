@@ -34,6 +34,11 @@ class Mutant:
     tests: tuple[str, ...]
 
 
+OF_FINDINGS = (
+    "learn/test_findings.py::test_no_unit_of_any_findings_moves_all_sums_together_further_than_mu",
+)
+
+
 def attack(*groups: str) -> tuple[str, ...]:
     return tuple(f"{ATTACK}[{group}]" for group in groups)
 
@@ -153,6 +158,52 @@ MUTANTS = (
         (
             "learn/test_second_order.py::"
             "test_a_neighbour_of_several_classes_moves_all_sums_together_by_mu_at_most",
+        ),
+    ),
+    Mutant(
+        "a record's findings each move targets as far as one class does",
+        "learn/dp_ls/train.py",
+        "_lacking",
+        "each / each.norm(dim=0).clamp(min=1.0)",
+        "each",
+        OF_FINDINGS,
+    ),
+    Mutant(
+        "least squares of findings pay for one release of two",
+        "learn/dp_ls/cost.py",
+        "_releases",
+        "1 + own + (constants.labels != MANY)",
+        "1 + own * (constants.labels != MANY) + (constants.labels != MANY)",
+        OF_FINDINGS,
+    ),
+    Mutant(
+        "what is unknown of a record is in its targets",
+        "learn/dp_ls/train.py",
+        "_lacking",
+        "known * torch.where(present, 1.0, absent)",
+        "torch.where(present, 1.0, absent)",
+        (
+            "learn/test_findings.py::"
+            "test_least_squares_of_findings_are_a_newton_step_from_their_public_share",
+        ),
+    ),
+    Mutant(
+        "what a record has and what it lacks move prototypes as far as each alone",
+        "learn/dp_prototypes/train.py",
+        "_of_findings",
+        "(shared / shared.norm(dim=(0, 1)).clamp(min=1.0))",
+        "shared",
+        OF_FINDINGS,
+    ),
+    Mutant(
+        "what is unknown of a record is in a prototype",
+        "learn/dp_prototypes/train.py",
+        "_of_findings",
+        "known & ~present",
+        "~present",
+        (
+            "learn/test_findings.py::"
+            "test_a_finding_has_a_prototype_of_those_that_have_it_and_one_of_those_that_lack_it",
         ),
     ),
     Mutant(

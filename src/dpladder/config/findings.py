@@ -20,10 +20,13 @@ TAKEN: Mapping[str, tuple[object, ...]] = {
         "dp_finetune",
         "dp_fc",
         "dp_zo",
+        "dp_ls",
+        "dp_prototypes",
         "hyfree_dp",
         "hyfree_finetune",
     ),
     "learner.link": ("sigmoid",),
+    "learner.alpha": (1.0,),
     "learner.init": ("zero", "random"),
     "learner.public": ("auto", "none"),
     "hpo.name": ("ladder",),
@@ -64,6 +67,11 @@ def _unknown(key: str, c: Any) -> Messages:
         yield "with one class for each record nothing is unknown: set dataset.labels: many"
 
 
+def _statistics(c: Any) -> Messages:
+    if are_many(c) and getattr(c.learner, "statistics", None) is not None:
+        yield "with dataset.labels: many there are no sums of classes: share learner.covariance"
+
+
 def too_many(count: int) -> Messages:
     """What a record's number can hold."""
     if count > MOST_FINDINGS:
@@ -83,6 +91,7 @@ RULES: Table = {
     "dataset.label": _label,
     "dataset.unknown": partial(_unknown, "unknown"),
     "dataset.blank": partial(_unknown, "blank"),
+    "learner.statistics": _statistics,
 }
 """Beside them, each key of `TAKEN` has its rule."""
 

@@ -69,6 +69,16 @@ def in_ball(records: Records, rows: Rows, radius: float) -> Tensor:
     return scaled
 
 
+def weighed_sums(records: Records, radius: float, weights: Tensor) -> Tensor:
+    """Of records in the ball, one sum for each row of weights, which are (sums, records). A record
+    moves all sums together by the radius times its column's length."""
+    shape = (len(weights), records.features.shape[-1])
+    total = torch.zeros(shape, dtype=torch.float64, device=records.device)
+    for rows in records.chunks():
+        total += exactly(weights[:, rows].float()) @ exactly(in_ball(records, rows, radius))
+    return total
+
+
 def second_moment(
     records: Records,
     radius: float,

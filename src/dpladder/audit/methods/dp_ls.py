@@ -12,6 +12,7 @@ from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import GridCell
 from dpladder.audit.engine.trainings import CANARIES, CLASSES, N0, NOTHING, Record, data_of, sums
+from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import LeastSquares
 from dpladder.config.model import Resources
 from dpladder.learn.dp_ls.cost import declare_sums
@@ -28,7 +29,13 @@ def in_cell(cell: GridCell) -> Mechanism:
 
 
 def others() -> tuple[Mechanism, ...]:
-    return sums(LeastSquares(), 1, WHOLE, tight=True, labels=3), shared_statistics()
+    replaced = GridCell("dp_ls", "replace_one", cap=2)
+    return (
+        sums(LeastSquares(), 1, WHOLE, tight=True, labels=3),
+        sums(LeastSquares(), 1, WHOLE, tight=True, labels=MANY),
+        sums(LeastSquares(), 1, replaced, labels=MANY),
+        shared_statistics(),
+    )
 
 
 def shared_statistics(mu: float = 2.0, radius: float = 2.0) -> Mechanism:

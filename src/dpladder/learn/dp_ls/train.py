@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dpladder.config.label_sets import each_label
+from dpladder.config.label_sets import MANY, each_finding, each_label
 from dpladder.config.learner_sections import LeastSquares
 from dpladder.config.model import Resources
 from dpladder.learn.dp_ls import statistics
@@ -18,12 +18,14 @@ from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, m
 from dpladder.learn.moments import (
     as_weights,
     class_by_class,
+    eigen,
     in_ball,
     load_records,
     second_moment,
     solve,
     threads_of,
     to_matrix,
+    weighed_sums,
 )
 from dpladder.learn.records import Records
 
@@ -39,6 +41,8 @@ def fit(
 ) -> Weights:
     """From sums of its own, from shared ones, or from both together."""
     records = load_records(data, constants, resources)
+    if constants.labels == MANY:
+        return _of_findings(records, data, hyper, learner, constants, release)
     observe = (
         partial(_sums, records, _labels(records, constants), learner.radius)
         if hyper.mu
@@ -64,6 +68,28 @@ def fit(
     return as_weights(
         torch.stack(class_by_class(constants.classes, threads, observe, release, head))
     )
+
+
+def _of_findings(
+    records: Records,
+    data: Data,
+    hyper: Hyper,
+    learner: LeastSquares,
+    constants: Constants,
+    release: Release,
+) -> Weights:
+    """The first Newton step of each finding's logistic regression from its public bias: log-odds of
+    records as they are, of their public length."""
+    if data.covariance is None:
+        together = release("covariance", second_moment(records, learner.radius, records.chunks()))
+    else:
+        together = torch.from_numpy(data.covariance).to(records.device)
+    lacking = _lacking(records.labels, constants.classes)
+    targets = release("targets", weighed_sums(records, learner.radius, lacking))
+    values, vectors = eigen(to_matrix(together) / constants.n0, hyper.ridge)
+    heads = (targets / constants.n0 @ vectors / values) @ vectors.T
+    shorter = min(1.0, learner.radius / constants.length)
+    return as_weights(max(constants.classes, 2) * shorter * heads)
 
 
 @torch.inference_mode()
@@ -128,6 +154,17 @@ def _sums(records: Records, labels: Tensor, radius: float, label: int) -> dict[s
         target += (in_ball(records, chunk, radius) * weights[chunk, None]).sum(0)
     moments = second_moment(records, radius, rows, lambda chunk, _: weights[chunk])
     return {"moments": moments, "targets": target}
+
+
+def _lacking(labels: Tensor, classes: int) -> Tensor:
+    """What each finding's public share 1/m lacks, over 1 - 1/m, which is 1 where it is present and
+    -1/(m - 1) where not, and nothing where it is unknown: (classes, records). A record's are cut to
+    length 1 together, so that it moves all targets no further than a record of one class moves its
+    own."""
+    absent = -1.0 / max(classes - 1, 1)
+    findings = each_finding(labels, classes)
+    each = torch.stack([known * torch.where(present, 1.0, absent) for present, known in findings])
+    return each / each.norm(dim=0).clamp(min=1.0)
 
 
 train = metered(fit)
