@@ -154,9 +154,7 @@ def test_the_page_shows_its_result_before_any_table(tmp_path):
     [found] = re.findall(r'<p class="result"><strong>(.+?)</strong> (.+?)</p>', the_page(tmp_path))
     test = restored(Summary, made_up(totals=TOTALS)).targets[-1].test
     assert found[0] == f"{test.accuracy:.1%} ± {test.spread:.1%}"
-    assert found[1].startswith(
-        "of the test records are told right: final model of main, total ε = 8"
-    )
+    assert found[1].startswith("test accuracy of the final model of main, at a total of ε = 8;")
     assert results([restored(Summary, made_up())] * 5) == []  # too many to be read at once
 
 

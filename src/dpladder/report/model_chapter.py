@@ -46,12 +46,15 @@ def results(summaries: Sequence[Summary]) -> Sequence[Fact]:
 
 def _result(summary: Summary) -> Fact:
     target = max(summary.targets, key=lambda one: one.target_epsilon)
-    test, whose = target.test, f"final model of {summary.experiment}, total ε = {target.total}"
+    whose = f"of the final model of {summary.experiment}, at a total of ε = {target.total}"
+    test = target.test
     if test.perplexity is not None:
-        return plain(test.perplexity.value), f"perplexity: {whose}"
-    counted = summary.counted("of the test records are told right")
+        return plain(test.perplexity.value), f"perplexity {whose}"
     figure = f"{percent(test.accuracy)} ± {percent(test.spread)}"
-    return figure, f"{counted}: {whose} (± 1 sd, noise and sampling)"
+    return figure, (
+        f"{summary.counted('test accuracy')} {whose}; ± is one standard deviation, of noise and "
+        "sampling"
+    )
 
 
 def commands(summary: Summary, artifact: str) -> Sequence[str]:
