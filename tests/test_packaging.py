@@ -135,8 +135,10 @@ def test_the_changelog_tells_of_this_version_below_what_is_to_come():
     assert cited["version"] == PROJECT["project"]["version"]
 
 
-def test_contributing_fits_on_one_screen():
-    assert len((ROOT / "CONTRIBUTING.md").read_text("utf-8").splitlines()) <= 60
+def test_contributing_fits_on_two_screens():
+    lines = (ROOT / "CONTRIBUTING.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 80
+    assert [line for line in lines if len(line) > 100 and not line.startswith("|")] == []
 
 
 @pytest.mark.parametrize("recipe", ["Dockerfile", "dpladder.def"])

@@ -149,6 +149,7 @@ def test_the_page_can_be_filed(tmp_path: Path) -> None:
     assert "Triage \\| never diagnosis" in text  # no cell of a table ends early
     assert (
         text.index("## In plain words")
+        < text.index("## What is stated")
         < text.index("## Figures")
         < text.index("## What this rests on")
     )

@@ -52,14 +52,10 @@ def page(statement: SealedStatement) -> str:
     for lineage in statement.datasets:
         lines += [f"**{first_line(statement, lineage)}**", ""]
         lines += [line for told in costs(statement, lineage) for line in (told, "")]
-    lines += [
-        "| | |",
-        "|---|---|",
-        *(f"| {what} | {words} |" for what, words in _facts(statement)),
-        "",
-    ]
     if statement.mode == "release":
         lines += ["## In plain words", "", *(f"- {line}" for line in plain_words(statement)), ""]
+    lines += ["## What is stated, by whom and when", "", "| | |", "|---|---|"]
+    lines += [*(f"| {what} | {words} |" for what, words in _facts(statement)), ""]
     lines += [line for bug in bugs_in(statement) for line in (f"**{bug}.** {AT_COST}", "")]
     for lineage, dataset in statement.datasets.items():
         here = "workflow" if statement.config else "results folder"
