@@ -90,7 +90,7 @@ def test_the_closing_line_reads_the_ledger_and_not_an_older_statement(finished, 
     more = [item for item in plan.items.values() if item.job.experiment == "more"]
     ledgers.reserve(ledgers.Ledger(open_home(), "tiny"), more)
     line, note = last_words(capfd)
-    assert "So far epsilon = 1.4652 of it" in line
+    assert "So far epsilon = 1.4652 of the limit" in line
     assert "results/privacy.json is older" in note
 
 
@@ -99,8 +99,9 @@ def test_the_closing_line_is_of_this_runs_lineage(finished, capfd):
     finished.configure({"dataset": {"lineage": "other"}})
     line, note = last_words(capfd)
     assert line.startswith("Lineage other: all that was or will ever be released")
-    assert "So far epsilon = 0.0000 of it" in line
-    assert "results/privacy.json says nothing of lineage other" in note
+    assert "So far epsilon = 0.0000 of the limit" in line
+    assert note.startswith("results/privacy.json says nothing of lineage other")
+    assert note.endswith("dpladder run results/privacy.json")
 
 
 @pytest.mark.parametrize(
