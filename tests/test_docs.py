@@ -5,20 +5,26 @@ from __future__ import annotations
 
 import argparse
 import ast
+import json
 import re
 import runpy
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
-from documented import PAGES, ROOT, commands
+import yaml
+from documented import BLOCK, PAGES, ROOT, commands
 
 from dpladder import cli
-from dpladder.config.docs import TASKS
+from dpladder.config.docs import DEMO, TASKS
 from dpladder.config.learner_sections import names
+from dpladder.config.load import overlay
+from dpladder.config.model import Config
 from dpladder.config.search_sections import SEARCHES
 from dpladder.config.sources import FORMS, SOURCES
 
@@ -79,6 +85,26 @@ OF_SNAKEMAKE = {"Directory cannot be locked"}
 def test_a_message_that_a_page_quotes_is_one_of_dpladders(message: str) -> None:
     words = ".*".join(re.escape(part.strip()) for part in message.split(GAP) if part.strip())
     assert re.search(words, sentences()), message
+
+
+# --- configs --------------------------------------------------------------------------------------
+
+
+def shown() -> Iterator[dict[str, Any]]:
+    """The parts of configs that the pages show, those of experiments each by itself. `users` is of
+    a team's home.yaml."""
+    for page in PAGES:
+        for language, block in BLOCK.findall(page.read_text("utf-8")):
+            found = yaml.safe_load(block) if re.match(r"#?\w+:( [{\w]|\n  )", block) else None
+            if language in ("", "yaml") and isinstance(found, dict) and "users" not in found:
+                yield from found.get("experiments", {"main": found}).values()
+
+
+@pytest.mark.parametrize("part", shown(), ids=lambda part: "-".join(part))
+def test_a_config_that_a_page_shows_has_keys_and_values_that_there_are(
+    part: dict[str, Any],
+) -> None:
+    Config.model_validate_json(json.dumps(overlay(DEMO, part)))
 
 
 # --- commands -------------------------------------------------------------------------------------
