@@ -62,8 +62,8 @@ const lost = [...page.querySelectorAll('a')].filter(a =>
   !page.getElementById(decodeURIComponent(a.getAttribute('href').slice(1)))).map(a => a.outerHTML);
 const bars = [...page.querySelectorAll('.scroll')].filter(n => n.scrollWidth > n.clientWidth);
 document.body.textContent = JSON.stringify({wide, pale, lost, scrolled: root.scrollWidth,
-  bars: bars.length, shaded: bars.filter(n =>
-    view.getComputedStyle(n).backgroundAttachment.includes('scroll')).length, reached: bars.filter(n => n.tabIndex === 0).length,
+  bars: bars.length, reached: bars.filter(n => n.tabIndex === 0).length, shaded: bars.filter(n =>
+    view.getComputedStyle(n).backgroundAttachment.includes('local')).length,
   paper: view.getComputedStyle(page.body).backgroundColor});
 """
 

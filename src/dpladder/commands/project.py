@@ -168,7 +168,7 @@ def command_of(arguments: Sequence[str]) -> tuple[Path, list[str]]:
     given = [Path(argument) for argument in _leading(arguments)]
     folder, configs = project_of(given)
     others = [argument for argument in arguments[len(given) :] if argument != SLURM]
-    # Right behind the configs it says where Snakemake's arguments begin; later on it is Snakemake's.
+    # Right behind the configs it says where Snakemake's arguments begin.
     others = others[1:] if others[:1] == ["--"] else others
     profile = PROFILES / ("slurm" if SLURM in arguments else "default")
     return folder, [

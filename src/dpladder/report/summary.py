@@ -321,7 +321,7 @@ class Summary:
     `unit`: what the search draws and fits. `r_range`: the smallest and largest r that was searched.
     `open`: null unless final.without_noise. `classes`: how many the final models tell apart, null
     of a language model and where a record may be of several. `findings`: whether each class is told
-    by itself. `majority`: the largest class's share as the config declares it, or its rare one's."""
+    by itself. `majority`: the largest class's share by declaration, or by the rare one's."""
 
     experiment: str
     mode: Literal["release", "research"]

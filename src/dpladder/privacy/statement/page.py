@@ -121,8 +121,8 @@ def plain_words(statement: Statement) -> Iterator[str]:
             f"Who is protected: {unit_of(dataset)} of {lineage}, which is the data's name for "
             "life, later versions included. Suppose that somebody sees everything that is "
             f"published, knows all the other {dataset.unit}s and wants to tell whether "
-            f"{WANTED[dataset.relation]} among them. If {100 * FALSE_ALARMS:.0f} % of those who are "
-            "not in the data may be accused wrongly, at most "
+            f"{WANTED[dataset.relation]} among them. If {100 * FALSE_ALARMS:.0f} % of those who "
+            "are not in the data may be accused wrongly, at most "
             f"{found_at_most(bound, dataset.delta)} of those who are in it can be found. Guessing "
             f"alone finds {100 * FALSE_ALARMS:.0f} %."
             + (
@@ -424,9 +424,10 @@ OWN_DECLARED = (
     "steps, and what these tell about the size of the data."
 )
 NAMED = (
-    "Sources and lineages belong to the operator, who is trusted to name them; whoever else chooses "
-    "configs may not. A run stops where another lineage, or a source declared public, holds much of "
-    "the same data; a smaller overlap goes unnoticed, so that nobody learns about one person."
+    "Sources and lineages belong to the operator, who is trusted to name them; whoever else "
+    "chooses configs may not. A run stops where another lineage, or a source declared public, "
+    "holds much of the same data; a smaller overlap goes unnoticed, so that nobody learns about one "
+    "person."
 )
 OWN_NAMED = (
     "Lineages belong to the operator, who is trusted to name them: one for all data about the same "
