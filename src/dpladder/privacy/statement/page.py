@@ -426,8 +426,8 @@ OWN_DECLARED = (
 NAMED = (
     "Sources and lineages belong to the operator, who is trusted to name them; whoever else "
     "chooses configs may not. A run stops where another lineage, or a source declared public, "
-    "holds much of the same data; a smaller overlap goes unnoticed, so that nobody learns about one "
-    "person."
+    "holds much of the same data; a smaller overlap goes unnoticed, so that nobody learns about "
+    "one person."
 )
 OWN_NAMED = (
     "Lineages belong to the operator, who is trusted to name them: one for all data about the same "
