@@ -12,6 +12,7 @@ from support import commit
 from dpladder.config.learner_sections import guided
 from dpladder.config.load import overlay
 from dpladder.plan import dag, mechanisms, stages
+from dpladder.plan.kept import assign
 from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import known_states, recalled
@@ -88,14 +89,17 @@ def test_what_is_left_to_the_plan_is_the_question_that_it_comes_to() -> None:
     assert known_by(asked(absent)) == known_by(asked(absent, public("none")))
 
 
-def release(project: Any) -> None:
-    """The final model, paid for and done."""
+def release(project: Any, *rules: str) -> None:
+    """What rules of the project release, the final model if none is named, paid for and done."""
     made = make_plan(project, known_states(project))
-    ledger = book.open_ledger(open_home(), made.terms["few"])
-    book.settle(ledger, project.settled)
-    item = next(one for one in made.items.values() if one.job.rule == "train_final")
-    (held,) = book.reserve(ledger, [item])
-    commit(ledger, held.token, "0" * 64, held.spends)
+    asked = [one for one in made.items.values() if one.job.rule in (rules or ("train_final",))]
+    for lineage, terms in made.terms.items():
+        ledger = book.open_ledger(open_home(), terms)
+        book.settle(ledger, project.settled)
+        for item in asked:
+            if project.experiments[item.job.experiment].dataset.lineage == lineage:
+                (held,) = book.reserve(ledger, [item])
+                commit(ledger, held.token, held.token * 2, held.spends)
 
 
 @pytest.mark.parametrize("prior", ["lognormal", "none"])
@@ -143,3 +147,38 @@ def test_what_guides_a_descent_has_a_version_of_its_own() -> None:
         assert (mechanisms.GUIDE in names) == moved
         before = dag.static(config, "train_final", FINAL, at={**names, mechanisms.GUIDE: 1})
         assert (dag.static(config, "train_final", FINAL) != before) == moved
+
+
+CLOSED: dict[str, Any] = {
+    "sweep": {"search": {"prior": "none"}, "rungs": [{"epsilon": 0.2, "trials": 2}]}
+}
+
+
+def named(*names: str, **beside: Any) -> dict[str, Any]:
+    return {"experiments": {name: dict(beside) for name in names}}
+
+
+def test_an_unguided_experiment_stays_so_under_another_name() -> None:
+    """No choice is remembered where the config leaves nothing else open."""
+    release(asked(CLOSED, named("old", fit={"using": "best"}), public("none")))
+    found = asked(CLOSED, named("new", fit={"using": "best"})).experiments
+    assert not guided(found["new"].learner)
+
+
+def test_a_release_that_both_choices_ask_for_decides_nothing() -> None:
+    """A noised mean is the same with and without a guide."""
+    noised = {"features": {"centre": "noised", "mean": {"epsilon": 0.2}}}
+    release(asked(CLOSED, noised, public("gradient")), "estimate_mean", "train_final")
+    assert guided(asked(CLOSED, noised).main.learner)
+
+
+def test_what_measures_a_guided_model_is_asked_as_the_ledger_knows_it() -> None:
+    """Asked by `auto` or by `gradient`: it is the same count, and paid for once."""
+    there = {"lineage": "there", "source": "npz:far.npz", "nominal_size": 300}
+    Path("far.npz").touch()
+    tester = named("tester", evaluate={"of": "main"}, dataset=there, privacy={"epsilon": 1.0})
+    release(asked(tester), "train_final", "evaluate_of")
+    for changes in ({}, public("gradient")):
+        found = asked(tester, changes)
+        kept, _ = assign(found, known_states(found))
+        assert {job.rule for job in kept.kept} == {"train_final", "evaluate_of"}

@@ -119,8 +119,9 @@ def as_planned(
     project: Project, planned: Mapping[str, Mapping[str, Any]], states: Mapping[str, State]
 ) -> dict[tuple[str, str], Mapping[str, Any]]:
     """What a plan of before says was chosen for the experiments of a project, `planned` by their
-    names: of what the config leaves open, and only where the ledgers hold a release of just that.
-    Public records guided no steps unasked at first: that the ledgers tell alone."""
+    names: of what the config leaves open, and only where the ledgers hold a release of just that,
+    which today's choice would pay for anew. Public records guided no steps unasked at first: that
+    the ledgers tell alone."""
     held = [held for state in states.values() for held in state.items.values()]
     today = settled(project).experiments if planned or held else {}
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
@@ -133,7 +134,14 @@ def as_planned(
         # edited by hand, or of a config with other keys
         except (LookupError, TypeError, ValidationError):
             continue
-        if config != today[name] and any(_paid(one, name, config) for one in held):
+        # a final model of an experiment that is gone may be this one's, by its former name
+        ours = (
+            one
+            for one in held
+            if one.job.experiment == name
+            or (one.job.experiment not in today and one.job.rule in stages.FINALS)
+        )
+        if config != today[name] and any(_only_before(one, config, today[name]) for one in ours):
             found[name, _hung_on(asked)] = chosen
     return found
 
@@ -181,6 +189,12 @@ def _planned(asked: Config, today: Config, keys: Mapping[str, Any]) -> dict[str,
         if value != given["search"][key]
     }
     return chosen | {"search": chosen["search"] | search}
+
+
+def _only_before(held: Held, config: Config, today: Config) -> bool:
+    """Whether a release is what an earlier choice asks for, and today's does not."""
+    name = held.job.experiment
+    return _paid(held, name, config) and not _paid(held, name, today)
 
 
 def _paid(held: Held, name: str, config: Config) -> bool:
@@ -264,9 +278,8 @@ def _as_there(config: Tester, found: Mapping[str, Config]) -> Tester:
     sweep = tested.sweep.model_copy(update={"rungs": ()})
     of_training = ("public_sample", "public_validation", "public_unlabelled")
     dataset = config.dataset.model_copy(update=dict.fromkeys(of_training))
-    return config.model_copy(
-        update={"dataset": dataset, "features": tested.features, "sweep": sweep, "final": final}
-    )
+    seen = {"dataset": dataset, "features": tested.features, "learner": tested.learner}
+    return config.model_copy(update={**seen, "sweep": sweep, "final": final})
 
 
 def _guiding(config: Config) -> Config:
