@@ -129,6 +129,16 @@ def test_what_the_plan_chose_and_was_paid_for_is_remembered(changes: dict[str, A
     assert not guided(asked(changes, public("none")).main.learner)
 
 
+def test_a_sample_that_takes_a_guides_place_and_has_other_classes_guides_nothing() -> None:
+    """Labels are matched by place."""
+    named = {"source": "torchvision:CIFAR10", "classes": None}
+    network = {"features": {"model": "efficientnet_lite0"}}
+    Path("few").mkdir()
+    release(asked({"dataset": named | {"public_sample": "folder:few"}}, network))
+    other = {"dataset": named | {"public_sample": "torchvision:STL10"}}
+    assert not guided(asked(other, network).main.learner)
+
+
 def test_choices_of_before_say_nothing_of_guides() -> None:
     """A ledger that remembers what was chosen for the rest."""
     before = asked({"features": {"centre": "auto"}}, public("none"))

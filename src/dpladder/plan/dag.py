@@ -577,7 +577,8 @@ LATER: Keys = {
 which it asks nothing new. There it is left out of what a job is known by, so that it must be the
 default of its field, or do what the default does: a job that is not told it reads that."""
 OPEN: Keys = {"learner.public": "auto"}
-"""Values that leave a later key to the plan. A job that reads one follows no public records."""
+"""Values that leave a later key to the plan, and are left out as well. Settled configs hold none; a
+job that is told nothing reads its field's default, which is one, and does what it did before."""
 
 
 @cache

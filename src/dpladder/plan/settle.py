@@ -241,7 +241,8 @@ def _as_chosen(asked: Config, config: Config, values: Mapping[str, Any]) -> Conf
         return config
     learner = config.learner
     if isinstance(asked.learner, Descending) and asked.learner.public == "auto":
-        learner = learner.model_copy(update={"public": values.get("public", "none")})
+        public = values.get("public", "none") if guided(learner) else "none"
+        learner = learner.model_copy(update={"public": public})
     features = {
         "centre": values["centre"],
         "mean": values["mean"] and restored(Mean, values["mean"]),
