@@ -95,6 +95,9 @@ def test_a_class_that_is_rare_by_declaration_stops_no_run_however_few_are_of_it(
         assert not counted(source, classes=2, **said)[0].stops
     for said in ({"rare": 0.3}, {"majority": 0.6}):
         assert counted(source, classes=2, **said)[0].stops
+    # of twenty classes nineteen are the others
+    assert counted(source, classes=20, rare=0.01)[0].stops
+    assert not counted(source, classes=20, rare=0.005)[0].stops
     assert not cannot_be_meant(units(1000), many, 1000, lopsided=True)
     assert cannot_be_meant(units(1000), many, 2000, lopsided=True)  # half of all are lost
 

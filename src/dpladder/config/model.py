@@ -25,7 +25,7 @@ from dpladder.config.section import (
     Section,
 )
 from dpladder.config.shift import Grouping, Spans
-from dpladder.config.sources import FORMS, Takes, kind_of
+from dpladder.config.sources import FORMS, Takes, count_of_classes, kind_of
 
 
 class Unit(Section):
@@ -341,10 +341,12 @@ class Dataset(Section):
 
     @property
     def lopsided(self) -> bool:
-        """Whether fewer than a tenth are of another class than the most frequent one, or have a
-        finding, by declaration."""
-        others = self.rare if self.majority is None else 1.0 - self.majority
-        return others is not None and others < 0.1
+        """Whether fewer than a tenth may be of another class than the most frequent one, or have a
+        finding, by declaration. Each of the other classes has the rarest one's share at least."""
+        if self.majority is not None:
+            return 1.0 - self.majority < 0.1
+        count = count_of_classes(self.source, self.classes) if self.labels == 1 else None
+        return self.rare is not None and self.rare * ((count or 2) - 1) < 0.1
 
     @property
     def label_columns(self) -> tuple[str, ...]:
