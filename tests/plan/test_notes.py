@@ -139,7 +139,12 @@ def test_how_much_of_a_step_is_the_public_records_is_told(tmp_path: Path) -> Non
     }
     [advice] = told(sample)
     assert "learner.public: gradient lets them guide each step too" in advice
-    assert told(sample, {"learner": {"init": "public"}}) == ()
+    for given in (
+        {"init": "public"},
+        {"init": "random"},
+        {"link": "sigmoid"},
+    ):  # which it can't guide
+        assert told(sample, {"learner": given}) == ()
     assert told(sample, {"learner": {"name": "dp_ls"}, "fit": {"using": "pooled"}}) == ()
     guided: dict[str, Any] = {"learner": {"public": "gradient"}}
     [unsized] = told(sample, guided)

@@ -504,6 +504,11 @@ def guided(learner: Any) -> bool:
     return getattr(learner, "public", "none") == "gradient"
 
 
+def guidable(learner: Any) -> bool:
+    """Whether they could: of a linear head that starts from zero, through a softmax."""
+    return learner.name in HEADS and (learner.init, learner.link) == ("zero", "softmax")
+
+
 _ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
 
 

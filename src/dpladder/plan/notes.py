@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from dpladder.config import Config, Project
 from dpladder.config.label_sets import MANY
-from dpladder.config.learner_sections import HEADS, guided, starts_public
+from dpladder.config.learner_sections import guidable, guided
 from dpladder.config.model import BY_CLASS
 from dpladder.config.sources import count_of_classes
 from dpladder.config.telling import BINS, MORE, enough
@@ -90,7 +90,7 @@ def _guided(config: Config) -> Iterator[str]:
             )
             + " Where its records have no labels, or other classes, set learner.public: none."
         )
-    elif not starts_public(learner) and learner.name in HEADS:
+    elif guidable(learner):
         yield (
             "dataset.public_sample centres the features alone. Where its records are labelled, "
             "learner.public: gradient lets them guide each step too, at no cost."

@@ -99,7 +99,8 @@ class Private(Reads):
 
 
 FewUsable = bool | Literal["lopsided"]
-"""Whether all may count as nothing or be of one class; lopsided: nearly all be of one class."""
+"""Which data stops no run. true: any; lopsided: such as has few records of another class than the
+most frequent one, or few findings."""
 
 
 @dataclass(frozen=True)

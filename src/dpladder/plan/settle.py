@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpladder.config import Config, Project, load
-from dpladder.config.learner_sections import HEADS, Descending, guided
+from dpladder.config.learner_sections import Descending, guidable, guided
 from dpladder.config.model import Mean, Rung, Sweep, Tester
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
@@ -292,8 +292,8 @@ def _guiding(config: Config) -> Config:
     here, there = labels_of(dataset.source), labels_of(dataset.public_sample or "")
     fits = (
         dataset.public_sample is not None
-        and learner.name in HEADS
-        and (learner.init, learner.link, dataset.labels) == ("zero", "softmax", 1)
+        and guidable(learner)
+        and dataset.labels == 1
         and isinstance(config.hpo, Ladder)
         and (None in (here, there) or here == there)
     )
