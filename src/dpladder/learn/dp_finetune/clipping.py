@@ -23,13 +23,20 @@ from typing import Any, TypeGuard
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
+from torch.nn.functional import batch_norm, layer_norm
 
 from dpladder.errors import Refused
 from dpladder.learn.bounds import Scale, clip
 from dpladder.learn.descent import Bounded
 from dpladder.learn.dp_finetune.parts import Tuned
 from dpladder.learn.records import Records, Rows
-from dpladder.network.layers import is_plain, is_turned
+from dpladder.network.layers import (
+    is_activating_norm,
+    is_frozen_norm,
+    is_layer_norm,
+    is_plain,
+    is_turned,
+)
 
 # A gradient that is the small difference of terms this much larger counts as longer than it is. Its
 # terms are float32, whose rounding is 2^-24 of them, so of a clipped record it stays 2^-14 of the
@@ -268,7 +275,8 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
     norm follows from two P x P products (ghost clipping: Goodfellow 2015; Li et al. 2022),
     which is less work than the gradient itself where 2 P^2 <= d_in d_out (Bu et al. 2022). A
     table's gradient is sparse: rows that a record looks up twice must be added before the norm is
-    taken. All other layers are differentiated record by record.
+    taken. A norm's scale and shift meet each position's normed value and nothing else. All other
+    layers are differentiated record by record.
 
     Args:
         taken: what the layer was given, (records * views, ...).
@@ -296,10 +304,34 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
         padding = -1 if module.padding_idx is None else module.padding_idx
         return Looked(g.masked_fill((rows == padding)[..., None], 0.0), rows, module.num_embeddings)
 
+    if is_layer_norm(module) or is_frozen_norm(module):
+        return _summed(_of_norm(module, taken, gradient), layer, views)
+
     def along(weights: dict[str, Tensor], one: Tensor, its: Tensor) -> Tensor:
         return (functional_call(module, weights, (one[None],))[0] * its).sum()
 
     return _summed(vmap(grad(along), (None, 0, 0))(layer.weights, taken, gradient), layer, views)
+
+
+def _of_norm(
+    module: nn.LayerNorm | nn.BatchNorm2d, taken: Tensor, gradient: Tensor
+) -> dict[str, Tensor]:
+    """Gradients of y = w n + b for what is normed to n, of each record by itself."""
+    if is_layer_norm(module):
+        normed = layer_norm(taken, module.normalized_shape, eps=module.eps)
+        each = (len(taken), -1, taken.shape[-1])
+        return {
+            "weight": (gradient * normed).reshape(each).sum(1),
+            "bias": gradient.reshape(each).sum(1),
+        }
+    assert is_frozen_norm(module)
+    normed = batch_norm(taken, module.running_mean, module.running_var, eps=module.eps)
+    if is_activating_norm(module):
+        before = (normed * module.weight[:, None, None] + module.bias[:, None, None]).detach()
+        timms: Any = module
+        activated = timms.act(timms.drop(before.requires_grad_().clone()))  # may overwrite
+        (gradient,) = torch.autograd.grad(activated, before, gradient)
+    return {"weight": (gradient * normed).sum((2, 3)), "bias": gradient.sum((2, 3))}
 
 
 def _of_whole(rest: Layer, x: Tensor, labels: Tensor, views: int) -> Made:
