@@ -27,10 +27,17 @@ from dpladder.privacy.ledger.book import Ledger
 
 KEY = b"a public key for audits in tests"
 GROUPS = (*rules.ATTACKED, *searches.ATTACKED)
+# the longest, whose mechanisms stand in other groups too: tests/statistical has all in full
+AT_NIGHT = {"evaluate", "estimate_head", "evaluate_also", "dp_hypo", "propose_test"}
 
 
-@pytest.mark.weaker
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize(
+    "group",
+    [
+        pytest.param(group, marks=pytest.mark.long if group in AT_NIGHT else pytest.mark.weaker)
+        for group in GROUPS
+    ],
+)
 def test_every_rule_and_every_search_passes(group: str, made: SceneFolder, short: None) -> None:
     report = run_audit(every.mechanisms(group, made), KEY, among=50)
     assert report.ok, table(report)

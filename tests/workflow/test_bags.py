@@ -51,7 +51,7 @@ def slides(folder: Path, patients: int, seed: int) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_slides_of_patients_become_a_model_of_patients(project: Workspace) -> None:
     slides(Path("slides"), 320, seed=1).to_csv("slides.csv", index=False)
     project.configure(BAGS)

@@ -62,7 +62,7 @@ def test_an_export_of_chests_becomes_a_model_and_a_page_to_sign(
     assert not any("patient0" in path.read_text("utf-8") for path in texts)
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_the_stand_ins_are_the_same_every_time_and_as_hospitals_have_them(tmp_path: Path) -> None:
     tables = []
     for name in ("one", "other"):

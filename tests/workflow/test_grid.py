@@ -23,7 +23,7 @@ GRID: dict[str, Any] = {
 }
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_every_cell_is_trained_and_told_in_one_table(project: Workspace) -> None:
     project.configure(GRID)
     project.finish()
