@@ -14,4 +14,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             test = item.nodeid.partition("[")[0]
             seen[test] = seen.get(test, 0) + 1
             if seen[test] > few.args[0]:
+                item.own_markers = [mark for mark in item.own_markers if mark.name != "ci"]
                 item.add_marker(pytest.mark.long)

@@ -229,6 +229,7 @@ def test_columns_of_words_are_refused_with_a_line_to_paste(
         assert ("sex (" in said.err) == (code == 2)
 
 
+@pytest.mark.ci
 def test_a_contact_sheet_goes_into_the_private_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

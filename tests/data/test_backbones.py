@@ -171,6 +171,7 @@ class Branching(nn.Module):
         return self.bn5(self.conv5(images)) + self.conv5(images)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name", ["Branching", "tf_efficientnet_lite0", "resnet18", "mobilenetv3_small_050"]
 )

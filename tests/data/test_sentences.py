@@ -62,6 +62,7 @@ def plainly(place: Any, texts: list[str], tokens: int, pooling: str) -> np.ndarr
     return np.stack(found)
 
 
+@pytest.mark.ci
 @pytest.mark.few(1)
 @pytest.mark.parametrize("pooling", ["mean", "cls", "last"])
 def test_rows_are_those_of_plain_transformers_for_each_text_alone(

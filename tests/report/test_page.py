@@ -107,6 +107,7 @@ def browse(folder: Path, *options: str) -> str:
     return ended.stdout
 
 
+@pytest.mark.ci
 @browsed
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
@@ -124,6 +125,7 @@ def test_the_page_fits_and_can_be_read(width, scheme, tmp_path):
     assert (found["paper"] == "rgb(255, 255, 255)") == (scheme == "light")
 
 
+@pytest.mark.ci
 @browsed
 def test_the_page_prints_on_a4(tmp_path):
     the_page(tmp_path)

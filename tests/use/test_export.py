@@ -77,7 +77,7 @@ def alone(folder: Path, code: str) -> Any:
 @pytest.mark.parametrize(
     "mapped",
     [
-        {"radius": 1.0, "exact": True},
+        pytest.param({"radius": 1.0, "exact": True}, marks=pytest.mark.ci),
         *(
             pytest.param(mapped, marks=pytest.mark.long)
             for mapped in ({}, {"length": None}, {"radius": 1.0}, {"constant": 0.0})

@@ -201,6 +201,7 @@ def test_a_unit_that_enters_a_sample_is_measured_from_nobody_sampled():
     assert next(found.measured for found in findings if not found.ok) == pytest.approx(2.0)
 
 
+@pytest.mark.ci
 @pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.25, 0.5])
 def test_the_likelihood_of_a_sample_shows_more_than_a_threshold_and_no_more_than_is_true(sigma):

@@ -53,6 +53,7 @@ def _decode(data: bytes) -> tuple[Any, bytes]:
     return read[tag](body if tag in "sb" else body.decode()), rest
 
 
+@pytest.mark.ci
 @given(plain)
 def test_an_encoding_can_be_read_back_so_no_two_values_share_one(value: Any) -> None:
     back = decode(encode(value))
