@@ -329,6 +329,17 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a norm's gradient is taken from what other records normed",
+        "learn/dp_finetune/clipping.py",
+        "_of_norm",
+        "batch_norm(taken, module.running_mean, module.running_var, eps=module.eps)",
+        "batch_norm(taken, None, None, training=True, eps=module.eps)",
+        (
+            "learn/test_finetune.py"
+            "::test_the_sum_is_that_of_clipped_gradients_taken_one_record_at_a_time",
+        ),
+    ),
+    Mutant(
         "a gradient whose terms cancel is clipped by its norm alone",
         "learn/dp_finetune/clipping.py",
         "factors",
