@@ -14,7 +14,7 @@ from dpladder.audit.engine.trainings import (
     shared_covariance,
     shares_of_findings,
 )
-from dpladder.config.learner_sections import section_of
+from dpladder.config.learner_sections import OTHERS, section_of
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting.events import Relation
 
@@ -45,23 +45,24 @@ def in_cells(name: str) -> tuple[Mechanism, ...]:
     for cell, mechanism in zip(wanted, found, strict=True):
         if mechanism.cell != cell:
             raise BadInput(
-                f"the attack on {cell} runs {mechanism.cell}. Mend in_cell in "
-                f"audit/methods/{name}.py."
+                f"the attack on {cell} runs {mechanism.cell}. Mend in_cell in {room.__name__}."
             )
     return found
 
 
 def _room(name: str) -> Any:
+    other = OTHERS.get(name)
+    module = f"{other.room}.audit" if other else f"dpladder.audit.methods.{name}"
     try:
-        room = import_module(f"dpladder.audit.methods.{name}")
+        room = import_module(module)
     except ModuleNotFoundError as error:
-        if not f"dpladder.audit.methods.{name}".startswith(str(error.name)):
+        if not module.startswith(str(error.name)):
             raise
         room = None
     if not hasattr(room, "in_cell"):
         raise BadInput(
-            f"learner {name} has no audit. It needs a module audit/methods/{name}.py whose "
-            "in_cell(cell) attacks it in a cell of the grid."
+            f"learner {name} has no audit. It needs a module {module} whose in_cell(cell) attacks "
+            "it in a cell of the grid."
         )
     return room
 

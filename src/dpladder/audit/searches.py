@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from dpladder.audit.engine.attack import Mechanism
@@ -18,7 +20,7 @@ from dpladder.audit.engine.cells import LeftOut
 from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
 from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
 from dpladder.config.learner_sections import names
-from dpladder.config.search_sections import SEARCHES
+from dpladder.config.search_sections import OTHERS, SEARCHES
 from dpladder.errors import BadInput
 from dpladder.jobs.private import Asked
 from dpladder.privacy.accounting.events import Event, Gaussian, RepeatAndSelect, SubsetSelect
@@ -34,6 +36,12 @@ ATTACKED: dict[str, dict[str, Any]] = {
     "koskela_kulkarni": {**FEW, "apart": False},
     "propose_test": {"parts": 2, "candidates": 2},
 }
+UNSCORED = {"random_search", "propose_test"}  # whose runs spend all of their mu on weights
+for _name, _other in OTHERS.items():
+    if find_spec(f"{_other.room}.audit"):
+        _audit: Any = import_module(f"{_other.room}.audit")
+        ATTACKED[_name] = _audit.OPTIONS
+        UNSCORED |= set() if _audit.SCORED else {_name}
 
 
 def known() -> Iterator[str]:
@@ -80,7 +88,7 @@ def search(stage: SceneFolder, name: str, kind: Kind | None = None) -> Mechanism
         {"target": f"{EPSILON:g}"},
     )
     asked = rule.asked(pairs(kind)[0][0])
-    winner = put_out(asked.spends[0].event, scored=name not in ("random_search", "propose_test"))
+    winner = put_out(asked.spends[0].event, scored=name not in UNSCORED)
     moved = 2.0 if kind == "replace_one" else 1.0  # of the clip, by one unit of any cap
 
     def scale(_: Asked) -> float:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, get_args
 
 from pydantic import Field, TypeAdapter, model_validator
 
+from dpladder.config.others import others
 from dpladder.config.rules import Messages, Table
 from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
 
@@ -452,7 +453,19 @@ Learner = Annotated[
     | StepSizeFree,
     Field(discriminator="name"),
 ]
-SECTIONS: tuple[Any, ...] = get_args(get_args(Learner)[0])
+
+
+def names(section: Any) -> tuple[str, ...]:
+    """The learners that a section is for."""
+    return get_args(section.model_fields["name"].annotation)
+
+
+OWN_SECTIONS: tuple[Any, ...] = get_args(get_args(Learner)[0])
+OTHERS = others("dpladder.learners")
+"""Those of other packages."""
+SECTIONS = (*OWN_SECTIONS, *(other.section for other in OTHERS.values()))
+if not TYPE_CHECKING:  # nobody who checks types can know those of others
+    Learner = Annotated[Union[SECTIONS], Field(discriminator="name")]  # noqa: UP007
 DEFAULT = "dp_gd"
 # linear heads: a public sample can guide their descents, and what they know is taught to students
 HEADS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")
@@ -470,18 +483,15 @@ def shares_releases(learner: Any) -> bool:
     )
 
 
-def names(section: Any) -> tuple[str, ...]:
-    """The learners that a section is for."""
-    return get_args(section.model_fields["name"].annotation)
-
-
 # rooms of learn/ that hold more than the one learner of their name
 SHARED = dict.fromkeys(("dp_gd", "dp_adam", "dp_adam_wosm"), "heads")
 
 
 def room_of(learner: str) -> str:
-    """The room of learn/ that a learner lies in."""
-    return SHARED.get(learner, learner)
+    """The package that a learner lies in."""
+    if learner in OTHERS:
+        return OTHERS[learner].room
+    return f"dpladder.learn.{SHARED.get(learner, learner)}"
 
 
 def section_of(learner: str) -> Any:

@@ -6,11 +6,13 @@ trains stays secret, because its theorem needs that. A module of search/ runs it
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args
 
 from pydantic import Field
 
+from dpladder.config import learner_sections
 from dpladder.config.learner_sections import shares_releases
+from dpladder.config.others import others
 from dpladder.config.rules import Messages, Table
 from dpladder.config.section import Count, Section
 
@@ -125,15 +127,22 @@ class ProposeTest(Section):
 
 SecretRuns = PapernotSteinke | LiuTalwar | DpHypo | KoskelaKulkarni
 PrivateSearch = RandomSearch | NaiveComposition | SecretRuns | ProposeTest
+OWN_SEARCHES: tuple[Any, ...] = get_args(PrivateSearch)
+OTHERS = others("dpladder.searches", learner_sections.OTHERS)
+"""Those of other packages."""
+SEARCHES = (*OWN_SEARCHES, *(other.section for other in OTHERS.values()))
+if not TYPE_CHECKING:  # nobody who checks types can know those of others
+    PrivateSearch = Union[SEARCHES]  # noqa: UP007
 Hpo = Annotated[Ladder | PrivateSearch, Field(discriminator="name")]
-SEARCHES: tuple[Any, ...] = get_args(PrivateSearch)
 # modules of search/ that run more than the one search of their name
 SHARED = {"papernot_steinke": "secret_runs", "liu_talwar": "secret_runs"}
 
 
 def runner_of(search: str) -> str:
-    """The module of search/ that runs a search."""
-    return SHARED.get(search, search)
+    """The module that runs a search."""
+    if search in OTHERS:
+        return f"{OTHERS[search].room}.search"
+    return f"dpladder.search.{SHARED.get(search, search)}"
 
 
 def _private_search(c: Any) -> Messages:

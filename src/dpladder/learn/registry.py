@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from dpladder.config.label_sets import MANY
-from dpladder.config.learner_sections import room_of
+from dpladder.config.learner_sections import OTHERS, room_of
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import public_head, score
@@ -46,6 +46,7 @@ LEARNERS = (
     "dp_ls",
     "dp_newton",
     "dp_fc",
+    *OTHERS,
 )
 
 
@@ -128,7 +129,7 @@ class Method:
 
     def room(self, name: str) -> Any:
         """One of its modules."""
-        return import_module(f"dpladder.learn.{room_of(self.name)}.{name}")
+        return import_module(f"{room_of(self.name)}.{name}")
 
 
 def method(name: str) -> Method:

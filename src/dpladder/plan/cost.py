@@ -8,7 +8,8 @@ spends.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
@@ -185,7 +186,10 @@ def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) ->
 
     def spends(epsilon: float) -> tuple[Spend, ...]:
         found = price(hpo, epsilon, delta, config.privacy.relation)
-        return tuple(_spend_of(config, job, TRAIN, one, _label(hpo, one)) for one in found)
+        return tuple(
+            _spend_of(config, job, TRAIN, one, label)
+            for one, label in zip(found, _labels(hpo, found), strict=True)
+        )
 
     def cost(epsilon: float) -> float:
         try:
@@ -202,6 +206,15 @@ def _search(config: Config, job: Job, target: float, before: Sequence[Spend]) ->
     if left < LEAST_SEARCH * target:
         raise Refused(f"Nothing of epsilon {target:g} is left for {hpo.name}.")
     return spends(left)
+
+
+def _labels(hpo: PrivateSearch, found: Sequence[Counted]) -> Iterator[str]:
+    """A spend is known by its label, so no two of a job may have the same."""
+    seen: Counter[str] = Counter()
+    for one in found:
+        label = _label(hpo, one)
+        seen[label] += 1
+        yield label if seen[label] == 1 else f"{label} {seen[label]}"
 
 
 def _label(hpo: PrivateSearch, one: Counted) -> str:

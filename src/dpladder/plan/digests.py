@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -88,9 +89,10 @@ def _closure(entry: str) -> set[str]:
 
 @cache
 def _read(name: str) -> _Module | None:
-    """A module of dpladder; None for a name that only looks like one, such as a function imported
-    from a module."""
-    base = PACKAGE.joinpath(*name.split(".")[1:])
+    """A module of dpladder, or of a package that adds to it; None for a name that only looks like
+    one, such as a function imported from a module."""
+    top, *inner = name.split(".")
+    base = (PACKAGE if top == NAME else _folder(top)).joinpath(*inner)
     for path in (base.with_suffix(".py"), base / "__init__.py"):
         if path.is_file():
             tree = ast.parse(path.read_bytes(), filename=str(path))
@@ -98,7 +100,8 @@ def _read(name: str) -> _Module | None:
             imported: list[str] = []
             _dump(tree, tokens, imported)
             return _Module(
-                hashlib.sha256("\0".join(tokens).encode()).hexdigest(), frozenset(_inside(imported))
+                hashlib.sha256("\0".join(tokens).encode()).hexdigest(),
+                frozenset(_inside(imported, {NAME, top})),
             )
     return None
 
@@ -126,11 +129,17 @@ def _dump(node: object, tokens: list[str], imported: list[str]) -> None:
         tokens.append(f"{type(node).__name__}:{node!r}")
 
 
-def _inside(names: list[str]) -> Iterator[str]:
-    """Those of dpladder, and the packages on the way to them, whose __init__ runs too."""
+def _folder(package: str) -> Path:
+    """Where a package lies that adds a learner or a search (config/others.py)."""
+    found = find_spec(package)
+    return Path(found.origin if found and found.origin else package).parent
+
+
+def _inside(names: list[str], tops: set[str]) -> Iterator[str]:
+    """Those of these packages, and the packages on the way to them, whose __init__ runs too."""
     for name in names:
         parts = name.split(".")
-        if parts[0] == NAME:
+        if parts[0] in tops:
             yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 

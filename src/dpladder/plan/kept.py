@@ -13,6 +13,7 @@ from dpladder.config.load import Kept, Wildcards
 from dpladder.config.model import Tester
 from dpladder.errors import Refused
 from dpladder.plan import dag, mechanisms, stages
+from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.plan import USED
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.book import Held, State
@@ -226,14 +227,15 @@ def _told(held: Held, names: Iterable[str]) -> Iterator[str]:
 
 
 def made_by(held: Held, names: Iterable[str]) -> str:
-    """How a release was made, where this dpladder would make it otherwise: by older versions of the
-    mechanisms of these names, or by other code at the same versions; else empty."""
+    """How a release was made, where that is to be told: by mechanisms of other packages, by older
+    versions of the mechanisms of these names, or by other code at the same versions; else empty."""
     names = list(names)
+    made = [f"by {name} of {BROUGHT[name].package}: {WORD}" for name in names if name in BROUGHT]
     if risen := dict(_risen(held, names)):
-        return ", ".join(risen.values())
-    if _differs(held, names):
-        return f"by other code of {held.job.rule} than this dpladder's, at the same versions"
-    return ""
+        made += risen.values()
+    elif _differs(held, names):
+        made.append(f"by other code of {held.job.rule} than this dpladder's, at the same versions")
+    return ", ".join(made)
 
 
 def _risen(held: Held, names: Iterable[str]) -> Iterator[tuple[str, str]]:

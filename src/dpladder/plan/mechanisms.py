@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
+from dpladder.config import learner_sections, search_sections
+
 Versions = Mapping[str, int]
 """Of mechanisms by their names; a name that is absent has version 1."""
 
@@ -25,6 +27,13 @@ VERSIONS: dict[str, int] = {
     "public_gradient": 2,
 }
 """What this dpladder runs. Each line here has one in CHANGELOG.md."""
+BROUGHT = {**learner_sections.OTHERS, **search_sections.OTHERS}
+"""Those of other packages."""
+WORD = (
+    "its noise is held to what it declares, and that one record moves its sums no further is its "
+    "authors' word"
+)
+VERSIONS |= {other.name: other.version for other in BROUGHT.values() if other.version > 1}
 
 FIRST = Path(__file__).with_name("first_versions.json")
 

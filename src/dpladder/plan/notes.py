@@ -14,6 +14,7 @@ from dpladder.config.sources import count_of_classes
 from dpladder.config.telling import BINS, MORE, enough
 from dpladder.plan import stages
 from dpladder.plan.cost import trial_budget
+from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.settle import pull
 from dpladder.privacy.accounting import gdp
 from dpladder.search.looking import ceiling
@@ -30,6 +31,7 @@ def notes(project: Project) -> tuple[str, ...]:
         f"{name}: {words}"
         for name, config in project.experiments.items()
         for words in (
+            *_brought(config),
             *_open(config),
             *_guided(config),
             *_head(config),
@@ -64,6 +66,12 @@ def _set_aside(project: Project) -> Iterator[str]:
                     f"lineage dataset.split.{part}: 0 trains on them; a split holds for a "
                     "lineage's life."
                 )
+
+
+def _brought(config: Config) -> Iterator[str]:
+    for name in (config.learner.name, config.hpo.name):
+        if other := BROUGHT.get(name):
+            yield f"{name} is of {other.package}, not dpladder's: {WORD}"
 
 
 def _open(config: Config) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dpladder.config import Config, Project
 from dpladder.config.learner_sections import (
+    OWN_SECTIONS,
     SECTIONS,
     Covariance,
     Head,
@@ -359,13 +360,15 @@ class Stage:
 
 
 def _rooms(learner: str) -> tuple[str, ...]:
-    room = f"dpladder.learn.{room_of(learner)}"
+    room = room_of(learner)
     return f"{room}.cost", f"{room}.train"
 
 
 LEARNERS = tuple(name for section in SECTIONS for name in names(section))
 SEARCHED = tuple(name for section in SEARCHES for name in names(section))
-ROOMS = tuple(dict.fromkeys(module for name in LEARNERS for module in _rooms(name)))
+ROOMS = tuple(
+    dict.fromkeys(m for section in OWN_SECTIONS for name in names(section) for m in _rooms(name))
+)
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
 # the one or the other puts out an experiment's final models
 FINALS = ("train_final", "private_search")
@@ -598,5 +601,5 @@ def rule_code(rule: str, learner: str | None = None, search: str | None = None) 
     """Digest of the package code behind a rule. The statement is what compose_privacy makes, and
     inert for all others."""
     trained = () if learner is None else _rooms(learner)
-    searched = () if search is None else (f"dpladder.search.{runner_of(search)}",)
+    searched = () if search is None else (runner_of(search),)
     return digest_of(f"dpladder.jobs.{module_of(rule)}", *stage_of(rule).code, *trained, *searched)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from importlib import import_module
 
 from dpladder.config.search_sections import (
+    OTHERS,
     DpHypo,
     KoskelaKulkarni,
     NaiveComposition,
@@ -50,6 +52,9 @@ def price(
             return (Counted(_on_subset(search, epsilon, delta, relation)),)
         case ProposeTest():
             return _proposed(search, epsilon, delta, relation)
+    if search.name in OTHERS:
+        cost = import_module(f"{OTHERS[search.name].room}.cost")
+        return tuple(cost.price(search, epsilon, delta, relation))
     return (Counted(_repeated(search, epsilon, delta)),)
 
 

@@ -11,5 +11,5 @@ from dpladder.search.asking import Searcher
 
 def searcher_of(section: PrivateSearch) -> Searcher:
     """The search that a section of the config describes."""
-    found: Searcher = import_module(f"dpladder.search.{runner_of(section.name)}").Searcher(section)
+    found: Searcher = import_module(runner_of(section.name)).Searcher(section)
     return found

@@ -1,0 +1,18 @@
+"""Its keys in the config."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from dpladder.config.section import Section
+
+
+class Halving(Section):
+    """Rounds of trainings, of which the better half goes on at twice the mu squared; all of them
+    could be published, and the last one is."""
+
+    name: Literal["own.halving"] = "own.halving"
+    rounds: int = Field(3, ge=1, le=8, description="of 2^(rounds - 1), ..., 2 and 1 trainings")
+
+
+SECTION = Halving

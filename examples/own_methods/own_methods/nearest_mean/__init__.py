@@ -1,0 +1,1 @@
+"""The class whose noised mean is nearest wins."""

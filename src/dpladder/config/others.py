@@ -1,0 +1,58 @@
+"""Learners and searches of other packages, by their entry points (docs/extend.md).
+
+An entry point's name is the method's, with a dot in it, which dpladder's own names never have. Its
+value is the method's room: a package with the modules that a room of dpladder's own has, and beside
+them `section.py` and `audit.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, get_args
+
+from dpladder.config.section import Section
+from dpladder.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Other:
+    """A method that another package brings. `version` rises, as those in plan/mechanisms.py do,
+    when what it computes, draws or charges changes in meaning."""
+
+    name: str
+    room: str
+    package: str
+    section: type[Section]
+
+    @property
+    def version(self) -> int:
+        return int(getattr(self.section, "version", 1))
+
+
+def others(group: str, taken: Iterable[str] = ()) -> dict[str, Other]:
+    """The methods of a group (`dpladder.learners`, `dpladder.searches`) by their names. One that
+    cannot be used is left out with a warning, and stands in nobody's way."""
+    found: dict[str, Other] = {}
+    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+        package = "?" if entry.dist is None else entry.dist.name
+        try:
+            found[entry.name] = _other(entry, package, {*taken, *found})
+        except Exception as error:  # whatever their code may raise
+            warnings.warn(f"{group} of {package}: {entry.name} is left out: {error}", stacklevel=2)
+    return found
+
+
+def _other(entry: EntryPoint, package: str, taken: Collection[str]) -> Other:
+    if "." not in entry.name or entry.name in taken:
+        raise BadInput("its name must have a dot in it, and be nobody else's.")
+    module: Any = import_module(f"{entry.value}.section")
+    section = module.SECTION
+    if not (isinstance(section, type) and issubclass(section, Section)):
+        raise BadInput(f"{module.__name__}.SECTION must be a class that extends Section.")
+    if get_args(section.model_fields["name"].annotation) != (entry.name,):
+        raise BadInput(f"{module.__name__}.SECTION must have name: Literal[{entry.name!r}].")
+    return Other(entry.name, entry.value, package, section)

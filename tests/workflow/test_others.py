@@ -1,0 +1,140 @@
+"""Learners and searches of other packages: the example of docs/extend.md, installed as users do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from support import ROOT
+
+from dpladder.config import others
+from dpladder.config.learner_sections import learner_of
+from dpladder.plan import digests
+from dpladder.privacy.statement.check import check, read_statement
+
+EXAMPLE = ROOT / "examples" / "own_methods"
+SHORT = """
+from dpladder.audit import every, learners
+from dpladder.audit.engine import attack
+attack.ROUNDS, attack.RUNS, attack.FEW_RUNS = 40, 1500, 100
+assert {"own.nearest_mean", "own.halving"} <= {*every.groups()}
+plain, *_ = learners.mechanisms("own.nearest_mean")
+report = attack.run_audit([plain], b"public", among=50)
+print("ok" if report.ok else attack.table(report))
+"""
+LEARNER, SEARCH = "dpladder.learners", "dpladder.searches"
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch) -> Path:
+    """Where the example is installed, for all that is started from here."""
+    place = tmp_path / "packages"
+    install = ("-m", "uv", "pip", "install", "-q", "--no-deps", "--no-build-isolation")
+    subprocess.run(
+        [sys.executable, *install, "--offline", "--target", str(place), str(EXAMPLE)], check=True
+    )
+    monkeypatch.setenv("PYTHONPATH", str(place))
+    return place / "own_methods"
+
+
+def python(code: str) -> str:
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.ci
+def test_methods_of_another_package_are_run_charged_and_stated_as_theirs(installed, project):
+    searched = {"learner": {"name": "dp_gd"}, "hpo": {"name": "own.halving"}}
+    project.configure(
+        {
+            "learner": {"name": "own.nearest_mean"},
+            "sweep": {"rungs": []},
+            "experiments": {"searched": searched},
+        }
+    )
+    project.finish("results/privacy.json")
+    statement = read_statement(project.results)
+    assert check(statement, project.results) == []
+    stated = {
+        (line["experiment"], line["rule"]) for line in statement["datasets"]["tiny"]["spends"]
+    }
+    assert {("main", "train_final"), ("searched", "private_search")} <= stated
+    page = (project.results / "privacy.md").read_text("utf-8")
+    for told in ("by own.nearest_mean of own-methods", "by own.halving of own-methods"):
+        assert told in page
+    assert "its authors' word" in page
+
+
+@pytest.mark.ci
+def test_the_audit_covers_them_and_finds_a_sum_that_moves_too_far(installed):
+    assert python(SHORT).strip() == "ok"
+    cost = installed / "nearest_mean" / "cost.py"
+    cost.write_text(cost.read_text("utf-8").replace("math.sqrt(2) * ", ""), "utf-8")
+    found = python(SHORT)
+    assert "FAILED" in found
+    assert "sensitivity" in found
+
+
+def entry(value: str, name: str = "own.nearest_mean", group: str = LEARNER) -> EntryPoint:
+    return EntryPoint(name, value, group)
+
+
+@pytest.fixture(name="found")
+def _found(monkeypatch):
+    """What becomes of entry points."""
+    monkeypatch.syspath_prepend(EXAMPLE)
+
+    def of(*given: EntryPoint, taken: tuple[str, ...] = ()) -> dict[str, others.Other]:
+        monkeypatch.setattr(others, "entry_points", lambda group: given)
+        return others.others(LEARNER, taken)
+
+    return of
+
+
+def test_an_entry_point_brings_a_section(found):
+    [other] = found(entry("own_methods.nearest_mean")).values()
+    assert (other.name, other.room, other.version) == (
+        "own.nearest_mean",
+        "own_methods.nearest_mean",
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("broken", "taken", "why"),
+    [
+        (entry("own_methods.nearest_mean", "dp_gd"), (), "must have a dot"),
+        (entry("own_methods.nearest_mean"), ("own.nearest_mean",), "nobody else's"),
+        (entry("own_methods.nearest_mean", "own.other"), (), r"name: Literal\['own.other'\]"),
+        (entry("own_methods.nowhere"), (), "No module named"),
+    ],
+    ids=["no dot", "taken", "another name", "no module"],
+)
+def test_one_that_cannot_be_used_stands_in_nobodys_way(broken, taken, why, found):
+    with pytest.warns(UserWarning, match=why):
+        assert found(broken, taken=taken) == {}
+
+
+def test_what_is_not_installed_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"own\.nearest_mean"):
+        learner_of({"name": "own.nearest_mean"})
+
+
+def test_the_digest_of_a_job_follows_its_code(tmp_path, monkeypatch):
+    package = tmp_path / "brought"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "inner.py").write_text("MOST = 1", "utf-8")
+    (package / "train.py").write_text("from brought.inner import MOST", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = digests.digest_of("brought.train")
+    digests._read.cache_clear()
+    (package / "inner.py").write_text("MOST = 2", "utf-8")
+    assert digests.digest_of("brought.train") != before
