@@ -2170,9 +2170,9 @@ _sweep(ledger, finished)""",
     Mutant(
         "a ledger's statement speaks of a config",
         "privacy/statement/page.py",
-        "_assumptions",
-        "DECLARED if statement.config else OWN_DECLARED",
-        "DECLARED",
+        "kind_of",
+        "WORKFLOW if statement.config else LEDGER",
+        "WORKFLOW",
         ("embed/test_ledger.py::test_the_statement_follows_from_its_records_and_its_ledger",),
     ),
     Mutant(

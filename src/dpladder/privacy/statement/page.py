@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
@@ -39,6 +40,58 @@ NEIGHBOURS = {
 }
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a statement of a workflow and one of a ledger alone (embed/) say otherwise."""
+
+    origin: str
+    person: str  # what makes people the unit
+    relation: str  # where the relation was chosen
+    published: str
+    declared: str
+    named: str
+    cut: tuple[str, ...] = ()
+
+
+WORKFLOW = Kind(
+    origin="workflow",
+    person="dataset.unit: {by: user}",
+    relation="privacy.relation",
+    published="May be published: all that lies in results/ and logs/, the config, and whatever is "
+    "computed from them. Never: the data, private/ and DPLADDER_HOME.",
+    declared="Declared public, so not protected: the whole config, with its list of classes, round "
+    "sizes, bounds, grids and shares; and the sources that it names public_test, "
+    "public_validation, public_sample or public_unlabelled, their labels included. What a "
+    "training learns from them, at its start or at each step, is charged to nobody: of a "
+    "source that is named so and is private, nothing is protected.",
+    named="Sources and lineages belong to the operator, who is trusted to name them; whoever else "
+    "chooses configs may not. A run stops where another lineage, or a source declared public, "
+    "holds much of the same data; a smaller overlap goes unnoticed, so that nobody learns about "
+    "one person.",
+    cut=(
+        "Each record's part of a sum is cut to a little less than the noise is made for, which "
+        "leaves room for what rounding adds.",
+    ),
+)
+LEDGER = Kind(
+    origin="results folder",
+    person="a person (dpladder.Ledger's argument unit)",
+    relation="relation",
+    published="May be published: this statement with its records, what was released, and whatever "
+    "is computed from them. Never: the data and DPLADDER_HOME.",
+    declared="Public, so not protected: the names of spends, what they cost, sample rates and "
+    "numbers of steps, and what these tell about the size of the data.",
+    named="Lineages belong to the operator, who is trusted to name them: one for all data about "
+    "the same people. The ledger sees no records, so it cannot find out that two lineages hold the "
+    "same.",
+)
+
+
+def kind_of(statement: Statement) -> Kind:
+    """A statement of a ledger alone has no config behind it."""
+    return WORKFLOW if statement.config else LEDGER
+
+
 def page(statement: SealedStatement) -> str:
     """One page that a privacy officer can sign: what is guaranteed, in plain words, and then the
     figures behind it."""
@@ -58,7 +111,7 @@ def page(statement: SealedStatement) -> str:
     lines += [*(f"| {what} | {words} |" for what, words in _facts(statement)), ""]
     lines += [line for bug in bugs_in(statement) for line in (f"**{bug}.** {AT_COST}", "")]
     for lineage, dataset in statement.datasets.items():
-        here = "workflow" if statement.config else "results folder"
+        here = kind_of(statement).origin
         lines += [f"## Figures: lineage {lineage}", "", *_page_of(lineage, dataset, here)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
     lines += ["Signed: ______________________   Date: ______________", ""]
@@ -91,8 +144,6 @@ def _facts(statement: SealedStatement) -> Iterator[tuple[str, str]]:
     yield "seal", f"`{statement.seal}` (`dpladder verify` checks both)"
 
 
-PERSON = "dataset.unit: {by: user}"
-OWN_PERSON = "a person (dpladder.Ledger's argument unit)"
 NO_PERSON = ("record", "document")  # units of which a person may have several
 
 
@@ -135,7 +186,7 @@ def plain_words(statement: Statement) -> Iterator[str]:
             yield (
                 f"The unit is a {dataset.unit}. A person with several {dataset.unit}s in the data "
                 "is protected less than that: the figures for groups below are theirs. Where that "
-                f"is so, {PERSON if statement.config else OWN_PERSON} is the right unit, in a "
+                f"is so, {kind_of(statement).person} is the right unit, in a "
                 "lineage of its own."
             )
     yield (
@@ -153,13 +204,7 @@ def plain_words(statement: Statement) -> Iterator[str]:
         "curve of width 1 stands at 0 or at mu. The smaller each of the three, the better the "
         "protection."
     )
-    yield (
-        "May be published: all that lies in results/ and logs/, the config, and whatever is "
-        "computed from them. Never: the data, private/ and DPLADDER_HOME."
-        if statement.config
-        else "May be published: this statement with its records, what was released, and whatever "
-        "is computed from them. Never: the data and DPLADDER_HOME."
-    )
+    yield kind_of(statement).published
     yield (
         "Not promised: that nothing can be guessed about somebody from what holds for people like "
         "them, whether or not they are in "
@@ -412,30 +457,8 @@ def _deltas(statement: Statement) -> str:
     return " or ".join(found)
 
 
-DECLARED = (
-    "Declared public, so not protected: the whole config, with its list of classes, round "
-    "sizes, bounds, grids and shares; and the sources that it names public_test, "
-    "public_validation, public_sample or public_unlabelled, their labels included. What a "
-    "training learns from them, at its start or at each step, is charged to nobody: of a "
-    "source that is named so and is private, nothing is protected."
-)
-OWN_DECLARED = (
-    "Public, so not protected: the names of spends, what they cost, sample rates and numbers of "
-    "steps, and what these tell about the size of the data."
-)
-NAMED = (
-    "Sources and lineages belong to the operator, who is trusted to name them; whoever else "
-    "chooses configs may not. A run stops where another lineage, or a source declared public, "
-    "holds much of the same data; a smaller overlap goes unnoticed, so that nobody learns about "
-    "one person."
-)
-OWN_NAMED = (
-    "Lineages belong to the operator, who is trusted to name them: one for all data about the same "
-    "people. The ledger sees no records, so it cannot find out that two lineages hold the same."
-)
-
-
 def _assumptions(statement: Statement) -> list[str]:
+    kind = kind_of(statement)
     selected = {
         line.label
         for dataset in statement.datasets.values()
@@ -454,29 +477,22 @@ def _assumptions(statement: Statement) -> list[str]:
     return [
         *(
             f"Lineage {lineage}: what is published hardly tells apart two data sets that differ by "
-            f"{NEIGHBOURS[dataset.relation]} ({'privacy.' if statement.config else ''}relation: "
+            f"{NEIGHBOURS[dataset.relation]} ({kind.relation}: "
             f"{dataset.relation}). Delta = {dataset.delta:g}, one for the life of the lineage."
             for lineage, dataset in statement.datasets.items()
         ),
-        DECLARED if statement.config else OWN_DECLARED,
+        kind.declared,
         "The secret key and the operator are trusted. Noise comes from a keyed generator, so the "
         "guarantee is "
         "computational. What is released is rounded to a public grid, so that its low bits tell "
         "nothing; what float64 "
         f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/publish.py "
         "has the theorem).",
-        *(
-            [
-                "Each record's part of a sum is cut to a little less than the noise is made for, "
-                "which leaves room for what rounding adds."
-            ]
-            if statement.config
-            else []
-        ),
+        *kind.cut,
         "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops "
         "before anything is spent.",
         *([secret] if selected else []),
-        NAMED if statement.config else OWN_NAMED,
+        kind.named,
         *(
             f"Lineage {lineage} is about other people than those that were known before it, by the "
             "operator's word."
