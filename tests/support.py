@@ -35,8 +35,8 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Held, Ledger
+from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.publish import Noise
 
 ROOT = Path(__file__).parents[1]
 TINY: dict[str, Any] = {

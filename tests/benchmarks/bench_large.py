@@ -30,8 +30,8 @@ from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.learn.interface import Constants, Data, Hyper
 from dpladder.learn.registry import method
+from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.publish import Noise
 
 STEPS = 3
 MANY = 10_000  # classes

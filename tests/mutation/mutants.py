@@ -975,19 +975,38 @@ return found""",
     # The public grid.
     Mutant(
         "a release is not rounded",
-        "privacy/release/publish.py",
+        "privacy/release/grid.py",
         "on_grid",
         "(cells - whole + noise * (scale / step)).round()",
         "cells - whole + noise * (scale / step)",
-        ("privacy/release/test_publish.py",),
+        ("privacy/release/test_grid.py",),
     ),
     Mutant(
         "a grid as fine as floats",
-        "privacy/release/publish.py",
+        "privacy/release/grid.py",
         "",
         "8",
         "2.0 ** 60",
-        ("privacy/release/test_publish.py",),
+        ("privacy/release/test_grid.py",),
+    ),
+    Mutant(
+        "the slack of normals, said of Laplace noise too",
+        "privacy/release/grid.py",
+        "",
+        "2.0 ** -37",
+        "2.0 ** -38",
+        ("privacy/release/test_grid.py",),
+    ),
+    Mutant(
+        "angles in single precision",
+        "privacy/release/noise.py",
+        "_angle",
+        "2.0 * math.pi * _unit(words)",
+        "(2.0 * math.pi * _unit(words)).astype(np.float32).astype(float)",
+        (
+            "privacy/release/test_noise.py::test_far_out_samples_are_as_near_to_exact_ones"
+            "_as_the_theorem_of_the_grid_needs",
+        ),
     ),
     Mutant(
         "a mean is noised beside the grid",
@@ -995,7 +1014,7 @@ return found""",
         "noised_mean",
         "meter.publish('mean', total)",
         "total + meter.publish('mean', np.zeros_like(total))",
-        ("privacy/release/test_publish.py",),
+        ("privacy/release/test_grid.py",),
     ),
     # Charges.
     Mutant(
@@ -1405,7 +1424,7 @@ left = left & ~mask""",
     # What changes what a mechanism answers: its version must rise.
     Mutant(
         "noise has larger cells",
-        "privacy/release/publish.py",
+        "privacy/release/grid.py",
         "",
         "8",
         "4",

@@ -31,9 +31,9 @@ from dpladder.privacy.accounting.draws import gaussian, tie
 from dpladder.privacy.accounting.events import Job, Partition, Spend
 from dpladder.privacy.accounting.selection import Lean
 from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.privacy.release.publish import Noise
 from dpladder.research.contestants import DECADES, METHODS, PUBLISHED, entry
 from dpladder.research.ladder import LadderSearcher
 from dpladder.search.asking import Answer, Setting, alone

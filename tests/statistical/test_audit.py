@@ -28,9 +28,9 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
+from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
-from dpladder.privacy.release.publish import Noise
 
 pytestmark = pytest.mark.ci
 

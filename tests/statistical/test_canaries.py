@@ -10,9 +10,9 @@ import pytest
 
 from dpladder.audit import canaries
 from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
-from dpladder.privacy.release.publish import Noise
 
 pytestmark = pytest.mark.long
 

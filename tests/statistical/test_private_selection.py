@@ -29,7 +29,7 @@ from dpladder.config.search_sections import (
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.events import Counted, Gaussian
-from dpladder.privacy.release.publish import Noise
+from dpladder.privacy.release.grid import Noise
 from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
 from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition

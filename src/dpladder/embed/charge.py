@@ -20,8 +20,8 @@ from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Held, Ledger
 from dpladder.privacy.ledger.home import make_folder, subkey
 from dpladder.privacy.release import noise
+from dpladder.privacy.release.grid import on_grid
 from dpladder.privacy.release.noise import SecretNoise
-from dpladder.privacy.release.publish import on_grid
 
 if TYPE_CHECKING:
     from opacus.accountants import IAccountant

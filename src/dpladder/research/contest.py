@@ -20,9 +20,9 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Shape, tie
 from dpladder.privacy.accounting.events import Counted, Gaussian, Job
 from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.privacy.release.publish import Noise
 from dpladder.search.asking import Answer, Ask, Asking, Found, Searcher, Setting, Units, trainings
 from dpladder.search.bench import Bench, NamedAsk, answers, correct
 from dpladder.search.space import Space

@@ -21,8 +21,8 @@ from dpladder.privacy.accounting.draws import Draw
 from dpladder.privacy.accounting.events import Counted, RepeatAndSelect
 from dpladder.privacy.accounting.selection import Runs
 from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.publish import Noise
 from dpladder.search.asking import (
     Answer,
     Ask,

@@ -14,9 +14,9 @@ from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.release import noise
+from dpladder.privacy.release.grid import on_grid
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
-from dpladder.privacy.release.publish import on_grid
 
 JOB = Job("main", "run_trial", (("trial", "0"),))
 SOURCE = SecretNoise(bytes(32), JOB, "query", "nonce")

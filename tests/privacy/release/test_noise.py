@@ -167,8 +167,7 @@ def test_gaussians_are_within_tau_of_halved_sums_of_four_exact_box_muller_sample
                     sqrt(2 * exponential(w[k], w[4 + k])) * turn(2 * pi * unit(w[8 + k]))
                     for k in range(4)
                 )
-                # of TAU's 2^-45, for computing alone
-                assert abs(mpf(float(z)) - exact / 2) < mpf(2) ** -48
+                assert abs(mpf(float(z)) - exact / 2) < mpf(2) ** -48  # of 44 2^-50, at the worst
 
 
 def test_laplace_is_the_formula_of_two_exponentials_and_two_angles(
@@ -214,6 +213,32 @@ def test_noise_reaches_as_far_out_as_64_bits_of_places_say(
         far = exponential(2, words[of_each])
         ideal = of_each * sqrt(2 * far) / 2 if rows == 12 else of_each * far
         assert sample(KEY, (1,))[0] == pytest.approx(float(ideal), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sample", "rows", "most", "farthest"),
+    [(noise.gaussian, 12, 44, 64), (noise.laplace, 6, 178, 48)],
+)
+def test_far_out_samples_are_as_near_to_exact_ones_as_the_theorem_of_the_grid_needs(
+    monkeypatch: pytest.MonkeyPatch, sample: Any, rows: int, most: int, farthest: int
+) -> None:
+    """Exponentials of every size up to 35, or all there are, at angles all around the circle."""
+    of_each, rng = rows // 3, np.random.default_rng(0)
+    for zeros in range(farthest):
+        chosen = rng.integers(0, 2**64, rows, np.uint64)
+        chosen[:of_each] &= ~np.uint64(1)  # V itself, which alone is far out
+        chosen[of_each : 2 * of_each] = 1 << (63 - zeros)
+        words = [int(word) for word in chosen]
+        monkeypatch.setattr(noise, "_fill", lambda *given, w=chosen, **_: given[2](w[:, None]))
+        drawn = sample(KEY, ())[0]
+        with workdps(60):
+            sizes = [exponential(words[k], words[of_each + k]) for k in range(of_each)]
+            angles = [2 * pi * (unit(word) - mpf(2) ** -54) for word in words[2 * of_each :]]
+            exact = sum(
+                sqrt(2 * size) * cos(angle) / 2 if rows == 12 else size * cos(angle)
+                for size, angle in zip(sizes, angles, strict=True)
+            )
+            assert abs(mpf(float(drawn)) - exact) < most * mpf(2) ** -50
 
 
 @pytest.mark.parametrize("byte", [0x00, 0xFF])

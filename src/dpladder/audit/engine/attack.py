@@ -39,9 +39,9 @@ from dpladder.privacy.accounting.events import (
     Sampled,
 )
 from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.grid import FINENESS, Noise
 from dpladder.privacy.release.meter import Draw, Meter, Streams, Used, Within
 from dpladder.privacy.release.noise import DerivedNoise, SecretNoise
-from dpladder.privacy.release.publish import FINENESS, Noise
 
 FAMILY_ERROR = 1e-6
 CHANCE_CHECKS = 4

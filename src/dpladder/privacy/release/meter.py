@@ -16,7 +16,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import EQUAL, Distribution, Draw, Shape, cost
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
-from dpladder.privacy.release.publish import Noise
+from dpladder.privacy.release.grid import Noise
 
 __all__ = ["Draw", "Meter", "Streams", "Used", "Within"]
 

@@ -3,13 +3,17 @@
 Samples follow the method of Box & Muller, four of them added after Holohan & Braghin 2021 (Secure
 random sampling in differential privacy). Their logarithms are taken where floats are dense, so that
 each computed sample lies next to the ideal one that the same bits, continued for ever, would make.
-What that means for a release stands in publish.py.
+What that means for a release stands in grid.py.
 
-How near: V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a factor 1
+How near, in units of u = 2^-50, with 4 units in the last place granted to each logarithm, cosine
+and sine: V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a factor 1
 +- 2^-52 of its ideal. L = -log V or -log(1 - V), one or the other by a fair bit, is a standard
-exponential; both functions carry a relative error of V into L without enlarging it, so r = sqrt(2
-L) <= 9.6 is within r 2^-51 and r cos(angle), the angle within 2 pi 2^-54, within r 2^-50.5. Four of
-them, added and halved, are within 2^-45.6, the roundings of the additions included.
+exponential, within 1.4 u of its own size. An angle is uniform on a circle, which may be turned so
+that each of its 2^53 values is the middle of what it stands for: it is within 2 pi 2^-54, and
+rounding to 2 pi times it and 2 pi itself add to that, 1.2 u in all. The cosine adds 0.5 u, a
+product 0.13 u. So L cos(angle) is within 2.5 u L, and r cos(angle) with r = sqrt(2 L) <= 9.6,
+within 0.9 u of its size, within 2.1 u r. Four of the latter, added and halved, are within 44 u, the
+roundings of the additions included; two of the former within 178 u, where both L are 35 at most.
 """
 
 from __future__ import annotations

@@ -486,7 +486,7 @@ def _assumptions(statement: Statement) -> list[str]:
         "guarantee is "
         "computational. What is released is rounded to a public grid, so that its low bits tell "
         "nothing; what float64 "
-        f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/publish.py "
+        f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/grid.py "
         "has the theorem).",
         *kind.cut,
         "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops "
@@ -533,7 +533,7 @@ def modified(statement: Statement) -> Iterator[str]:
 
 def _slack() -> str:
     # numpy, which the start of a workflow does without
-    from dpladder.privacy.release.publish import slack
+    from dpladder.privacy.release.grid import slack
 
     epsilon, delta = slack(MANY)
-    return f"{epsilon:.0e} in epsilon and {delta:.0e} in delta for each million released numbers"
+    return f"{epsilon:.1e} in epsilon and {delta:.1e} in delta for each million released numbers"

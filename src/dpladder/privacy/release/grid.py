@@ -12,19 +12,27 @@ was.
 
 **What then holds.** With ideal noise, rounding is post-processing: the release costs what the
 Gaussian (or Laplace) mechanism costs. Noise is computed, so say how far it can be from ideal. Each
-computed standard normal z lies within TAU = 2^-46 of an ideal one z* made from the same random bits
-continued for ever (noise.py). Nothing else rounds: a total is cut into a multiple of g and a rest,
-exactly; the rest plus z s/g, below 2^8, is off by 2^-45 at most, which is counted in TAU too. A
-cell of the grid is w = g/s in (1/16, 1/8] wide in units of the noise, and its probability is that
-of an interval around it whose ends move by 2 TAU at most. At a distance of x noise deviations the
-density over a cell varies by exp(w x + w^2/2), so the probability of a cell is off by a factor of
+computed z lies within a distance of an ideal z* that is made from the same random bits continued
+for ever, in noise.py's units of u = 2^-50: a normal within 44 u, a Laplace within 178 u unless one
+of its exponentials is above 35, which has a probability of 2 e^-35. A total is cut into a multiple
+of g and a rest, exactly. Adding the rest and z s/g, which are below 2^9 and 2^11 in size, rounds
+twice: by 2^-44 and 2^-42 of a cell, and a cell of the grid is w = g/s in (1/16, 1/8] of the noise's
+scale s, so by 8 u and 32 u of it. Together
 
-    exp(+-rho(x)),  rho(x) <= (4 TAU / w) exp(w x + w^2/2) < 2^-37  for x <= 8,
+    TAU = 52 u for normals, 210 u for Laplace.
 
-and cells further out have together a probability below 2^-49. So M released numbers cost (epsilon +
-2 M rho, delta + 2 M 2^-49) where ideal ones cost (epsilon, delta): for ten million numbers less
-than 2e-4 in epsilon in the worst case of every sign, which no data can bring about, and 4e-8 in
-delta. `slack` gives the figure for the statement.
+The probability of a cell is that of an interval whose ends are off by TAU at most. Over a cell at a
+distance of x scales from the total, a normal's density varies by exp(w x + w^2/2), and a Laplace's
+by exp(w) wherever the cell lies. So the probability of a cell is off by a factor of exp(+-rho),
+
+    rho <= (2 TAU / w) exp(w x + w^2/2) < 2^-38  of normals, for x <= 8,
+    rho <= (2 TAU / w) exp(w)           < 2^-37  of Laplace,
+
+largest at w = 1/16. What is left out, cells beyond 8 deviations and exponentials above 35, has a
+probability below 2^-49. So M released numbers cost (epsilon + 2 M rho, delta + 2 M 2^-49) where
+ideal ones cost (epsilon, delta): for ten million numbers less than 2e-4 in epsilon in the worst
+case of every sign, which no data can bring about, and 4e-8 in delta. `slack` gives the figure for
+the statement.
 
 The grid costs g^2/12 <= s^2/768 of variance: noise that is 0.07 % larger.
 """
@@ -38,10 +46,11 @@ from typing import Any
 from dpladder.privacy.arrays import Floats
 
 FINENESS = 8  # grid steps in a noise deviation, at least
-# cells either way: beyond, every total is told apart from none by nothing but its size
+# Totals and releases are cut off this many cells away from 0: up to there whole numbers of cells
+# are exact in float64.
 MOST = 2.0**52
-RHO = 2.0**-38
-TAIL = 2.0**-49
+RHO = 2.0**-37  # how far a cell's probability may be off, as a logarithm
+TAIL = 2.0**-49  # the probability of what that leaves out
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ def on_grid(total: Any, noise: Any, scale: float) -> Any:
     """`total + scale * noise` on the grid of this scale, for float64 numpy arrays and torch tensors
     alike."""
     step = grid(scale)
-    # brings no two totals further apart; infinity has no rest
+    # Cutting off moves no two totals apart, and keeps an infinite one from becoming nan below.
     cells = (total / step).clip(-MOST, MOST)
     whole = cells.round()
     return (whole + (cells - whole + noise * (scale / step)).round()).clip(-MOST, MOST) * step

@@ -26,8 +26,9 @@ from dpladder.learn.second_order import declare_covariance
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.grid import MOST, grid, on_grid, slack
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.publish import MOST, grid, on_grid, slack
+from dpladder.privacy.statement.page import MANY, _slack
 
 DELTA = 1e-5
 RUNS = 80
@@ -169,7 +170,21 @@ def test_a_total_far_beyond_its_noise_is_cut_at_the_last_cell_and_stays_finite()
         assert (there / grid(1.0)).tolist() == ends.tolist()
 
 
-def test_the_arithmetic_of_ten_million_numbers_costs_next_to_nothing() -> None:
-    epsilon, delta = slack(10_000_000)
-    assert epsilon < 1e-4
-    assert delta < 1e-7
+U = 2.0**-50  # what noise.py tells distances in
+
+
+def test_the_slack_is_what_the_theorem_says_of_normals_and_of_laplace_noise() -> None:
+    """Recomputed from how far a computed sample is from an ideal one, for every width of a cell."""
+    widths = np.linspace(1 / 16, 1 / 8, 1001)
+    normal = 2 * 52 * U / widths * np.exp(8 * widths + widths**2 / 2)
+    laplace = 2 * 210 * U / widths * np.exp(widths)
+    left_out = max(2 * ndtr(-8.0), 2 * math.exp(-35)) + 8 * 2.0**-64
+    epsilon, delta = slack(1)
+    assert 0.8 * epsilon < 2 * max(*normal, *laplace) <= epsilon
+    assert 0.6 * delta < 2 * left_out <= delta
+    assert slack(10_000_000) < (2e-4, 4e-8)
+
+
+def test_the_figure_on_the_page_is_rounded_to_the_safe_side() -> None:
+    told = [float(word) for word in _slack().split() if word[0].isdigit()]
+    assert all(shown >= true for shown, true in zip(told, slack(MANY), strict=True))
