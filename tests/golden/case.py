@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from dpladder.privacy.accounting.draws import Draw
-from dpladder.privacy.release import noise, publish
+from dpladder.privacy.release import grid, noise
 from dpladder.privacy.release.meter import Meter, Within
 
 KEY = b"a public key of the golden tests"
@@ -33,7 +33,7 @@ class Case:
     long: bool = False
 
 
-class PlainNoise(publish.Noise):
+class PlainNoise(grid.Noise):
     """Noise that is added as it is."""
 
     def onto(self, total: Any, values: Any = None) -> Any:
@@ -41,7 +41,7 @@ class PlainNoise(publish.Noise):
 
 
 class PlainMeter(Meter):
-    def noise(self, name: str, shape: tuple[int, ...]) -> publish.Noise:
+    def noise(self, name: str, shape: tuple[int, ...]) -> grid.Noise:
         found = super().noise(name, shape)
         return PlainNoise(found.values, found.scale)
 

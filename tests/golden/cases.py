@@ -35,7 +35,7 @@ from dpladder.privacy.accounting.events import (
     Sampled,
 )
 from dpladder.privacy.ledger.home import Home, subkey
-from dpladder.privacy.release import noise, publish
+from dpladder.privacy.release import grid, noise
 
 CLASSES, WIDTH, UNITS, CAP = 3, 4, 40, 2
 EVERY = (*LEARNERS, *rules.ATTACKED, *searches.ATTACKED)
@@ -143,10 +143,10 @@ def streams() -> Found:
 def grids() -> Found:
     scales = (0.3, 1.0, 7.0)
     onto = [
-        publish.on_grid(np.array([1.3, -2.7]), np.array([0.41, -1.2]), scale).tolist()
+        grid.on_grid(np.array([1.3, -2.7]), np.array([0.41, -1.2]), scale).tolist()
         for scale in scales
     ]
-    return {"steps": [publish.grid(scale) for scale in scales], "published": onto}
+    return {"steps": [grid.grid(scale) for scale in scales], "published": onto}
 
 
 def query_streams() -> Found:

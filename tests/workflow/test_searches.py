@@ -57,7 +57,7 @@ def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(name
         (target,) = json.loads((project.results / name / "summary.json").read_text())["targets"]
         assert target["r_star"] == facts["r"] == pytest.approx(facts["eta"] * facts["steps"])
     page = (project.results / "privacy.md").read_text()
-    assert "in one with it" in page
+    assert "not separable" in page
     assert "Of a private selection nothing is known" in page
     assert not walk().charged
     pictures = {picture.path for picture in pictures_of(opened(["config.yaml"]))}

@@ -26,8 +26,8 @@ BUILT_IN = "built in"
 
 
 def audit(key: bytes, only: str | None = None) -> Report:
-    """Attack everything, or one learner, on all cores. The error of the whole is shared out as if
-    on one."""
+    """Attack everything, or one learner, on all cores. Each check gets the same share of the
+    allowed error as if one process ran all of them. `key`: home's subkey for audits."""
     chosen = groups(only)
     with stage(key) as made:
         number = sum(len(mechanisms(group, made)) for group in chosen)
@@ -47,7 +47,7 @@ def groups(only: str | None = None) -> tuple[str, ...]:
                 f"--learner {only}: not a learner. Choose one of: {', '.join(LEARNERS)}."
             )
         return (only,)
-    unattacked()
+    refuse_unattacked()
     return (BUILT_IN, *LEARNERS, *rules.ATTACKED, *searches.ATTACKED)
 
 
@@ -60,7 +60,7 @@ def mechanisms(group: str, made: SceneFolder) -> tuple[Mechanism, ...]:
 
 
 def left_out(chosen: Sequence[str]) -> tuple[LeftOut, ...]:
-    """Return what is not run of learners, rules and searches."""
+    """The combinations that the audit does not run, each with its reason."""
     return tuple(one for group in chosen for one in _left_out(group))
 
 
@@ -72,13 +72,15 @@ def _left_out(group: str) -> Iterable[LeftOut]:
     return () if group == BUILT_IN else learners.left_out(group)
 
 
-def unattacked() -> None:
+def refuse_unattacked() -> None:
     """Refuse where the config can name something, or a rule asks something, that no attack
     knows."""
     wanted = {
         "learner": {name for section in SECTIONS for name in names(section)} - set(LEARNERS),
         "search": set(searches.known()) - searches.ATTACKED.keys(),
-        "rule": set(_asking()) - rules.ATTACKED.keys() - {"private_search"},
+        "rule": set(_asking())
+        - rules.ATTACKED.keys()
+        - {"private_search"},  # whose searches are attacked one by one
     }
     for kind, missing in wanted.items():
         for name in sorted(missing):
@@ -88,7 +90,7 @@ def unattacked() -> None:
 
 
 def _asking() -> Iterator[str]:
-    """The rules that ask private data something."""
+    """The rules that ask private data something: their modules in jobs/ have a `release_of`."""
     for rule, known in stages.STAGES.items():
         if known.private and hasattr(
             import_module(f"dpladder.jobs.{stages.module_of(rule)}"), "release_of"

@@ -170,9 +170,12 @@ def _methods(task: Task[ReleaseReads]) -> tuple[str | None, str | None]:
 
 
 def _check_versions(asked: Asked, question: Question) -> None:
-    """What is kept under an older version is restored, and never made by a newer one under that
-    name: in research new data would be, for it pays again unasked; and so would what was cut off
-    before an upgrade."""
+    """Refuse to let new code answer a question that was reserved under older mechanisms.
+
+    A finished answer is restored, whatever its version. Two cases are left: the job was cut off
+    after COMMIT, and dpladder was upgraded since; or the data changed after a release under an
+    older version, which research alone pays for again unasked.
+    """
     state, task = asked.held.ledger.state, asked.task
     if state.done(question.query) is not None:
         return
@@ -293,7 +296,9 @@ def _remember(task: Task[ReleaseReads]) -> None:
         remember(job_home(), part.name, part.known_as)
 
 
-def _vouch(release: Release, questions: Sequence[Question]) -> None:
+def _before_commit(release: Release, questions: Sequence[Question]) -> None:
+    """All that can refuse these questions before anything is charged. At the end the features that
+    they stand on are noted, if COMMIT will let all of them pass."""
     task = release.asked[0].task
     for asked, question in zip(release.asked, questions, strict=True):
         _check_versions(asked, question)
@@ -303,11 +308,12 @@ def _vouch(release: Release, questions: Sequence[Question]) -> None:
         release.ready()
     # Only what will be charged: what COMMIT refuses stands on other features than these.
     state = release.asked[0].held.ledger.state
-    if all(_is_new(state, question) for question in questions):
+    if all(_will_pass(state, question) for question in questions):
         _remember(task)
 
 
-def _is_new(state: State, question: Question) -> bool:
+def _will_pass(state: State, question: Question) -> bool:
+    """Whether COMMIT will let a question pass: its answer is out, or its reservation unused."""
     if state.done(question.query) is not None:  # asked beside it, and restored
         return True
     own = (held for held in state.of(question.job) if held.static == question.static)
@@ -407,7 +413,7 @@ def release_once(release: Release) -> None:
     seed = task.reads.research.seed if task.reads.mode == "research" else None
     questions = [one.question() for one in release.asked]
     outcomes = store.release_together(
-        ledger, questions, release.produce, seed, ready=partial(_vouch, release, questions)
+        ledger, questions, release.produce, seed, ready=partial(_before_commit, release, questions)
     )
     anchors.keep(RESULTS, [ledgers.head(ledger)])
     _remember(task)  # what was released before home remembered features too

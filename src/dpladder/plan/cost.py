@@ -28,9 +28,11 @@ from dpladder.search.cost import price
 
 TRAIN, TEST = "train", "test"
 FINAL_SHARE = 0.5  # of mu^2, that a proposed plan leaves to the final training
-# of mu; what rounding leaves of a total that is spent, and no model to speak of, nor count
+# Share of a total's mu. Less is what rounding leaves of a total that is spent: it buys no usable
+# model and no usable count.
 CRUMBS = 1e-4
-# of a total; less is what rounding left of a search that was paid: mus add in squares
+# Share of a total's epsilon. Less is what rounding leaves after a search that is paid for: mus add
+# in squares, so a small error looks like 1 % of the total.
 LEAST_SEARCH = 0.02
 TEST_SHARE = 0.05  # of mu^2, for the test count where it does not compose in parallel
 
@@ -61,7 +63,8 @@ def trial_budget(config: Config, rung: int) -> TrialBudget:
 
 
 def _mu_of(config: Config, epsilon: float, runs: int) -> float:
-    """The mu of a training at this epsilon, beside what it is booked at where it samples."""
+    """The mu that one training may spend at this epsilon. On samples it also uses up delta0:
+    `runs` (booking.TRIAL or FINAL) of its kind fit into the lineage's share of delta."""
     delta = config.privacy.delta
     return booking.largest_mu(epsilon, delta, Entry(delta0=_delta0(config, runs)))
 
@@ -158,20 +161,17 @@ def final_costs(
     final, *tests = final_jobs(project, name, config, target)
     spends = known(finished, (final, *tests))
     if final.rule == "evaluate_of" and final not in spends:
-        mu = _test_mu(config, config.promised(target), before, True)
+        mu = _test_mu(config, config.promised(target), before, priced=True)
         spends[final] = (_spend(config, final, TEST, mu, "test score"),)
     if final.rule == "private_search" and final not in spends:
         spends[final] = _search(config, final, target, before)
     for test in tests:
         if test not in spends:
-            others = [
-                *before,
-                *flat({job: spends[job] for job in (final, *tests) if job in spends}),
-            ]
+            others = [*before, *flat(spends)]
             mu = _also_mu(config, test) or _test_mu(config, target, others, final in spends)
             spends[test] = (_spend(config, test, TEST, mu, "test score"),)
     if final not in spends:
-        mu = _final_mu(config, target, [*before, *(s for test in tests for s in spends[test])])
+        mu = _final_mu(config, target, [*before, *flat(spends)])
         spends[final] = (
             _spend(config, final, TRAIN, mu, "weights", _delta0(config, booking.FINAL)),
         )
@@ -226,7 +226,8 @@ def _label(hpo: PrivateSearch, one: Counted) -> str:
 
 
 def _final_mu(config: Config, target: float, before: Sequence[Spend]) -> float:
-    """`remaining` solves mu_f = sqrt(B^2 - sum mu^2) exactly."""
+    """The mu of the final training: that of `final.budget` where it is a number; where it is
+    `remaining`, what the total leaves, mu_f = sqrt(B^2 - sum mu^2)."""
     if config.final.budget != "remaining":
         return _mu_of(config, config.final.budget, booking.FINAL)
     try:
@@ -252,10 +253,15 @@ def _left(
 
 
 def _test_mu(config: Config, target: float, before: Sequence[Spend], priced: bool) -> float:
-    """What the noised test count may cost. Where the parts compose in parallel it may cost as much
-    as the final training, and the test part still never bears more than the training part
-    (docs/design.md, line 9); elsewhere it takes a share; and where all else is priced, what is
-    left."""
+    """The mu of the noised test count.
+
+    Args:
+        before: All spends that the total covers so far.
+        priced: Whether the model's price is among them: then the count gets what is left. If not,
+            it gets as much as the final training where the parts compose in parallel, and the test
+            part still never bears more than the training part (docs/design.md, line 9); elsewhere
+            a share.
+    """
     if config.evaluate.epsilon is not None:
         return gdp.mu(config.evaluate.epsilon, config.privacy.delta)
     if priced:  # done, or a search, which takes the whole total

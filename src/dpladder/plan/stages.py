@@ -4,6 +4,7 @@ runs. And what follows from a config for its jobs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -128,17 +129,15 @@ def trial_parts(config: Config) -> tuple[str, ...]:
 
 
 def nominal_size(config: Config, part: str) -> int:
-    """How many units a part has by declaration: the training part's n0, and in proportion for the
-    others."""
-    split = config.dataset.split
-    share = {"validation": split.validation, "test": split.held_out}.get(part, 0.0) / (
-        1 - split.held_out - split.validation
-    )
-    return (
-        config.dataset.nominal_size
-        if part == "train"
-        else max(1, round(config.dataset.nominal_size * share))
-    )
+    """How many units a part has by declaration: n0 for the training part, validation and test in
+    proportion to the split; 1 for all others, whose size nobody declares."""
+    dataset = config.dataset
+    if part == "train":
+        return dataset.nominal_size
+    split = dataset.split
+    share = {"validation": split.validation, "test": split.held_out}.get(part, 0.0)
+    share /= 1 - split.held_out - split.validation
+    return max(1, round(dataset.nominal_size * share))
 
 
 def parts(config: Config) -> tuple[str, ...]:
@@ -359,15 +358,20 @@ class Stage:
         return reads.keys_of(self.reads)
 
 
-def _rooms(learner: str) -> tuple[str, ...]:
+def _modules_of(learner: str) -> tuple[str, ...]:
     room = room_of(learner)
     return f"{room}.cost", f"{room}.train"
 
 
 LEARNERS = tuple(name for section in SECTIONS for name in names(section))
 SEARCHED = tuple(name for section in SEARCHES for name in names(section))
-ROOMS = tuple(
-    dict.fromkeys(m for section in OWN_SECTIONS for name in names(section) for m in _rooms(name))
+LEARNER_MODULES = tuple(
+    dict.fromkeys(
+        module
+        for section in OWN_SECTIONS
+        for name in names(section)
+        for module in _modules_of(name)
+    )
 )
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
 # the one or the other puts out an experiment's final models
@@ -417,9 +421,11 @@ STAGES: dict[str, Stage] = {
     "evaluate_of": Stage(
         reads.EvaluateOf, CACHES, _test, models="others", per=("target",), module="evaluate"
     ),
-    "train_open": Stage(reads.TrainOpen, CACHES, _all_tests, _trains_open, per=(), code=ROOMS),
-    "compare_learners": Stage(reads.CompareLearners, CACHES, _both, code=ROOMS),
-    "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=ROOMS),
+    "train_open": Stage(
+        reads.TrainOpen, CACHES, _all_tests, _trains_open, per=(), code=LEARNER_MODULES
+    ),
+    "compare_learners": Stage(reads.CompareLearners, CACHES, _both, code=LEARNER_MODULES),
+    "compare_hpo": Stage(reads.CompareHpo, CACHES, _both, code=LEARNER_MODULES),
     "plan_spend": Stage(PlanDocument),
     "compose_privacy": Stage(PlanDocument, code=STATEMENT),
     "summarise": Stage(reads.Summarise),
@@ -474,8 +480,12 @@ def purchases(config: Config) -> Iterator[tuple[str, Mean | Covariance | Statist
 
 
 def jobs(config: Config, rule: str, **own: str) -> list[dict[str, str]]:
-    """The wildcards of an experiment's jobs of a rule, where `own` says some of them. A part that
-    is said need not be one of the experiment's own: whoever owns features may not need them."""
+    """The wildcards of an experiment's jobs of a rule.
+
+    Args:
+        own: Wildcards that are fixed. A fixed part need not be one that this experiment uses: it
+            may own features that only others need.
+    """
     found: list[dict[str, str]] = [{}] if _has_rule(config, rule) else []
     for wildcard in STAGES[rule].per or ():
         said = [own[wildcard]] if wildcard in own else None
@@ -499,10 +509,12 @@ def _parts_of(config: Config, rule: str, job: Wildcards) -> Iterable[str]:
 
 def _shards(config: Config, rule: str, job: Wildcards) -> tuple[str]:
     asked = config.features.shards
-    return (str(-(-config.dataset.nominal_size // SHARD_UNITS) if asked == "auto" else asked),)
+    return (
+        str(math.ceil(config.dataset.nominal_size / SHARD_UNITS) if asked == "auto" else asked),
+    )
 
 
-SHARD_UNITS = 20_000
+SHARD_UNITS = 20_000  # of one extraction job, where features.shards is auto
 SPREAD: Mapping[str, Callable[[Config, str, Wildcards], Iterable[str]]] = {
     "part": _parts_of,
     "shards": _shards,
@@ -519,7 +531,7 @@ SPREAD: Mapping[str, Callable[[Config, str, Wildcards], Iterable[str]]] = {
 
 def has(config: Config, rule: str, wildcards: Wildcards) -> bool:
     """Whether a config has this job: its rule at all, and the rung, trial and target that it is
-    about."""
+    about. Any part of the data will do: an experiment may own features that only others need."""
     rungs = config.sweep.ladder
     if not _has_rule(config, rule):
         return False
@@ -600,6 +612,6 @@ def code_behind(rule: str, names: Collection[str]) -> str:
 def rule_code(rule: str, learner: str | None = None, search: str | None = None) -> str:
     """Digest of the package code behind a rule. The statement is what compose_privacy makes, and
     inert for all others."""
-    trained = () if learner is None else _rooms(learner)
+    trained = () if learner is None else _modules_of(learner)
     searched = () if search is None else (runner_of(search),)
     return digest_of(f"dpladder.jobs.{module_of(rule)}", *stage_of(rule).code, *trained, *searched)

@@ -46,12 +46,12 @@ class Meter:
         self._made = dict.fromkeys(self._declared, 0)
         self._source = source
         self._audit = audit
-        self._closed = False
+        self._closed = False  # true after a refusal too
         self.used: list[Used] = []
 
     def publish(self, name: str, total: ArrayLike) -> Floats:
-        """`total` with its declared noise, on the public grid: the one way a figure leaves a
-        mechanism."""
+        """`total` with its declared noise, on the public grid. Everything leaves a mechanism this
+        way, or, from a tensor on a device, by `noise` and its `onto`."""
         exact = np.asarray(total, np.float64)
         published: Floats = self.noise(name, exact.shape).onto(exact)
         return published
@@ -59,7 +59,7 @@ class Meter:
     def noise(self, name: str, shape: Shape) -> Noise:
         """The declared noise for a sum of this shape, which lies on another device; add it by
         `onto` alone."""
-        draw = self._declared.get(name)
+        draw = self._declared.get(name)  # _take refuses a name that is not declared
         kind: Distribution = (
             "laplace" if draw is not None and draw.distribution == "laplace" else "gaussian"
         )
@@ -132,8 +132,8 @@ class Meter:
 
 @dataclass(frozen=True)
 class Within:
-    """Gives each training inside a mechanism a meter of its own, if it declares no less noise than
-    was declared for it."""
+    """Gives each training inside a mechanism a meter of its own. Its draws must cost just the mu
+    that was declared for one training; where that is 0 nothing is asked."""
 
     source: noise.DerivedNoise = field(repr=False)
     mu: float  # of one training; 0 where its answers cost nothing by themselves

@@ -166,10 +166,11 @@ def mask(stream: bytes, probability: float, ids: NDArray[np.uint8]) -> NDArray[n
 def _exponential(words: Words, places: Words) -> Floats:
     """Standard exponentials: -log V or -log(1 - V), whichever a fair bit says, with V uniform on
     (0, 1/2)."""
-    # V = m 2^-(k+2): m uniform on [1, 2), and k zeros in front of the first one of 64 fair bits.
+    # V = m 2^-(k+2). m is in [1, 2): 51 random bits, and a last one that is always 1, the middle of
+    # the interval that they name. k zeros stand before the first 1 of `places`.
     mantissa = 1.0 + (((words >> 12) & ~np.uint64(1)) + np.uint64(1)).astype(np.float64) * 2.0**-52
     v = np.ldexp(mantissa, -2 - _leading_zeros(places))
-    upper = (words & np.uint64(1)).astype(np.bool_)
+    upper = (words & np.uint64(1)).astype(np.bool_)  # bit 0 is no part of m, and fair
     # both of each, for a choice among elements costs more than their logarithms
     return -np.where(upper, np.log1p(-v), np.log(v))
 

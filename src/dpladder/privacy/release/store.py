@@ -119,6 +119,7 @@ def release_together(
         if any(name != Path(name).name or name.startswith(".") for name in question.outputs):
             raise BadInput("outputs are named by plain file names: no folders, no leading dot.")
     restored, own = _done(ledger, questions), dict[str, Held]()
+    # One round answers all that is left, unless another clone finishes some of it meanwhile.
     while places := [
         place for place, question in enumerate(questions) if question.query not in restored | own
     ]:
@@ -172,12 +173,24 @@ def _answer(
     if due:
         _produce(ledger, questions, held, due, produce, seed)
     return {
-        question.query: ledgers.finish(ledger, one.token, str(_kept(ledger, question.query)))
+        question.query: ledgers.finish(ledger, one.token, _complete(ledger, question))
         for one, question in zip(held, questions, strict=True)
     }
 
 
+def _complete(ledger: Ledger, question: Question) -> str:
+    """The answer that DONE will name. Without one the question must stay COMMITTED."""
+    output = _kept(ledger, question.query)
+    if output is None:
+        raise Refused(
+            f"the answer of {ledgers.name(question.job)} is gone from {ledger.home.releases} "
+            "before it was noted as done. It stays charged, and the next run computes it again."
+        )
+    return output
+
+
 def _seeded(ledger: Ledger, held: Held, seed: int | None) -> ResearchNoise | None:
+    """The repeatable noise of a research run, if it has a seed. Refused on any other lineage."""
     return (
         None
         if seed is None
@@ -186,6 +199,8 @@ def _seeded(ledger: Ledger, held: Held, seed: int | None) -> ResearchNoise | Non
 
 
 def _concluded(ledger: Ledger, question: Question, finished: Held, restored: bool) -> Outcome:
+    """Publish a finished answer. What was reserved for the same job and not used is given back
+    (respend reserves once more even where nothing changed); other attempts' files go."""
     unused = [
         held.token
         for held in ledger.state.of(question.job)

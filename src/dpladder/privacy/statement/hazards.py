@@ -249,7 +249,7 @@ def _reported(
     yield (
         "guarantee",
         f"epsilon = {up(bound.epsilon)}, delta = {dataset.delta:g}, and mu = "
-        f"{'none says it' if bound.mu is None else up(bound.mu, 6)}.",
+        f"{'no single mu' if bound.mu is None else up(bound.mu, 6)}.",
     )
     yield (
         "accounting",

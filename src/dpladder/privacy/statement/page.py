@@ -41,7 +41,7 @@ NEIGHBOURS = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class Wording:
     """What a statement of a workflow and one of a ledger alone (embed/) say otherwise."""
 
     origin: str
@@ -53,7 +53,7 @@ class Kind:
     cut: tuple[str, ...] = ()
 
 
-WORKFLOW = Kind(
+WORKFLOW = Wording(
     origin="workflow",
     person="dataset.unit: {by: user}",
     relation="privacy.relation",
@@ -73,7 +73,7 @@ WORKFLOW = Kind(
         "leaves room for what rounding adds.",
     ),
 )
-LEDGER = Kind(
+LEDGER = Wording(
     origin="results folder",
     person="a person (dpladder.Ledger's argument unit)",
     relation="relation",
@@ -87,7 +87,7 @@ LEDGER = Kind(
 )
 
 
-def kind_of(statement: Statement) -> Kind:
+def wording_of(statement: Statement) -> Wording:
     """A statement of a ledger alone has no config behind it."""
     return WORKFLOW if statement.config else LEDGER
 
@@ -111,7 +111,7 @@ def page(statement: SealedStatement) -> str:
     lines += [*(f"| {what} | {words} |" for what, words in _facts(statement)), ""]
     lines += [line for bug in bugs_in(statement) for line in (f"**{bug}.** {AT_COST}", "")]
     for lineage, dataset in statement.datasets.items():
-        here = kind_of(statement).origin
+        here = wording_of(statement).origin
         lines += [f"## Figures: lineage {lineage}", "", *_page_of(lineage, dataset, here)]
     lines += ["## What this rests on", "", *(f"- {line}" for line in _assumptions(statement)), ""]
     lines += ["Signed: ______________________   Date: ______________", ""]
@@ -186,7 +186,7 @@ def plain_words(statement: Statement) -> Iterator[str]:
             yield (
                 f"The unit is a {dataset.unit}. A person with several {dataset.unit}s in the data "
                 "is protected less than that: the figures for groups below are theirs. Where that "
-                f"is so, {kind_of(statement).person} is the right unit, in a "
+                f"is so, {wording_of(statement).person} is the right unit, in a "
                 "lineage of its own."
             )
     yield (
@@ -204,7 +204,7 @@ def plain_words(statement: Statement) -> Iterator[str]:
         "curve of width 1 stands at 0 or at mu. The smaller each of the three, the better the "
         "protection."
     )
-    yield kind_of(statement).published
+    yield wording_of(statement).published
     yield (
         "Not promised: that nothing can be guessed about somebody from what holds for people like "
         "them, whether or not they are in "
@@ -441,11 +441,13 @@ def _mu_of(cost: Cost) -> str:
 
 
 def _mu(mu: float | None) -> str:
-    return "none says it" if mu is None else mu_up(mu)
+    """A private selection has an epsilon alone."""
+    return "no single mu" if mu is None else mu_up(mu)
 
 
 def _percent(share: float | None) -> str:
-    return "in one with it" if share is None else f"{share:.1%}"
+    """The search's share of mu^2; a private search and its model are one mechanism."""
+    return "not separable" if share is None else f"{share:.1%}"
 
 
 def _where(line: StatedSpend) -> str:
@@ -458,7 +460,7 @@ def _deltas(statement: Statement) -> str:
 
 
 def _assumptions(statement: Statement) -> list[str]:
-    kind = kind_of(statement)
+    wording = wording_of(statement)
     selected = {
         line.label
         for dataset in statement.datasets.values()
@@ -477,22 +479,22 @@ def _assumptions(statement: Statement) -> list[str]:
     return [
         *(
             f"Lineage {lineage}: what is published hardly tells apart two data sets that differ by "
-            f"{NEIGHBOURS[dataset.relation]} ({kind.relation}: "
+            f"{NEIGHBOURS[dataset.relation]} ({wording.relation}: "
             f"{dataset.relation}). Delta = {dataset.delta:g}, one for the life of the lineage."
             for lineage, dataset in statement.datasets.items()
         ),
-        kind.declared,
+        wording.declared,
         "The secret key and the operator are trusted. Noise comes from a keyed generator, so the "
         "guarantee is "
         "computational. What is released is rounded to a public grid, so that its low bits tell "
         "nothing; what float64 "
         f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/grid.py "
         "has the theorem).",
-        *kind.cut,
+        *wording.cut,
         "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops "
         "before anything is spent.",
         *([secret] if selected else []),
-        kind.named,
+        wording.named,
         *(
             f"Lineage {lineage} is about other people than those that were known before it, by the "
             "operator's word."
