@@ -43,14 +43,21 @@ def test_shares_pass_a_short_audit(
     assert report.ok, table(report)
 
 
+@pytest.mark.weaker
 @pytest.mark.usefixtures("short")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.long if name in BRIEF else pytest.mark.weaker)
-        for name in LEARNERS
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in BRIEF])
+def test_every_learner_passes_a_short_audit_at_both_ends_of_its_grid(name: str) -> None:
+    """One record to a unit and one view of it, and as many of both as the grid has."""
+    cells = {one.cell: one for one in audits.in_cells(name) if one.cell}
+    most = max(cell.views for cell in cells)
+    ends = [one for cell, one in cells.items() if (cell.cap, cell.views) in ((1, 1), (2, most))]
+    report = run_audit(ends, KEY, among=50)
+    assert report.ok, table(report)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_passes_a_short_audit(name: str) -> None:
     report = run_audit(audits.mechanisms(name), KEY, among=50)
     assert report.ok, table(report)
@@ -65,7 +72,8 @@ def test_what_guides_a_descent_passes_a_short_audit() -> None:
     assert report.ok, table(report)
 
 
-@pytest.mark.weaker
+@pytest.mark.few(1)
+@pytest.mark.ci
 @pytest.mark.parametrize("name", BRIEF)
 def test_a_whole_network_passes_a_brief_audit_in_every_cell(
     name: str, monkeypatch: pytest.MonkeyPatch

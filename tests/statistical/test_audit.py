@@ -32,8 +32,6 @@ from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 
-pytestmark = pytest.mark.ci
-
 KEY = bytes(range(32))
 
 REFUSED = "runs that the meter refused"
@@ -189,6 +187,8 @@ def blunt_canary_called_tight() -> Mechanism:
     )
 
 
+@pytest.mark.few(10)
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("broken", "checks"),
     [
@@ -245,6 +245,8 @@ class ForgetsTheStep(SecretNoise):
         return super().stream(name, 0)
 
 
+@pytest.mark.few(2)
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "source", [ForgetsTheJob, ForgetsTheQuery, ForgetsTheNonce, ForgetsTheStep]
 )
@@ -256,11 +258,13 @@ def test_a_source_that_forgets_who_asks_repeats_itself(source):
 # Honest mechanisms.
 
 
+@pytest.mark.ci
 def test_the_built_in_mechanisms_pass():
     report = run_audit(built_in(), KEY)
     assert report.ok, attack.table(report)
 
 
+@pytest.mark.long
 def test_chance_failures_are_no_likelier_than_stated(monkeypatch):
     stated, audits = 0.4, 150
     monkeypatch.setattr(attack, "FAMILY_ERROR", stated)
@@ -278,6 +282,7 @@ def test_chance_failures_are_no_likelier_than_stated(monkeypatch):
             assert failures <= stats.binom.isf(1e-6, audits, stated / attack.CHANCE_CHECKS)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mu", [1.3, 2.0, 3.5])
 def test_tight_gaussian_noise_shows_half_its_epsilon(mu):
     def bound(right: float, wrong: float) -> float:
@@ -286,6 +291,7 @@ def test_tight_gaussian_noise_shows_half_its_epsilon(mu):
     assert chance_of_less(gdp.epsilon(mu, 1e-5) / 2, bound, stats.norm.cdf(mu / 2)) < 1e-9
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("epsilon", [1.5, 2.0, 3.0])
 def test_tight_laplace_noise_shows_half_its_epsilon(epsilon):
     def bound(right: float, wrong: float) -> float:

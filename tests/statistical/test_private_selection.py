@@ -156,7 +156,6 @@ def test_the_best_of_a_random_number_of_runs(law, order):
     assert attack(searcher_of(PapernotSteinke(law=law, padded=False)), order=order) < 6
 
 
-@pytest.mark.ci
 def test_a_fixed_number_of_runs_is_caught(monkeypatch):
     monkeypatch.setattr(selection, "number", lambda uniform, runs, limit: 30)
     assert attack(searcher_of(PapernotSteinke(mean=30.0, padded=False)), number=25_000) > 6
@@ -262,7 +261,6 @@ def test_all_that_a_ladder_publishes(told):
     assert violation(told(LadderSearcher(), True), told(LadderSearcher(), False)) < 6
 
 
-@pytest.mark.ci
 def test_trials_that_are_not_paid_for_are_caught(monkeypatch, told):
     monkeypatch.setattr(Climbed, "final", property(lambda self: self.total))
     dear = LadderSearcher(((0.5, 3), (0.6, 3)))

@@ -24,7 +24,7 @@ def summary(experiment: str = "main") -> dict:
     return json.loads(Path(f"results/{experiment}/summary.json").read_text())
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_one_sweep_serves_several_targets_through_a_parabola(project):
     targets = [0.5, 1.0, 2.0, 4.0]
     rungs = [{"epsilon": epsilon, "trials": 2} for epsilon in (0.05, 0.1, 0.15)]
