@@ -3,11 +3,12 @@ them."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,12 +37,20 @@ papers = opened()
 BY_KEY = {row.key: row for row in papers.ROWS}
 
 
+STATUSES = (papers.MEASURED, papers.REHEARSED, papers.NOT_RUN)
+
+
 def asked() -> Iterator[tuple[str, str]]:
     """Of each row of the papers' tables, what it asks and what the page says was measured."""
-    for line in PAGE.partition("## Networks")[0].splitlines():
+    yield from ((ask, measured) for ask, _, measured in told())
+
+
+def told() -> Iterator[tuple[str, str, str]]:
+    """The same, and the row's status."""
+    for line in PAGE.partition("## The method as printed")[0].splitlines():
         cells = [cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")]
-        if len(cells) == 4 and not cells[0].startswith(("---", "it asks")):
-            yield cells[0], cells[3]
+        if len(cells) == 5 and not cells[0].startswith(("---", "it asks")):
+            yield cells[0], cells[3], cells[4]
 
 
 def test_every_row_of_the_page_has_a_command_and_no_command_asks_for_another() -> None:
@@ -56,6 +65,50 @@ def test_what_the_page_calls_not_run_is_what_the_list_makes_by_default(
 ) -> None:
     never = [row.key for row in papers.ROWS if ask in row.asks and row.status != papers.MEASURED]
     assert bool(never) == ("not run" in measured), never
+
+
+@pytest.mark.parametrize(("ask", "status"), [(ask, status) for ask, status, _ in told()])
+def test_a_rows_status_is_that_of_its_commands(ask: str, status: str) -> None:
+    keys = {
+        each: ", ".join(
+            f"`{row.key}`" for row in papers.ROWS if ask in row.asks and row.status == each
+        )
+        for each in STATUSES
+    }
+    assert status == "; ".join(f"{each}: {keys[each]}" for each in STATUSES if keys[each])
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in papers.ROWS if row.shown], ids=lambda row: str(row.key)
+)
+def test_what_was_measured_has_its_figures_on_a_page_beside_its_command(row: Any) -> None:
+    page, _, anchor = row.shown.partition("#")
+    section = sections((ROOT / "docs" / page).read_text("utf-8"))[anchor]
+    assert re.search(r"\d\.\d\d", section) or "](papers/" in section
+    used = {Path(word).name for word in row.command if word.endswith((".py", ".yaml"))}
+    assert all(name in section for name in used) or f"papers.py {row.key}" in section
+
+
+def test_what_is_rehearsed_is_what_the_rehearsals_run() -> None:
+    text = (ROOT / "tests" / "workflow" / "test_rehearsals.py").read_text("utf-8")
+    [run] = [
+        node.value
+        for node in ast.parse(text).body
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "OVER"
+    ]
+    assert isinstance(run, ast.Dict)
+    keys = {ast.literal_eval(key) for key in run.keys if key}
+    assert keys == {row.key for row in papers.ROWS if row.rehearsed}
+
+
+def sections(page: str) -> Mapping[str, str]:
+    """What stands below each heading, by its anchor."""
+    found: dict[str, list[str]] = {}
+    for part in re.split(r"^#+ ", page, flags=re.MULTILINE)[1:]:
+        heading, _, body = part.partition("\n")
+        anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.setdefault(anchor, []).append(body)
+    return {anchor: "\n".join(bodies) for anchor, bodies in found.items()}
 
 
 def test_every_picture_of_the_page_is_made_by_a_row_whose_command_stands_on_it() -> None:

@@ -32,7 +32,7 @@ EXAMPLES = Path("config") / "examples"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-MEASURED, REHEARSED = "measured", "rehearsed"
+MEASURED, REHEARSED, NOT_RUN = "measured", "rehearsed", "not run"
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,24 @@ class Need:
 
 @dataclass(frozen=True)
 class Row:
-    """`asks`: the rows of docs/reproductions.md that it answers, by their first cell. `status`: a
-    page has its figures, or tests/workflow/test_rehearsals.py runs it at a small size. `pictures`:
-    what docs/papers shows of it, by name, and where in the row's folder it is made."""
+    """`asks`: the rows of docs/reproductions.md that it answers, by their first cell. `shown`: the
+    page and the heading that have its figures, with its command beside them. `rehearsed`:
+    tests/workflow/test_rehearsals.py runs it at a small size. `pictures`: what docs/papers shows of
+    it, by name, and where in the row's folder it is made."""
 
     key: str
     asks: tuple[str, ...]
     command: tuple[str, ...]
     needs: tuple[Need, ...] = ()
-    status: str = MEASURED
+    shown: str = ""
+    rehearsed: bool = False
     pictures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> str:
+        if self.shown:
+            return MEASURED
+        return REHEARSED if self.rehearsed else NOT_RUN
 
     @property
     def configs(self) -> list[Path]:
@@ -165,7 +173,12 @@ ROUNDS = (
 # As they stand in docs/reproductions.md. With `dpladder run`, `snakemake --configfile` does the
 # same from the clone.
 ROWS: Sequence[Row] = (
-    Row("paper", ("the method as printed, Algorithms 1 to 3",), config("paper.yaml")),
+    Row(
+        "paper",
+        ("the method as printed, Algorithms 1 to 3",),
+        config("paper.yaml"),
+        shown="reproductions.md#the-method-as-printed",
+    ),
     Row(
         "earlier",
         ("binary search in two sweeps, the second from (ε₂/ε₁)·r₁ on",),
@@ -174,27 +187,34 @@ ROWS: Sequence[Row] = (
             *("mnist5k", "--no-ablations", "--epsilons", "1", "4", "--methods"),
             *("linear_scaling_line", "linear_scaling_binary"),
         ),
+        shown="reproductions.md#the-method-as-printed",
     ),
     Row(
         "scaling",
         ("r against ε with its line, accuracy over η and T, accuracy over ε, in one picture",),
         script("scaling.py", "digits", "--figure", "scaling.svg"),
         pictures={"scaling.svg": "scaling.svg"},
+        shown="reproductions.md#the-line-at-cpu-size",
     ),
-    Row("searches", (GAP, FREE, SUBSETS), script("compare_hpo.py", "--no-ablations")),
+    Row(
+        "searches",
+        (GAP, FREE, SUBSETS),
+        script("compare_hpo.py", "--no-ablations"),
+        shown="searches.md#what-it-is-worth",
+    ),
     Row(
         "searches-cifar10",
         (GAP,),
         config("compare_hpo.yaml", "on_cifar10.yaml", "compare_hpo"),
         (GPU, CIFAR10, VIT_LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
     Row(
         "searches-cifar100",
         (GAP,),
         config("compare_hpo.yaml", "on_cifar10.yaml", "on_cifar100.yaml", "compare_hpo"),
         (GPU, CIFAR100, VIT_LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
     Row(
         "searches-imagenet",
@@ -207,28 +227,34 @@ ROWS: Sequence[Row] = (
             "compare_hpo",
         ),
         (GPU, by_hand("imagenet"), VIT_LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
     Row(
         "ablations",
         ("degree of the fit, points, draws, decompositions",),
         script("compare_hpo.py", "mnist5k", "--epsilons", "1", "--methods", "prior", "ladder"),
+        shown="searches.md#the-ladders-parts",
     ),
-    Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), status=REHEARSED),
+    Row("cifar10", (SEVERAL,), config("cifar10.yaml"), (GPU, CIFAR10, VIT_LARGE), rehearsed=True),
     Row(
         "cifar100",
         (SEVERAL,),
         config("cifar100.yaml"),
         (GPU, CIFAR100, VIT_LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
-    Row("grid", (BACKBONES,), config("grid.yaml")),
+    Row(
+        "grid",
+        (BACKBONES,),
+        config("grid.yaml"),
+        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+    ),
     Row(
         "grid-cifar",
         (BACKBONES,),
         config("cifar_grid.yaml"),
         (GPU, CIFAR10, CIFAR100, *LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
     Row(
         "figures",
@@ -241,119 +267,193 @@ ROWS: Sequence[Row] = (
         ),
         config("research.yaml", "on_figures.yaml"),
         pictures={"frontier.svg": "results/uniform/figures/gap.svg"},
+        shown="reproductions.md#the-line-at-cpu-size",
     ),
     Row(
         "open",
         ("accuracy against ε, with the gap to ε = ∞", "distribution shift"),
         script("shift.py", "--records", "1800", "--size", "64"),
+        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
     ),
-    Row("batches", ("batch size at equal ε",), script("batch_size.py", "mnist5k")),
-    Row("parts", (PARTS,), script("parts.py", "mnist5k", "digits")),
-    Row("shift", (SHIFT,), config("shift.yaml")),
-    Row("shift-private", (SHIFT,), config("other_people.yaml")),
+    Row(
+        "batches",
+        ("batch size at equal ε",),
+        script("batch_size.py", "mnist5k"),
+        shown="learners.md#batch-sizes",
+    ),
+    Row(
+        "parts",
+        (PARTS,),
+        script("parts.py", "mnist5k", "digits"),
+        shown="reproductions.md#one-part-at-a-time",
+    ),
+    Row(
+        "shift",
+        (SHIFT,),
+        config("shift.yaml"),
+        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+    ),
+    Row(
+        "shift-private",
+        (SHIFT,),
+        config("other_people.yaml"),
+        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+    ),
     Row(
         "shift-cifar",
         (SHIFT,),
         config("cifar_shift.yaml"),
         (GPU, CIFAR10, STL10, VIT_LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
-    Row("domains", (GROUPS,), script("domains.py")),
+    Row(
+        "domains",
+        (GROUPS,),
+        script("domains.py"),
+        shown="reproductions.md#training-on-one-domain",
+    ),
     Row(
         "hospitals",
         (GROUPS,),
         config("hospitals.yaml"),
         (GPU, by_hand("hospitals"), VIT_LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
-    Row("texts", (TEXTS,), config("text.yaml")),
+    Row("texts-workflow", (TEXTS,), config("text.yaml")),
+    Row(
+        "texts",
+        (TEXTS,),
+        script("compare_hpo.py", "bible", "--no-ablations"),
+        shown="searches.md#what-it-is-worth",
+    ),
     Row(
         "reviews",
         (TEXTS, WHOLE),
         config("reviews.yaml"),
         (GPU, by_hand("reviews"), weights("FacebookAI/roberta-base")),
-        status=REHEARSED,
+        rehearsed=True,
     ),
     Row(
         "texts-glue",
         (TEXTS,),
         config("glue.yaml"),
         (GPU, by_hand("glue"), weights("FacebookAI/roberta-base")),
-        status=REHEARSED,
+        rehearsed=True,
     ),
     Row(
         "subsets",
         ("training on subsets; models of disjoint parts combined (its appendix A.1)",),
         script("subsets.py", "mnist5k"),
+        shown="reproductions.md#fewer-records-and-models-of-disjoint-parts",
     ),
-    Row("time", ("run time", "overhead in time"), script("overhead.py")),
+    Row(
+        "time",
+        ("run time", "overhead in time"),
+        script("overhead.py"),
+        shown="reproductions.md#run-time",
+    ),
     Row(
         "learners",
         (ORDERS, FREE, "features by the number of layers or channels"),
         script("compare_learners.py", "mnist5k-112"),
+        shown="learners.md#learners",
     ),
     Row(
         "learners-cifar100",
         (ORDERS, SQUARES),
         config("cifar_learners.yaml"),
         (GPU, CIFAR100, VIT_LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
     Row(
         "learners-imagenet",
         (ORDERS, SQUARES),
         config("cifar_learners.yaml", "on_imagenet.yaml"),
         (GPU, by_hand("imagenet"), VIT_LARGE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
-    Row("squares", (SQUARES,), script("squares.py", "mnist5k-112", "digits")),
-    Row("several", ("several labels for each record",), script("several_labels.py")),
+    Row(
+        "squares",
+        (SQUARES,),
+        script("squares.py", "mnist5k-112", "digits"),
+        shown="reproductions.md#least-squares-at-large-totals",
+    ),
+    Row(
+        "several",
+        ("several labels for each record",),
+        script("several_labels.py"),
+        shown="learners.md#records-of-several-classes",
+    ),
     Row(
         "links",
         ("the sigmoid loss, its biases from -log(m - 1) on, and from -10",),
         script("links.py"),
+        shown="learners.md#learners",
     ),
     Row(
         "moments",
         ("1, 10 and 100 steps; α or η beside λ; ε below 0.5",),
         script("second_moments.py", "mnist5k-112", "--figure", "second_moments.svg"),
         pictures={"second_moments.svg": "second_moments.svg"},
+        shown="reproductions.md#steps-two-parameters-at-once-and-small-totals",
     ),
-    Row("vision", (VISION,), script("finetune.py", "--kappas", "0.7")),
     Row(
-        "vision-free", (VISION,), script("finetune.py", "--learner", '{"name": "hyfree_finetune"}')
+        "vision",
+        (VISION,),
+        script("finetune.py", "--kappas", "0.7"),
+        shown="learners.md#training-the-network-itself",
     ),
-    Row("vision-small", (VISION,), script("small_vit.py")),
+    Row(
+        "vision-free",
+        (VISION,),
+        script("finetune.py", "--learner", '{"name": "hyfree_finetune"}'),
+        shown="learners.md#training-the-network-itself",
+    ),
+    Row(
+        "vision-small",
+        (VISION,),
+        script("small_vit.py"),
+        shown="reproductions.md#a-small-vision-transformer",
+    ),
     Row(
         "vision-vit",
         (VISION,),
         config("finetune_vit.yaml"),
         (GPU, CIFAR10, VIT_BASE),
-        status=REHEARSED,
+        rehearsed=True,
     ),
     Row(
         "dynamics",
         ("learning rate and losses over steps; noise split between gradient and losses",),
         script("dynamics.py", "mnist5k", "--figure", "dynamics.svg"),
         pictures={"dynamics.svg": "dynamics.svg"},
+        shown="reproductions.md#hyfreedps-dynamics-and-its-noise",
     ),
     Row(
         "hyfree",
         ("the method as printed, and what each part is worth",),
         script("hyfree_parts.py", "mnist5k-112", "digits"),
+        shown="reproductions.md#hyfreedp-as-published",
     ),
-    Row("prices", ("ε of the whole by Rényi accounting",), script("price_searches.py")),
-    Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), status=REHEARSED),
+    Row(
+        "prices",
+        ("ε of the whole by Rényi accounting",),
+        script("price_searches.py"),
+        shown="privacy.md#one-currency",
+    ),
+    Row("whole", (WHOLE,), config("subset_search.yaml"), (MNIST, CIFAR10), rehearsed=True),
     Row(
         "rounds",
         (ROUNDS,),
         script("count_rounds.py", "--figure", "rounds.svg"),
         pictures={"rounds.svg": "rounds.svg"},
+        shown="reproductions.md#ding--wus-rounds-and-their-price",
     ),
     Row(
         "simulations",
         ("simulations with non-private training on disjoint parts",),
         script("simulate_tests.py", "digits"),
+        shown="reproductions.md#ding--wus-tests-without-private-training",
     ),
 )
 
