@@ -1,7 +1,7 @@
 """HyFreeDP as published, as dpladder has it, and what each change is worth. Public data, seeded.
 
 python tools/hyfree_parts.py [mnist5k-112 digits] [--epsilons 0.5 1 4] [--repeats 10]
-[--cache FOLDER]
+[--only "ours" "Laplace losses"] [--rate 0.25] [--cache FOLDER]
 
 The whole total in one training of 50 steps, which looks at the losses at every fifth, each at the
 same price. Mean and deviation over repeats, whose noise differs and whose records are the same.
@@ -16,12 +16,13 @@ from unittest.mock import patch
 
 import numpy as np
 from arena import DATA, DELTA, load
+from batch_size import with_units
 
 from dpladder.config.learner_sections import HyperparameterFree
 from dpladder.config.model import Search
 from dpladder.learn.hyfree_dp import train as own
 from dpladder.learn.score import correct_count
-from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.research.contest import Arena, PublicMeter
 from dpladder.search.space import Space
@@ -38,6 +39,7 @@ COMPARED: dict[str, tuple[dict[str, object], dict[str, float]]] = {
     "every look is believed": ({}, {"SURE": 0.0}),
     "a rate moves as far as it likes": ({}, {"FACTOR": 1e12}),
     "steering: published": (PUBLISHED, {}),
+    "Laplace losses": ({"loss_noise": "laplace"}, {}),
     "five points": (FIVE, {}),
     "a first rate of 1e-4": (LOW, {}),
     "AdamW, decay 0.01": (ADAMW, {}),
@@ -54,6 +56,8 @@ def main() -> None:
     parser.add_argument("problems", nargs="*", default=["mnist5k-112", "digits"])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.5, 1.0, 4.0])
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--only", nargs="+", default=[*COMPARED], choices=[*COMPARED])
+    parser.add_argument("--rate", type=float, default=1.0, help="of Poisson samples")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
@@ -62,9 +66,10 @@ def main() -> None:
     print(f"| data | what | {' | '.join(f'ε = {epsilon:g}' for epsilon in asked.epsilons)} |")
     print(f"|---|---|{'---|' * len(asked.epsilons)}", flush=True)
     for problem in asked.problems:
-        arena = load(problem, asked.cache, asked.threads, 0)
-        for about, (said, guards) in COMPARED.items():
-            learner = HyperparameterFree.model_validate(said)
+        arena = with_units(load(problem, asked.cache, asked.threads, 0))
+        for about in asked.only:
+            said, guards = COMPARED[about]
+            learner = HyperparameterFree.model_validate(said | {"sampling_rate": asked.rate})
             with ExitStack() as stack:
                 for name, value in guards.items():
                     stack.enter_context(patch.object(own, name, value))
@@ -74,7 +79,9 @@ def main() -> None:
 
 def cell(arena: Arena, learner: HyperparameterFree, epsilon: float, repeats: int) -> str:
     space = Space(Search(), learner, arena.constants)
-    training = training_of(space, None, Entry(gdp.mu(epsilon, DELTA)))
+    delta0 = booking.delta0_of(DELTA, booking.FINAL) if learner.sampling_rate < 1.0 else 0.0
+    mu = booking.largest_mu(epsilon, DELTA, Entry(delta0=delta0))
+    training = training_of(space, None, Entry(mu, delta0=delta0))
     found = []
     for repeat in range(repeats):
         meter = PublicMeter(training.declared.draws, arena, f"{epsilon} {repeat}")

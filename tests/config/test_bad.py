@@ -209,6 +209,14 @@ KEYS = {
         "what is trained lies above features.until",
         more="learner: {name: hyfree_finetune}\nsweep: {rungs: []}",
     ),
+    "Laplace losses on samples of units that are replaced": bad(
+        "learner.loss_noise",
+        "given 'laplace'",
+        "no known cost under replace_one",
+        more="learner: {name: hyfree_dp, loss_noise: laplace, sampling_rate: 0.1}\n"
+        "sweep: {rungs: []}",
+        privacy=a_privacy("epsilon: 1.0, relation: replace_one"),
+    ),
     "trials of fine-tuning by noised losses": bad(
         "sweep.rungs",
         "learner hyfree_finetune has nothing to search",

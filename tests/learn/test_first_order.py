@@ -28,6 +28,7 @@ from dpladder.config.learner_sections import (
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import SLACK, STABILITY, normalise
 from dpladder.learn.dp_zo.train import directions
+from dpladder.learn.hyfree_dp import cost
 from dpladder.learn.hyfree_dp.cost import Multipliers, events, split
 from dpladder.learn.hyfree_dp.train import (
     FACTOR,
@@ -49,6 +50,7 @@ from dpladder.learn.records import load
 from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import curve_of, loss_distribution, price
+from dpladder.privacy.accounting.draws import tie
 from dpladder.privacy.accounting.events import Composed, Counted, Gaussian, mu
 from dpladder.privacy.release.meter import Draw, Meter
 
@@ -475,6 +477,23 @@ def test_losses_that_share_a_sample_with_their_gradient_do_not_pass_for_another_
     )
     assert epsilon(apart) == pytest.approx(7.743, abs=0.02)  # what it would pass for
     assert epsilon((looking, blind)) == pytest.approx(9.637, abs=0.02)
+
+
+def test_laplace_losses_on_samples_are_declared_at_what_they_are_charged(monkeypatch):
+    """Each place along a step has a draw of its own, and all of them see the gradient's sample."""
+    monkeypatch.setattr(cost, "_least_scale", lambda *_: 1.0)
+    learner = HyperparameterFree(sampling_rate=0.2, loss_noise="laplace", gamma=2.0, every=2)
+    declared = hyfree_dp.declare(learner, Hyper(1.0, 3, 0.4, 1e-7), constants_of(cap=2))
+    tie(declared.events, declared.draws, "add_remove")
+    (booked,) = declared.events
+    looking, blind = booked.event.events
+    assert (looking.count, blind.count) == (2, 1)
+    assert sum(part.count for part in looking.event.event.events) == 4
+    losses = [draw for draw in declared.draws if draw.distribution == "laplace"]
+    assert [draw.count for draw in losses] == [2, 2, 2]
+    assert {(draw.sensitivity, draw.entering, draw.under) for draw in losses} == {
+        (2.0, 2.0, "sample")
+    }
 
 
 @pytest.mark.parametrize("mu_of_run", [1e-3, 0.268, 3.0, 40.0, 1e3])

@@ -455,6 +455,36 @@ MUTANTS = (
         ("learn/test_interface.py::test_the_draws_of_a_training_cost_what_its_events_charge",),
     ),
     Mutant(
+        "a step's Laplace losses on a sample are charged as one",
+        "learn/hyfree_dp/cost.py",
+        "events",
+        "Counted(loss, found.points)",
+        "Counted(loss)",
+        (
+            "learn/test_first_order.py"
+            "::test_laplace_losses_on_samples_are_declared_at_what_they_are_charged",
+        ),
+    ),
+    Mutant(
+        "Laplace noise on a sample goes without a charge",
+        "privacy/accounting/draws.py",
+        "_sampled",
+        "d.distribution in ('gaussian', 'laplace')",
+        "d.distribution == 'gaussian'",
+        ("privacy/accounting/test_draws.py::test_a_charge_and_its_own_noise_go_together",),
+    ),
+    Mutant(
+        "a unit that leaves a sample of several noises is priced as one that enters",
+        "privacy/accounting/booking.py",
+        "_on_a_sample",
+        "((leaves, -ends[0], ends[1]), (enters, -ends[1], ends[0]))",
+        "((enters, -ends[1], ends[0]), (enters, -ends[1], ends[0]))",
+        (
+            "privacy/accounting/test_booking.py"
+            "::test_gaussian_and_laplace_noise_on_one_sample_is_the_mixture_by_quadrature",
+        ),
+    ),
+    Mutant(
         "losses of a sample move as those of a full batch do",
         "learn/hyfree_dp/cost.py",
         "loss_moves",

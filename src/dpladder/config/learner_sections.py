@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, Union, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args
 
 from pydantic import Field, TypeAdapter, model_validator
 
@@ -324,8 +324,8 @@ class LossesLookedAt(Section):
     )
     loss_noise: Literal["gaussian", "laplace"] = Field(
         "gaussian",
-        description="of the losses; laplace needs sampling_rate 1, and is charged as its Gaussian "
-        "bound",
+        description="of the losses; laplace is charged as its Gaussian bound on full batches, and "
+        "on samples exactly, under privacy.relation: add_remove alone",
     )
     optimizer: Literal["sgd", "momentum", "adamw"] = Field(
         "sgd",
@@ -342,15 +342,6 @@ class LossesLookedAt(Section):
     )
     sampling_rate: SamplingRate = 1.0
     bias: Bias = False
-
-    @model_validator(mode="after")
-    def _laplace_sees_everybody(self) -> Self:
-        if self.loss_noise == "laplace" and self.sampling_rate < 1:
-            raise ValueError(
-                "loss_noise laplace beside Gaussian gradients on one sample has no known cost; use "
-                "gaussian, or sampling_rate 1"
-            )
-        return self
 
 
 class HyperparameterFree(LossesLookedAt):
@@ -562,6 +553,15 @@ def _public(c: Any) -> Messages:
             yield "it guides linear heads alone: leave it out, or set learner.init: public"
 
 
+def _loss_noise(c: Any) -> Messages:
+    laplace = getattr(c.learner, "loss_noise", "gaussian") == "laplace"
+    if laplace and c.learner.sampling_rate < 1 and c.privacy.relation != "add_remove":
+        yield (
+            f"laplace losses on Poisson samples have no known cost under {c.privacy.relation}: use "
+            "gaussian, or sampling_rate 1"
+        )
+
+
 def _head(c: Any) -> Messages:
     if not starts_bought(c.learner):
         return
@@ -592,4 +592,5 @@ RULES: Table = {
     "learner.init": _init,
     "learner.public": _public,
     "learner.head": _head,
+    "learner.loss_noise": _loss_noise,
 }

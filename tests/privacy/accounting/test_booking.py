@@ -165,6 +165,52 @@ def test_one_sampled_step_is_the_mixture_by_quadrature() -> None:
         assert exact * (1 - 1e-6) <= np.interp(at, curve.epsilons, curve.deltas) <= exact * 1.001
 
 
+@pytest.mark.few(1)
+@pytest.mark.parametrize("q", [0.3, 0.9])
+def test_gaussian_and_laplace_noise_on_one_sample_is_the_mixture_by_quadrature(q: float) -> None:
+    """(1 - q) Q + q P against Q, both ways, with Q and P of both noises together."""
+    sigma, scale = 1.2, 0.9
+    x, y = np.linspace(-9, 10, 801)[:, None], np.linspace(-18, 19, 1202)
+    nobody = stats.norm.pdf(x, 0, sigma) * stats.laplace.pdf(y, 0, scale)
+    unit = stats.norm.pdf(x, 1, sigma) * stats.laplace.pdf(y, 1, scale)
+    cell, mixture = (x[1, 0] - x[0, 0]) * (y[1] - y[0]), (1 - q) * nobody + q * unit
+    both = Composed((Counted(Gaussian(sigma)), Counted(Laplace(scale))))
+    found = loss_distribution((Counted(Sampled(q, both)),), "add_remove")
+    for at in (0.0, 0.1, 0.3, 1.0, 2.0):
+        for pmf, one, other in (
+            (found._pmf_remove, mixture, nobody),
+            (found._pmf_add, nobody, mixture),
+        ):
+            exact = np.maximum(one - math.exp(at) * other, 0.0).sum() * cell
+            assert pmf.get_delta_for_epsilon(at) == pytest.approx(exact, rel=1e-3, abs=1e-7)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("noise", [Gaussian(1.1), Laplace(1.1)])
+@pytest.mark.parametrize(("q", "steps"), [(0.6, 3), (0.1, 20)])
+def test_releases_on_one_sample_cost_what_the_library_says_of_one_kind(
+    noise: Event, q: float, steps: int
+) -> None:
+    together = Sampled(q, Composed((Counted(noise),)))
+    plain = loss_distribution((Counted(Sampled(q, noise), steps),), "add_remove")
+    step = plain._pmf_remove._discretization
+    found = booking._on_a_sample(q, together.event.events, step).self_compose(steps)  # type: ignore[union-attr]
+    for one, other in ((found._pmf_remove, plain._pmf_remove), (found._pmf_add, plain._pmf_add)):
+        for at in (0.0, 0.3, 1.0, 2.0):
+            known = other.get_delta_for_epsilon(at)
+            assert known - 1e-14 <= one.get_delta_for_epsilon(at) <= known * (1 + 1e-6) + 1e-12
+
+
+def test_laplace_noise_beside_other_noise_on_a_sample_is_not_known_where_units_are_replaced() -> (
+    None
+):
+    both = Composed((Counted(Gaussian(2.0)), Counted(Laplace(2.0), 3)))
+    with pytest.raises(Refused, match="not known here"):
+        price(Booked((Counted(Sampled(0.1, both)),), 1e-6), "replace_one")
+    with pytest.raises(Refused, match="not known"):
+        price(Booked((Counted(Sampled(0.1, Composed((Counted(ZCdp(0.1)),)))),), 1e-6), "add_remove")
+
+
 @pytest.mark.ci
 def test_sampled_replacement_is_the_worst_pair_of_mixtures() -> None:
     """(1-q) N(0) + q N(c) against (1-q) N(0) + q N(-c), where sigma counts 2c."""

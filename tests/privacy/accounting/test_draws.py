@@ -43,6 +43,25 @@ PAIRS: dict[str, tuple[Event, tuple[Draw, ...]]] = {
         Booked((Counted(Sampled(0.1, Gaussian(2.0)), 5),), 1e-7),
         (SAMPLE, gaussian("step", 2.0, 1.0, (3,), 5, under="sample", entering=1.0)),
     ),
+    "sampled steps, some of which look at losses": (
+        Booked(
+            (
+                Counted(
+                    Sampled(0.1, Composed((Counted(Gaussian(2.0)), Counted(Laplace(3.0), 2)))), 2
+                ),
+                Counted(Sampled(0.1, Gaussian(2.0)), 3),
+            ),
+            1e-7,
+        ),
+        (
+            SAMPLE,
+            gaussian("step", 2.0, 1.0, (3,), 5, under="sample", entering=1.0),
+            *(
+                Draw(name, "laplace", 3.0, (), 2, 1.0, under="sample", entering=1.0)
+                for name in ("losses 0", "losses 1")
+            ),
+        ),
+    ),
     "the best of secret runs": (RUNS, SELECTION),
     "tuning on a subset": (
         SubsetSelect(0.2, RUNS, Gaussian(1.5), True, 1e-7),
@@ -92,6 +111,16 @@ def test_no_noise_may_be_drawn_that_is_not_charged_nor_charged_that_is_not_drawn
         tie([Counted(event), Counted(Gaussian(100.0))], draws, "add_remove")
     with pytest.raises(Refused):
         tie([], draws, "add_remove")
+
+
+def test_several_numbers_with_laplace_noise_on_a_sample_are_not_one():
+    event, (sample, step, loss, _) = PAIRS["sampled steps, some of which look at losses"]
+    both = replace(loss, shape=(2,), scale=loss.scale, sensitivity=2.0)
+    with pytest.raises(Refused, match="is not what the declared noise costs"):
+        tie([Counted(event)], (sample, step, both), "add_remove")
+    single = Booked((Counted(Sampled(0.1, Laplace(1.5)), 2),), 1e-7)
+    with pytest.raises(Refused, match="is not what the declared noise costs"):
+        tie([Counted(single)], (sample, both), "add_remove")
 
 
 def test_samples_are_charged_at_the_probability_that_is_drawn():

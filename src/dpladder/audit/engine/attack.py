@@ -532,7 +532,8 @@ def _epsilon_of_sample(
     """The same of noise on one Poisson sample, by the likelihood ratio, the best test there is.
 
     Where the last unit is out of the sample, and where it is in, tells what each neighbour
-    releases: p = (1 - q) N(out) + q N(in). Noise that is no such Gaussian fails the checks before.
+    releases: p = (1 - q) N(out) + q N(in), with N the declared noise around a place. Noise that is
+    no such noise fails the checks before.
     Of S = {L > t}, L = log p / p', every release tells p'(S) <= e^-t p(S), so delta(epsilon) >=
     p(S) (1 - e^(epsilon - t)): no run of the other neighbour has to be wrong, and a few hundred
     runs show what a threshold on one number hides among the samples without the unit.
@@ -543,15 +544,14 @@ def _epsilon_of_sample(
     pairs = [pair for pair in mechanism.neighbours if len(pair[0]) == fewest]
     pair = max(pairs, key=lambda pair: float(np.linalg.norm(still.shift(pair)[1])))
     runs = round(FEW_RUNS * mechanism.effort)
+    lost = np.abs if _kind(mechanism) == "laplace" else _half_squares
 
     def likelihood(data: Any, released: Floats) -> Floats:
         places = (
             (still.released(data, without_last=True), 1.0 - rate),
             (still.released(data), rate),
         )
-        parts = [
-            np.log(share) - np.square(released - place).sum(axis=1) / 2 for place, share in places
-        ]
+        parts = [np.log(share) - lost(released - place).sum(axis=1) for place, share in places]
         return np.asarray(np.logaddexp(*parts))
 
     def bound(data: Any, other: Any, which: str) -> float:
@@ -570,6 +570,11 @@ def _epsilon_of_sample(
     measured = max(bound(*pair, "first"), bound(*pair[::-1], "second"))
     claimed = _claimed(mechanism.event, mechanism.relation, delta)
     return Finding(mechanism.name, "lower bound on epsilon", claimed, measured, 0.0, claimed)
+
+
+def _half_squares(away: Floats) -> Floats:
+    """What a Gaussian's log density loses so far from its middle."""
+    return np.square(away) / 2
 
 
 def _claimed_and_bound(

@@ -27,13 +27,14 @@ from dpladder.privacy.accounting.events import (
 @dataclass(frozen=True)
 class Multipliers:
     """Noise multipliers of the gradients and of each loss, and at how many of the steps how many
-    losses are looked at."""
+    losses are looked at. `apart`: each of them is a draw by itself."""
 
     gradient: float
     loss: float
     steps: int
     looks: int
     points: int = 3
+    apart: bool = False
 
 
 def split(learner: LossesLookedAt, hyper: Hyper, relation: Relation = "add_remove") -> Multipliers:
@@ -51,6 +52,7 @@ def split(learner: LossesLookedAt, hyper: Hyper, relation: Relation = "add_remov
     whole = Multipliers(gradient, loss, hyper.steps, looks, learner.points)
     if learner.sampling_rate == 1.0:
         return whole
+    whole = replace(whole, apart=learner.loss_noise == "laplace")
     return _scaled(whole, _least_scale(whole, hyper, learner.sampling_rate, relation))
 
 
@@ -67,9 +69,7 @@ def _least_scale(whole: Multipliers, hyper: Hyper, rate: float, relation: Relati
 
 
 def _scaled(whole: Multipliers, scale: float) -> Multipliers:
-    return Multipliers(
-        whole.gradient * scale, whole.loss * scale, whole.steps, whole.looks, whole.points
-    )
+    return replace(whole, gradient=whole.gradient * scale, loss=whole.loss * scale)
 
 
 def events(
@@ -82,7 +82,8 @@ def events(
     if sampling_rate == 1.0:
         loss = Laplace(found.loss) if loss_noise == "laplace" else Gaussian(found.loss)
         return Counted(gradient, found.steps), Counted(loss, found.points * found.looks)
-    together = Composed((Counted(gradient), Counted(Gaussian(found.loss), found.points)))
+    loss = Laplace(found.loss) if found.apart else Gaussian(found.loss)
+    together = Composed((Counted(gradient), Counted(loss, found.points)))
     kinds = (
         (Sampled(sampling_rate, together), found.looks),
         (Sampled(sampling_rate, gradient), found.steps - found.looks),
@@ -104,25 +105,31 @@ def declaration(
     one = constants.moves(bound)
     if learner.sampling_rate == 1.0:
         noise = gaussian("noise", found.gradient, one, shape, found.steps)
-        return Declaration(charged, (noise, _losses(learner, found, constants)))
+        return Declaration(charged, (noise, *_losses(learner, found, constants)))
     sample = Draw("sample", "mask", learner.sampling_rate, count=found.steps)
     entering = constants.enters(bound)
     noise = gaussian(
         "noise", found.gradient, one, shape, found.steps, under=sample.name, entering=entering
     )
     losses = _losses(learner, found, constants, sample.name)
-    return Declaration((Counted(Booked(charged, hyper.delta0)),), (noise, losses, sample))
+    return Declaration((Counted(Booked(charged, hyper.delta0)),), (noise, *losses, sample))
 
 
 def _losses(
     learner: LossesLookedAt, found: Multipliers, constants: Constants, under: str = ""
-) -> Draw:
+) -> tuple[Draw, ...]:
     """A unit moves each of a look's losses by `loss_moves`. Together they move by the root of their
-    number; each Laplace release is an event of its own, and moves alone."""
-    one = loss_moves(learner, constants)
+    number; each Laplace release is an event of its own, and moves alone. On a sample those of one
+    step compose inside it, so that each place along the step has a draw."""
+    one, entering = loss_moves(learner, constants), constants.enters(1.0) if under else 0.0
+    if found.apart:
+        alone = Draw(
+            "", "laplace", found.loss * one, (), found.looks, one, under=under, entering=entering
+        )
+        return tuple(replace(alone, name=name) for name in apart(found))
     if learner.loss_noise == "laplace":
         count = found.points * found.looks
-        return Draw("losses", "laplace", found.loss * one, (), count, one)
+        return (Draw("losses", "laplace", found.loss * one, (), count, one),)
     together = math.sqrt(found.points)
     losses = Draw(
         "losses",
@@ -133,7 +140,12 @@ def _losses(
         one * together,
         under=under,
     )
-    return replace(losses, entering=constants.enters(1.0) * together) if under else losses
+    return (replace(losses, entering=entering * together),)
+
+
+def apart(found: Multipliers) -> list[str]:
+    """The names of draws of single losses, from behind to ahead."""
+    return [f"losses {place}" for place in range(found.points)]
 
 
 def loss_moves(learner: LossesLookedAt, constants: Constants) -> float:

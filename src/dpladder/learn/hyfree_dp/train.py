@@ -37,7 +37,7 @@ from dpladder.learn.descent import (
     sampled_rows,
 )
 from dpladder.learn.heads.train import adam
-from dpladder.learn.hyfree_dp.cost import Multipliers, loss_moves, split
+from dpladder.learn.hyfree_dp.cost import Multipliers, apart, loss_moves, split
 from dpladder.learn.interface import Constants, Data, Hyper, alone
 from dpladder.learn.linear import resident, sums_of
 from dpladder.learn.links import link_of
@@ -189,11 +189,14 @@ def noised_losses(
         return (losses / bounds).nan_to_num_(nan=1.0).clamp_(0.0, 1.0 - SLACK)
 
     sums = step.sums.losses(looked_at, clipped, step.rows).view(len(bound), points)
-    return bound[:, None] * _published_losses(meters, sums) / step.size
+    return bound[:, None] * _published_losses(meters, sums, splits[0]) / step.size
 
 
-def _published_losses(meters: Sequence[Meter], sums: Tensor) -> Tensor:
+def _published_losses(meters: Sequence[Meter], sums: Tensor, found: Multipliers) -> Tensor:
     """All losses of a look in one release; one by one where each is declared so."""
+    if found.apart:
+        columns = zip(apart(found), sums.unbind(1), strict=True)
+        return torch.stack([published(meters, name, column) for name, column in columns], dim=1)
     if all(meter.shape("losses") == tuple(sums.shape[1:]) for meter in meters):
         return published(meters, "losses", sums)
     return torch.stack([published(meters, "losses", column) for column in sums.unbind(1)], dim=1)

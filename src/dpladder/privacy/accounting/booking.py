@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 
 POINTS = 20_000  # of epsilon, where (1) is checked if nothing else says where
 FINE = 1e-3  # of an event's mu: the step of losses in its discretised distribution
+MOST = 600.0  # of a loss on a sample, whose exponential is a float64
 SHARE = 0.1  # of a lineage's delta, that its booked events may use up in its life
 
 
@@ -234,7 +235,10 @@ def _losses(pmf: Any) -> Floats:
 def loss_distribution(events: Iterable[Counted], relation: Relation) -> Any:
     """dp_accounting's privacy loss distribution of events together, rounded to the safe side."""
     parts = list(flat(events))
-    step = _step(parts)
+    return _one_after_the_other(parts, relation, _step(parts))
+
+
+def _one_after_the_other(parts: Iterable[Counted], relation: Relation, step: float) -> Any:
     found: Any = None
     for part in parts:
         one = _one_distribution(part.event, relation, step).self_compose(part.count)
@@ -285,6 +289,8 @@ def _one_distribution(event: Event, relation: Relation, step: float) -> Any:
             return pld.from_laplace_mechanism(
                 scale, value_discretization_interval=step, sampling_prob=q
             )
+        case Sampled(q, Composed(events)) if relation == "add_remove":
+            return _on_a_sample(q, events, step)
         case Exponential(pure):
             return pld.from_privacy_parameters(
                 common.DifferentialPrivacyParameters(pure, 0.0), step
@@ -295,9 +301,67 @@ def _one_distribution(event: Event, relation: Relation, step: float) -> Any:
     )
 
 
+def _on_a_sample(q: float, events: Iterable[Counted], step: float) -> Any:
+    """The privacy losses of Gaussian and Laplace releases that all see one Poisson sample.
+
+    On a sample that is given they compose adaptively, and are dominated by the product (P, Q) of
+    their own pairs, P with the unit and Q without, which mirrors itself, as each of them does. The
+    sampled pair is then (1 - q) Q + q P against Q where a unit leaves, and Q against it where one
+    enters (Zhu, Dong & Wang 2022, Theorems 10 and 11), so that with H(a) of P against Q, and 1 - a
+    + a H(1/a) below 1, where P and Q change places,
+
+        [(1 - q) Q + q P] - a Q = q (P - b Q),            b = 1 + (a - 1) / q,
+        Q - a [(1 - q) Q + q P] = c (Q - (a q / c) P),    c = 1 - a (1 - q).
+    """
+    import numpy as np
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    parts = list(flat(events))
+    if not all(isinstance(part.event, Gaussian | Laplace) for part in parts):
+        inside = ", ".join(sorted({describe(part.event) for part in parts}))
+        raise Refused(f"a Poisson sample of {inside} cannot be booked: its losses are not known.")
+    whole = _one_after_the_other(parts, "add_remove", step)._pmf_remove.to_dense_pmf()
+    profile = _losses(whole)  # at the losses 0, 1, 2, ... steps; between them linear in e^loss
+    most = step * (len(profile) - 1)
+    if most > MOST:
+        raise Refused("no Gaussian dominates these events: they reveal too much.")
+    at = np.exp(step * np.arange(len(profile)))
+
+    def given(a: Floats) -> Floats:
+        """H(a)."""
+        far = np.interp(np.maximum(a, 1.0 / np.maximum(a, 1e-300)), at, profile)
+        found: Floats = np.where(a >= 1.0, far, 1.0 - a + a * far)
+        return found
+
+    def leaves(a: Floats) -> Floats:
+        b = 1.0 + (a - 1.0) / q
+        return np.where(b > 0.0, q * given(np.maximum(b, 0.0)), 1.0 - a)
+
+    def enters(a: Floats) -> Floats:
+        c = 1.0 - a * (1.0 - q)
+        found: Floats = np.where(c > 0.0, c * given(a * q / np.maximum(c, 1e-300)), 0.0)
+        return found
+
+    least = -math.log1p(-q) if q < 1.0 else most  # of a unit that is sampled, and is not told
+    ends = (math.ceil(least / step) + 1, math.ceil(math.log1p(q * math.expm1(most)) / step) + 1)
+    distributions = []
+    for profile_of, low, high in ((leaves, -ends[0], ends[1]), (enters, -ends[1], ends[0])):
+        deltas = profile_of(np.exp(step * np.arange(low, high + 1)))
+        distributions.append(
+            pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
+                step, low, high, np.clip(deltas, 0.0, 1.0)
+            )
+        )
+    return pld.PrivacyLossDistribution(*distributions)
+
+
 def _rough(part: Counted) -> float:
     """About the mu of an event, for the fineness of its grid alone."""
     match part.event:
+        case Sampled(q, Composed(events)) if mu(part.event.event) is None:
+            one = math.sqrt(math.fsum(_rough(inner) ** 2 for inner in flat(events)))
+            return q * math.sqrt(part.count * math.expm1(min(one * one, 20.0)))
         case Sampled(q, inner):
             one = mu(inner) or 1.0
             return q * math.sqrt(part.count * math.expm1(min(one * one, 20.0)))

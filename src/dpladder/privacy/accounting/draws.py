@@ -15,6 +15,7 @@ from typing import Literal, get_args
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import (
+    Composed,
     Counted,
     Event,
     Exponential,
@@ -145,7 +146,8 @@ def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -
     events = list(flat(charged))
     direct = math.sqrt(math.fsum(_direct(e.event) ** 2 * e.count for e in events))
     others = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
-    rounds = [draw for draw in draws if draw.distribution == "laplace" and draw.under]
+    masks = {draw.name for draw in draws if draw.distribution == "mask"}
+    rounds = [d for d in draws if d.distribution == "laplace" and d.under not in {"", *masks}]
     claimed = [(e.event, e.count) for e in others]
     found = [*_sampled(draws), *_selected(draws), *_rounds(rounds)]
     same = _equal(direct, cost(draws)) and len(found) == len(claimed) and _on_subset(events, draws)
@@ -189,21 +191,30 @@ Priced = tuple[Event, int]
 
 
 def _sampled(draws: Sequence[Draw]) -> Iterator[Priced]:
-    """Poisson-sampled Gaussians, by the masks that their noise lies under. Noise under a mask that
-    is drawn at some of its steps alone makes two kinds of steps."""
+    """Poisson-sampled noise, by the masks that it lies under. Noise under a mask that is drawn at
+    some of its steps alone makes two kinds of steps."""
     for mask in draws:
-        noise = [d for d in draws if d.under == mask.name and d.distribution == "gaussian"]
+        noise = [
+            d for d in draws if d.under == mask.name and d.distribution in ("gaussian", "laplace")
+        ]
         if mask.distribution != "mask" or not noise:
             continue
         counts = sorted({draw.releases for draw in noise}, reverse=True)
         for count, rest in zip(counts, [*counts[1:], 0], strict=True):
-            step = math.sqrt(
-                math.fsum(_square(d) / d.releases for d in noise if d.releases >= count)
-            )
             if count > rest:
                 # Steps of the longest draws come first; those that share a sample compose inside
                 # it.
-                yield Sampled(mask.scale, Gaussian(1.0 / step)), count - rest
+                step = tuple(Counted(_release(d)) for d in noise if d.releases >= count)
+                yield Sampled(mask.scale, Composed(step)), count - rest
+
+
+def _release(draw: Draw) -> Event:
+    """One release under a mask. Of Laplace noise one number alone: by its length in L1 several ones
+    are no more than pure."""
+    multiplier = draw.scale / draw.sensitivity
+    if draw.distribution == "gaussian":
+        return Gaussian(multiplier)
+    return Exponential(1.0 / multiplier) if draw.shape else Laplace(multiplier)
 
 
 def _selected(draws: Sequence[Draw]) -> Iterator[Priced]:
@@ -226,8 +237,9 @@ def _matches(charged: Priced, found: Priced) -> bool:
     if count != counted:
         return False
     match event, other:
-        case Sampled(q, inner), Sampled(p, Gaussian(sigma)):
-            return q == p and _equal(mu(inner) or math.nan, 1.0 / sigma)
+        case Sampled(q, inner), Sampled(p, drawn):
+            one, two = _noises(inner), _noises(drawn)
+            return q == p and len(one) == len(two) and all(map(_equal, one, two))
         case RepeatAndSelect(inner), RepeatAndSelect(Gaussian(sigma)):
             return _equal(mu(inner) or math.nan, 1.0 / sigma)
         case SubsetSelect(_, tuning), RepeatAndSelect(Gaussian(sigma)):
@@ -235,6 +247,15 @@ def _matches(charged: Priced, found: Priced) -> bool:
         case Exponential(epsilon), Exponential(drawn):
             return _equal(epsilon, drawn)
     return False
+
+
+def _noises(event: Event) -> list[float]:
+    """The mu of an event's Gaussians, and the epsilon of each of its Laplace releases."""
+    parts = list(flat((Counted(event),)))
+    found = mu(Composed(tuple(part for part in parts if not isinstance(part.event, Laplace))))
+    pure = ([one.event] * one.count for one in parts if isinstance(one.event, Laplace))
+    each = sorted(1.0 / event.scale for events in pure for event in events)
+    return [math.nan if found is None else found, *each]
 
 
 def _square(draw: Draw) -> float:
