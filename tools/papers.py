@@ -319,7 +319,12 @@ ROWS: Sequence[Row] = (
         (GPU, by_hand("hospitals"), VIT_LARGE),
         rehearsed=True,
     ),
-    Row("texts-workflow", (TEXTS,), config("text.yaml")),
+    Row(
+        "texts-workflow",
+        (TEXTS,),
+        config("text.yaml"),
+        shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+    ),
     Row(
         "texts",
         (TEXTS,),
