@@ -5,8 +5,8 @@ python tools/small_vit.py [--epsilons 8] [--repeats 2] [--records 400]
 
 Scikit-learn's digits at 32 pixels through timm's smallest vision transformer (0.37 million
 weights), whose upper half may be trained. The whole total goes into one full-batch training of 20
-steps: by dp_finetune at a kappa of 0.7, by hyfree_finetune with nothing to choose, or by
-hyfree_finetune as published. It shows that these networks train, and at which price; it says
+steps: by dp_finetune at a kappa of 0.7, or, with nothing to choose, by hyfree_finetune, as
+published too, and prodigy_finetune with Prodigy's or D-Adaptation's step sizes. It shows that these networks train, and at which price; it says
 nothing of pretrained ones.
 """
 
@@ -48,6 +48,9 @@ BY: dict[str, dict[str, object]] = {
     "dp_finetune": {"name": "dp_finetune", "bias": True},
     "hyfree_finetune": FREE,
     "hyfree_finetune, as published": FREE | PUBLISHED,
+    "prodigy_finetune": FREE | {"name": "prodigy_finetune"},
+    "prodigy_finetune, d_adaptation": FREE
+    | {"name": "prodigy_finetune", "step_sizes": "d_adaptation"},
 }
 
 

@@ -23,7 +23,7 @@ from dpladder.privacy.release.noise import SecretNoise
 KEY = b"a public key for audits in tests"
 # Whole networks: too slow for an audit at full strength, which all others pass in
 # tests/statistical.
-BRIEF = ("dp_finetune", "hyfree_finetune")
+BRIEF = ("dp_finetune", "hyfree_finetune", "prodigy_finetune")
 
 
 @pytest.fixture(name="short")

@@ -458,7 +458,7 @@ def _until(c: Config) -> Messages:
     if not isinstance(c.learner, Tuning):
         yield (
             f"learner {c.learner.name} takes pooled features; leave it out, or set learner.name: "
-            "dp_finetune or hyfree_finetune"
+            "dp_finetune, hyfree_finetune or prodigy_finetune"
         )
     if not isinstance(c.hpo, Ladder):
         yield "its learner climbs the ladder alone; leave hpo out"

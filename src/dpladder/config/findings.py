@@ -24,6 +24,7 @@ TAKEN: Mapping[str, tuple[object, ...]] = {
         "dp_prototypes",
         "hyfree_dp",
         "hyfree_finetune",
+        "prodigy_finetune",
     ),
     "learner.link": ("sigmoid",),
     "learner.alpha": (1.0,),

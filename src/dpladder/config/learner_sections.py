@@ -408,12 +408,10 @@ class Prototypes(Section):
     radius: Radius = 1.0
 
 
-class StepSizeFree(Descending):
-    """Gradient descent on a linear head whose step sizes grow with what the released gradients show
-    (Prodigy, D-Adaptation)."""
+class GrowingSteps(Descending):
+    """Step sizes that grow with what the released gradients show (Prodigy, D-Adaptation)."""
 
     searches: ClassVar[Searched] = None
-    name: Literal["dp_prodigy"] = "dp_prodigy"
     steps: Count = Field(50, description="training steps")
     eta: Positive = Field(
         1.0, description="d0, a first estimate of how far the optimum is; it only grows"
@@ -426,6 +424,20 @@ class StepSizeFree(Descending):
         description="whose they are: Prodigy's, where gradients met at smaller steps count for "
         "less, or D-Adaptation's, where all count alike",
     )
+
+
+class StepSizeFree(GrowingSteps):
+    """Gradient descent on a linear head whose step sizes grow with what the released gradients show
+    (Prodigy, D-Adaptation)."""
+
+    name: Literal["dp_prodigy"] = "dp_prodigy"
+
+
+class StepSizeFreeTuning(Tuning, GrowingSteps):
+    """Fine-tuning of the public network, as dp_finetune's, with the step sizes of dp_prodigy: they
+    grow with what the released gradients show, and there is no rate to search."""
+
+    name: Literal["prodigy_finetune"] = "prodigy_finetune"
 
 
 Learner = Annotated[
@@ -441,7 +453,8 @@ Learner = Annotated[
     | ZerothOrder
     | OneStep
     | Prototypes
-    | StepSizeFree,
+    | StepSizeFree
+    | StepSizeFreeTuning,
     Field(discriminator="name"),
 ]
 
@@ -549,7 +562,7 @@ def _init(c: Any) -> Messages:
 def _public(c: Any) -> Messages:
     if guided(c.learner):
         yield from _public_head(c)
-        if c.learner.name == "dp_finetune":
+        if isinstance(c.learner, Tuning):
             yield "it guides linear heads alone: leave it out, or set learner.init: public"
 
 

@@ -446,8 +446,8 @@ class Features(Section):
     until: str | None = Field(
         None,
         min_length=1,
-        description="for learners dp_finetune and hyfree_finetune, the last layer that stays "
-        "frozen: what it puts out is kept, and trained on; input: decoded pixels or a "
+        description="for learners that train the network (dp_finetune, hyfree_finetune, "
+        "prodigy_finetune), the last layer that stays frozen: what it puts out is kept, and trained on; input: decoded pixels or a "
         "text's tokens, for training from the first layer on. centre, length and "
         "constant have no effect then",
     )
@@ -873,8 +873,8 @@ class Config(Section):
     task: Literal["classification", "language_model"] = Field(
         "classification",
         description="what is learnt: records' classes; or to write texts like them, which have no "
-        "classes: a causal language model, trained by dp_finetune or hyfree_finetune "
-        "from its tokens on",
+        "classes: a causal language model, trained by dp_finetune, hyfree_finetune "
+        "or prodigy_finetune from its tokens on",
     )
     respend: bool | tuple[Name, ...] = Field(
         False,

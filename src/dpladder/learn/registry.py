@@ -42,6 +42,7 @@ LEARNERS = (
     "dp_prototypes",
     "hyfree_dp",
     "hyfree_finetune",
+    "prodigy_finetune",
     "dp_zo",
     "dp_ls",
     "dp_newton",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from dpladder.config.learner_sections import FineTune, Tuning
+from dpladder.config.learner_sections import FineTune, StepSizeFreeTuning, Tuning
 from dpladder.learn import interface
 from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, declaration, head_shape
 
@@ -13,7 +13,9 @@ OWN = ("logits", "losses", "ready", "seen_by_head")
 """What train.py tells of weights that are no layers of a perceptron."""
 
 
-def declare(learner: FineTune, hyper: Hyper, constants: Constants) -> Declaration:
+def declare(
+    learner: FineTune | StepSizeFreeTuning, hyper: Hyper, constants: Constants
+) -> Declaration:
     return declaration(learner, hyper, constants, (size(learner, constants),))
 
 

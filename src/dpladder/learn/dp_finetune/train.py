@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-from dpladder.config.learner_sections import FineTune, Tuning
+from dpladder.config.learner_sections import FineTune, StepSizeFreeTuning, Tuning
 from dpladder.config.model import Resources
 from dpladder.learn import linear
 from dpladder.learn.bounds import Scale, scale_of
@@ -87,11 +87,24 @@ def train(
 ) -> Weights:
     """How far each trained tensor is from where it started: in the public network, and from zero in
     the head."""
+    return by_steps_of(_begin(learner), data, hyper, learner, constants, meter, resources)
+
+
+def by_steps_of(
+    begin: Begin,
+    data: Data,
+    hyper: Hyper,
+    learner: FineTune | StepSizeFreeTuning,
+    constants: Constants,
+    meter: Meter,
+    resources: Resources,
+) -> Weights:
+    """The same by any update."""
     scale = scale_of(learner.clipping)
     sums, first = begun(data, learner, constants, resources, scale)
-    records, begin = sums.records, _begin(learner)
     flat = descend(
-        sums.gradients, first, records, [hyper], learner, constants, [meter], begin, data.units
+        *(sums.gradients, first, sums.records, [hyper], learner, constants, [meter], begin),
+        data.units,
     )[0]
     return apart(flat, learner, constants)
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from dpladder.config.learner_sections import StepSizeFree
+from dpladder.config.learner_sections import GrowingSteps, StepSizeFree
 from dpladder.config.model import Resources
 from dpladder.learn.descent import Begin, Update
 from dpladder.learn.interface import Constants, Data, Hyper, alone
@@ -39,7 +39,7 @@ def train_many(
 train = alone(train_many)
 
 
-def prodigy(learner: StepSizeFree) -> Begin:
+def prodigy(learner: GrowingSteps) -> Begin:
     """Mishchenko & Defazio 2024, Algorithm 1, with weights 1: the step size is d^2 over the root of
     d^2 G^2 plus the sum of all d^2 |g|^2 so far, and d is the largest estimate so far, sum of eta
     <g, x0 - x> over |x - x0|, of the distance from x0 to the optimum. What is released is the last

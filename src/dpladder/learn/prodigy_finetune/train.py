@@ -1,0 +1,29 @@
+"""DP fine-tuning of a public network from a cut on, with a head, whose step sizes are Prodigy's or
+D-Adaptation's: they follow from the noised gradients alone, so they are free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dpladder.config.learner_sections import StepSizeFreeTuning
+from dpladder.config.model import Resources
+from dpladder.learn.dp_finetune.train import by_steps_of, logits, losses, ready, seen_by_head
+from dpladder.learn.dp_prodigy.train import prodigy
+from dpladder.learn.interface import Constants, Data, Hyper, Weights
+from dpladder.privacy.release.meter import Meter
+
+__all__ = ["logits", "losses", "ready", "seen_by_head", "train"]
+
+
+def train(
+    data: Data,
+    hyper: Hyper,
+    learner: StepSizeFreeTuning,
+    constants: Constants,
+    meter: Meter,
+    resources: Resources,
+) -> Weights:
+    """How far each trained tensor is from where it started: in the public network, and from zero in
+    the head."""
+    whole = replace(hyper, eta=1.0)  # the update is the step, its size included
+    return by_steps_of(prodigy(learner), data, whole, learner, constants, meter, resources)
