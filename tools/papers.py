@@ -292,6 +292,7 @@ ROWS: Sequence[Row] = (
         (SHIFT,),
         config("shift.yaml"),
         shown="reproductions.md#networks-data-sets-totals-and-no-privacy",
+        pictures={"shift.svg": "results/main/figures/shift.svg"},
     ),
     Row(
         "shift-private",
