@@ -442,6 +442,12 @@ ROWS: Sequence[Row] = (
         shown="reproductions.md#hyfreedp-as-published",
     ),
     Row(
+        "joint",
+        (FREE,),
+        script("joint.py"),
+        shown="searches.md#networks-and-clip-and-batch-with-κ",
+    ),
+    Row(
         "prices",
         ("ε of the whole by Rényi accounting",),
         script("price_searches.py"),

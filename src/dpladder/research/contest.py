@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import Learner
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Declaration
+from dpladder.learn.interface import Constants, Data, Declaration, Weights
+from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Shape, tie
 from dpladder.privacy.accounting.events import Counted, Gaussian, Job
@@ -133,7 +135,13 @@ def contest(arena: Arena, entries: Sequence[Competitor], repeats: int) -> list[S
     return [summary(arena, entry, own) for entry, own in zip(entries, by_entry, strict=True)]
 
 
-def oracle(arena: Arena, setting: Setting, learner: Learner) -> float:
+def oracle(
+    arena: Arena,
+    setting: Setting,
+    learner: Learner,
+    grid: int = GRID,
+    repeats: int = GRID_REPEATS,
+) -> float:
     """The best mean test accuracy over a grid of the range, each training with the whole total:
     what no private search knows."""
     space = Space(setting.search, learner, setting.constants)
@@ -141,13 +149,19 @@ def oracle(arena: Arena, setting: Setting, learner: Learner) -> float:
         NamedAsk(
             f"oracle {setting.epsilon} {place} {again}", Ask(r, setting.mu), learner, setting.search
         )
-        for place in np.geomspace(*space.range(), GRID).tolist()
+        for place in np.geomspace(*space.range(), grid).tolist()
         for r in [space.r(place, setting.mu)]
-        for again in range(GRID_REPEATS)
+        for again in range(repeats)
     ]
     found, _ = answers(bench_of(arena), trainings)
-    right = correct([one.weights for one in found], arena.test)
-    return float(right.reshape(GRID, GRID_REPEATS).mean(axis=1).max()) / len(arena.test.labels)
+    right = told(arena, learner, [one.weights for one in found])
+    return float(right.reshape(grid, repeats).mean(axis=1).max()) / len(arena.test.labels)
+
+
+def told(arena: Arena, learner: Learner, models: Sequence[Weights]) -> NDArray[np.int64]:
+    """How many test records each model is right about."""
+    own = method(learner.name).logits(learner, arena.constants)
+    return correct(models, arena.test, own)
 
 
 def started(arena: Arena, entry: Competitor, repeat: int) -> Run:
@@ -170,7 +184,10 @@ def answer(arena: Arena, pending: Sequence[Run]) -> None:
     """Trains what all searches ask for at once, and answers each, until none asks for more."""
     trainings = [
         NamedAsk(
-            f"{run.name} {run.trainings} {place}", ask, run.entry.learner, run.entry.setting.search
+            f"{run.name} {run.trainings} {place}",
+            ask,
+            ask.learner or run.entry.learner,
+            run.entry.setting.search,
         )
         for run in pending
         for place, ask in enumerate(run.asks)
@@ -190,7 +207,7 @@ def summary(arena: Arena, entry: Competitor, runs: Sequence[Run]) -> Standing:
     accuracy = np.full(len(runs), 1.0 / arena.constants.classes)  # without weights there is a guess
     if heads:
         able = [one.weights is not None for one in found]
-        accuracy[able] = correct(heads, arena.test) / len(arena.test.labels)
+        accuracy[able] = told(arena, entry.learner, heads) / len(arena.test.labels)
     return Standing(
         name=entry.name,
         epsilon=entry.setting.epsilon,

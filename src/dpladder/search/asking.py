@@ -83,6 +83,8 @@ class Ask:
     counted: Mask | None = None
     share: float = 1.0  # of the nominal size, that is expected in `trained`
     within: str = "trainings"  # the declared draw whose streams its noise comes from
+    learner: Learner | None = None  # in place of the search's own
+    delta0: float = 0.0  # what it is booked at, where it samples
 
 
 @dataclass(frozen=True)

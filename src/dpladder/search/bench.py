@@ -17,7 +17,7 @@ from dpladder.config.label_sets import are_of
 from dpladder.config.learner_sections import Learner
 from dpladder.config.model import Resources, Search
 from dpladder.learn import score
-from dpladder.learn.interface import Constants, Data, Hyper, Weights, plain
+from dpladder.learn.interface import Constants, Data, Hyper, Logits, Weights, plain
 from dpladder.learn.registry import method
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter
@@ -39,7 +39,7 @@ class NamedAsk:
     @property
     def hyper(self) -> Hyper:
         r = None if self.learner.searches is None else self.ask.r
-        return hyper_of(self.learner, self.search, r, self.ask.mu)
+        return hyper_of(self.learner, self.search, r, self.ask.mu, self.ask.delta0)
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,12 @@ def answers(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer], 
     return [found[i] for i in range(len(trainings))], seconds
 
 
-def correct(heads: Sequence[Weights], data: Data) -> NDArray[np.int64]:
-    """How many predictions of each head are right. Linear ones are told in one pass."""
+def correct(heads: Sequence[Weights], data: Data, own: Logits | None = None) -> NDArray[np.int64]:
+    """How many predictions of each head are right, or of each network by its `own` logits. Linear
+    heads are told in one pass."""
     features, labels = data.features, data.labels
-    if any(len(head) > 1 for head in heads):
-        return np.array([score.correct_count(head, features, labels) for head in heads])
+    if own is not None or any(len(head) > 1 for head in heads):
+        return np.array([score.correct_count(head, features, labels, own) for head in heads])
     found = np.zeros(len(heads), np.int64)
     for place in range(0, len(heads), WIDE):
         layers = [layer for (layer,) in heads[place : place + WIDE]]
@@ -127,7 +128,8 @@ def _together(bench: Bench, trainings: Sequence[NamedAsk]) -> tuple[list[Answer]
         ]
     for meter in meters:
         meter.close()
-    counts = correct(heads, _some(bench.data, ask.counted))
+    own = module.logits(learner, constants)
+    counts = correct(heads, _some(bench.data, ask.counted), own)
     found = [Answer(head, int(count)) for head, count in zip(heads, counts, strict=True)]
     return found, time.perf_counter() - began
 

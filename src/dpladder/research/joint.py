@@ -1,0 +1,99 @@
+"""Searches of kappa, clip and batch together, on public data: what of them is worth trials of
+networks (Rehn et al. 2025, arXiv 2510.20616, ask how clip and batch go with the total).
+
+A place has the clip and the sampling rate of one of a few learners, and a kappa. Learners are few,
+and all take equally many steps, so that the noise of a sampled training, which takes seconds to
+find, is found once for each learner and mu, and remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from dpladder.config.learner_sections import FineTune, Learner
+from dpladder.learn.interface import Declaration
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import FINAL, Entry, delta0_of, largest_mu
+from dpladder.privacy.accounting.events import Counted, Gaussian
+from dpladder.privacy.release.meter import Meter
+from dpladder.search.asking import Ask, Asking, Found, Setting, Units, scores, split, trainings
+from dpladder.search.space import Space
+
+
+def variants(
+    learner: FineTune, clips: tuple[float, ...], rates: tuple[float, ...]
+) -> list[Learner]:
+    """The learner at each clip and sampling rate."""
+    return [
+        learner.model_copy(update={"clip": clip, "sampling_rate": rate})
+        for clip, rate in product(clips, rates)
+    ]
+
+
+def total_beside(epsilon: float, delta: float, number: int) -> float:
+    """The epsilon that is left to the Gaussians of so many trainings, each of which may sample and
+    is then booked at its part of delta."""
+    mu = largest_mu(epsilon, delta, Entry(delta0=number * delta0_of(delta, FINAL)))
+    return gdp.epsilon(mu, delta)
+
+
+@dataclass(frozen=True)
+class Joint:
+    """`number` cheap trainings at random places, each at the same part of what `part` of mu^2 buys,
+    and with what is left one more where the best of them was by noised counts. No trials: one
+    training at a random place."""
+
+    learners: tuple[Learner, ...]
+    number: int = 4
+    part: float = 0.4
+
+    def declare(self, setting: Setting) -> Declaration:
+        trial, final = self._mus(setting)
+        draws = [trainings(final, name="final")]
+        if self.number:
+            trained, scored = split(trial, setting.share)
+            draws.append(trainings(trained, self.number))
+            draws.append(scores(scored, self.number, setting.constants))
+        mus = (*[trial] * self.number, final)
+        return Declaration(tuple(Counted(Gaussian(gdp.sigma(mu, 1))) for mu in mus), tuple(draws))
+
+    def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
+        trial, final = self._mus(setting)
+        best = 0
+        if self.number:
+            trained, _ = split(trial, setting.share)
+            places = range(self.number)
+            answers = yield [self._ask(setting, place, trained, "trainings") for place in places]
+            best = int(np.argmax(meter.publish("score", [answer.correct for answer in answers])))
+        last = self._ask(setting, best, final, "final")
+        [answer] = yield [last]
+        return Found(last.r, final, answer.weights)
+
+    def _mus(self, setting: Setting) -> tuple[float, float]:
+        """Of a trial with its score, and of the final training."""
+        if not self.number:
+            return 0.0, setting.mu
+        trial = setting.mu * math.sqrt(self.part / self.number)
+        return trial, gdp.remaining(setting.mu, [trial] * self.number)
+
+    def _ask(self, setting: Setting, place: int, mu: float, within: str) -> Ask:
+        """Both numbers of a place are public, and kappa log-uniform: it hardly depends on mu, so
+        that a trial's holds for the final training."""
+        which, where = (_uniform(setting.search.seed, place, axis) for axis in ("learner", "kappa"))
+        learner = self.learners[int(which * len(self.learners))]
+        space = Space(setting.search, learner, setting.constants)
+        low, high = space.range()
+        sampled = getattr(learner, "sampling_rate", 1.0) < 1.0
+        delta0 = delta0_of(setting.delta, FINAL) if sampled else 0.0
+        r = space.r(low * (high / low) ** where, mu)
+        return Ask(r, mu, within=within, learner=learner, delta0=delta0)
+
+
+def _uniform(*place: object) -> float:
+    digest = hashlib.sha256(repr(("joint", *place)).encode()).digest()
+    return int.from_bytes(digest[:6], "big") / 2.0**48

@@ -1,0 +1,83 @@
+"""A contest of searches for a network: kappa alone, or kappa, clip and batch together, against
+random search, at equal totals. Public data, seeded.
+
+python tools/joint.py [--epsilons 8] [--repeats 4] [--records 400] [--trials 3]
+
+Scikit-learn's digits at 32 pixels through timm's smallest vision transformer from random weights,
+whose upper half dp_finetune trains in 20 steps, as in small_vit.py. Everything that a search trains
+and counts is paid for inside its total, but the last line's: a grid of learning rates, each with
+the whole total, whose best one nobody may know.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from arena import DELTA
+from small_vit import activations
+
+from dpladder.config.learner_sections import FineTune
+from dpladder.config.model import Search
+from dpladder.config.search_sections import PapernotSteinke
+from dpladder.research.contest import Arena, Competitor, contest, oracle
+from dpladder.research.joint import Joint, total_beside, variants
+from dpladder.search.asking import Setting
+from dpladder.search.methods import searcher_of
+
+PLAIN = FineTune(trains="all", bias=True)
+CLIPS, RATES = (0.1, 1.0, 10.0), (0.25, 1.0)
+SEARCH = Search(eta=(1e-5, 1e4), steps=(20, 20), kappa=(0.1, 10.0))
+GRID, AGAIN = 5, 2
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[8.0])
+    parser.add_argument("--repeats", type=int, default=4)
+    parser.add_argument("--records", type=int, default=400)
+    parser.add_argument("--trials", type=int, default=3)
+    asked = parser.parse_args()
+    arena = activations(asked.records)
+    print("| total ε | search | test accuracy | trainings | CPU s |\n|---|---|---|---|---|")
+    for epsilon in asked.epsilons:
+        for found in contest(arena, entries(arena, epsilon, asked.trials), asked.repeats):
+            told = (
+                f"{found.mean:.3f} ± {found.sd:.3f} | {found.trainings:.1f} | {found.seconds:.0f}"
+            )
+            print(f"| {epsilon:g} | {found.name} | {told} |", flush=True)
+        known = oracle(arena, setting_of(arena, epsilon), PLAIN, GRID, AGAIN)
+        print(
+            f"| {epsilon:g} | the best of {GRID} rates, for nothing | {known:.3f} | | |", flush=True
+        )
+
+
+def entries(arena: Arena, epsilon: float, trials: int) -> Sequence[Competitor]:
+    together = tuple(variants(PLAIN, CLIPS, RATES))
+    ways = {
+        "one training, κ random": Joint((PLAIN,), 0),
+        "one training, κ, clip and batch random": Joint(together, 0),
+        f"{trials} trials of κ": Joint((PLAIN,), trials),
+        f"{trials} trials of κ, clip and batch": Joint(together, trials),
+    }
+    found = [
+        Competitor(
+            name, way, setting_of(arena, total_beside(epsilon, DELTA, way.number + 1)), PLAIN
+        )
+        for name, way in ways.items()
+    ]
+    secret = searcher_of(PapernotSteinke(mean=4.0, padded=False))
+    return [
+        *found,
+        Competitor("Papernot & Steinke, κ", secret, setting_of(arena, epsilon), PLAIN),
+    ]
+
+
+def setting_of(arena: Arena, epsilon: float) -> Setting:
+    return Setting(epsilon, SEARCH, arena.constants, learner=PLAIN)
+
+
+if __name__ == "__main__":
+    main()
