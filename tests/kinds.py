@@ -32,6 +32,17 @@ class Tokens(nn.Module):
         return self.layer(x.flatten(2).mT).mT.reshape(x.shape)
 
 
+class Overwritten(nn.Module):
+    """A layer whose outputs the network writes over."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(x).sigmoid_()
+
+
 def hooked() -> nn.Module:
     layer = nn.Conv2d(WIDE, WIDE, 1)
     layer.register_forward_hook(_doubles)
@@ -72,6 +83,7 @@ KINDS: Mapping[str, Callable[[], nn.Module]] = {
     "subclass": lambda: Tokens(Doubled(WIDE, WIDE)),
     "attention": lambda: Tokens(others.Attention(WIDE, 2, qkv_bias=True)),
     "mlp": lambda: Tokens(others.SwiGLU(WIDE, WIDE)),
+    "overwritten": lambda: Overwritten(nn.Conv2d(WIDE, WIDE, 1)),
     "hooked": hooked,
     "parametrised": once_more,
 }

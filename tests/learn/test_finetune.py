@@ -287,9 +287,26 @@ def test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms() -> None:
         torch.tensor([[[1.0, 0.0], [1.0, 1e-6]]]),
     )
     product = clipping.Product(big, small, bias=False, turned=False)
-    assert product.squares().sqrt().item() == pytest.approx(1e-2, rel=1e-3)
-    (factor,) = clipping.factors([(layer, product)], 1.0).tolist()
-    assert factor * product.terms().sqrt().item() == pytest.approx(1 / clipping.LOOSE, rel=1e-3)
+    for part in (product, product.made()):
+        assert part.squares().sqrt().item() == pytest.approx(1e-2, rel=1e-3)
+        (factor,) = clipping.factors([(layer, part)], 1.0).tolist()
+        terms = product.terms().sqrt().item()
+        assert factor * terms == pytest.approx(1 / clipping.LOOSE, rel=1e-3)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_product_is_the_same_whole_and_in_factors(bias: bool, turned: bool) -> None:
+    random = torch.Generator().manual_seed(0)
+    gradients, inputs = (torch.randn(4, 7, width, generator=random) for width in (5, 3))
+    gradients[2, 1, 0] = np.inf  # of a record that counts as nothing
+    factor = torch.tensor([0.5, 1.0, 0.0, 0.25], dtype=torch.float64)
+    product = clipping.Product(gradients, inputs, bias, turned)
+    whole, sound = product.made(), factor > 0
+    assert torch.allclose(product.squares()[sound], whole.squares()[sound], rtol=1e-5)
+    assert torch.allclose(product.terms()[sound], whole.terms()[sound], rtol=1e-5)
+    for one, other in zip(product.sums(factor), whole.sums(factor), strict=True):
+        assert torch.allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def trained(learner: FineTune, data: Data, constants: Constants = SMALL, hyper: Hyper = HYPER):

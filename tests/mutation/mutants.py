@@ -348,6 +348,14 @@ MUTANTS = (
         ("learn/test_finetune.py::test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms",),
     ),
     Mutant(
+        "terms that cancel in a matrix made whole count for nothing",
+        "learn/dp_finetune/clipping.py",
+        "Product.made",
+        "Made([matrices.flatten(1)], terms)",
+        "Made([matrices.flatten(1)])",
+        ("learn/test_finetune.py::test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms",),
+    ),
+    Mutant(
         "a word that a text says twice is in its gradient's norm once",
         "learn/dp_finetune/clipping.py",
         "Looked.squares",

@@ -47,6 +47,10 @@ LOOSE = 2.0**-10
 CLOSE = 1e-2  # of a gradient's norm: what float32 may round on the way through a deep network
 FLOOR = 1e-5  # of a gradient that is nothing but rounding
 
+# What writing and reading a number of a record's gradient takes, and copying one of its factors, in
+# multiplications of float32: measured on a CPU at 1 to 200 positions and 200 to 2 million numbers.
+PASSES, COPIES = 64, 16
+
 MOST = 64  # records in a chunk
 SHARE = 0.25  # of a job's memory, for a chunk
 
@@ -54,11 +58,12 @@ SHARE = 0.25  # of a job's memory, for a chunk
 @dataclass(frozen=True, eq=False)
 class Layer:
     """A module that owns trained tensors, by the names that they have in it, and their places in
-    the vector."""
+    the vector. `overwritten`: the network writes over what it puts out."""
 
     module: nn.Module
     names: tuple[str, ...]
     places: tuple[slice, ...]
+    overwritten: bool = False
 
     @property
     def weights(self) -> dict[str, Tensor]:
@@ -107,6 +112,30 @@ class Product:
         found = (a * g).sum(1).square()
         return found + g.sum(1).square() if self.bias else found
 
+    @property
+    def is_cheap(self) -> bool:
+        """Whether norm and sum take less of these factors than of the gradients themselves.
+
+        Over P positions a number of the gradient takes P multiplications in float32, and some
+        passes over memory. The factors take two P x P products for the norm and P for the sum, all
+        in float64, which is twice as slow. To compare P^2 with the gradient's size (Bu et al. 2022)
+        is to weigh memory alone, and a chunk has room for either.
+        """
+        positions, rows, columns = *self.gradients.shape[1:], self.inputs.shape[2]
+        held = positions * (rows + columns) / (rows * columns)
+        return positions + (2 * positions + COPIES) * held <= PASSES
+
+    def made(self) -> Made:
+        """The same as gradients, in the order of `sums`. A record's terms may overflow: then it
+        counts as nothing."""
+        a, g = self.inputs, self.gradients
+        matrices = a.mT @ g if self.turned else g.mT @ a
+        lengths = a.norm(dim=2).double(), g.norm(dim=2).double()
+        terms = (lengths[0] * lengths[1]).sum(1).square()
+        if not self.bias:
+            return Made([matrices.flatten(1)], terms)
+        return Made([matrices.flatten(1), g.sum(1)], terms + lengths[1].sum(1).square())
+
     def sums(self, factor: Tensor) -> list[Tensor]:
         dead = (factor == 0)[:, None, None]  # what is not finite is no number times zero
         g = (self.gradients * factor[:, None, None].float()).masked_fill(dead, 0.0).flatten(0, 1)
@@ -146,9 +175,11 @@ class Looked:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """Records' gradients of some tensors, as (records, numbers) each."""
+    """Records' gradients of some tensors, as (records, numbers) each. `added`: the squared sum of
+    what each was added up from, where that is known."""
 
     gradients: Sequence[Tensor]
+    added: Tensor | None = None
 
     @property
     def shown(self) -> list[Tensor]:
@@ -161,7 +192,7 @@ class Made:
         return torch.stack(norms).square().sum(0)
 
     def terms(self) -> Tensor:
-        return self.squares()
+        return self.squares() if self.added is None else self.added
 
     def sums(self, factor: Tensor) -> list[Tensor]:
         return [
@@ -252,14 +283,13 @@ def gradients(plan: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, P
 @contextmanager
 def _watched(layers: Sequence[Layer]) -> Iterator[list[Any]]:
     """What each layer takes in and puts out, in the order of `layers`. Weights need no gradients of
-    their own, so the first outputs begin the graph; what follows gets a copy, which it may
-    overwrite."""
+    their own, so the first outputs begin the graph."""
     seen: list[Any] = [None] * len(layers)
 
     def hook(place: int, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         output = output if output.requires_grad else output.detach().requires_grad_()
         seen[place] = (inputs[0].detach(), output)
-        return output.clone()
+        return output.clone() if layers[place].overwritten else output
 
     with ExitStack() as stack:
         for place, layer in enumerate(layers):
@@ -273,8 +303,7 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
 
     For y = x W^T over P positions a record's gradient is the sum over positions of g_p a_p^T. Its
     norm follows from two P x P products (ghost clipping: Goodfellow 2015; Li et al. 2022),
-    which is less work than the gradient itself where 2 P^2 <= d_in d_out (Bu et al. 2022). A
-    table's gradient is sparse: rows that a record looks up twice must be added before the norm is
+    which at few positions is less work than the gradient itself. A table's gradient is sparse: rows that a record looks up twice must be added before the norm is
     taken. A norm's scale and shift meet each position's normed value and nothing else. All other
     layers are differentiated record by record.
 
@@ -287,13 +316,8 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
         a, g = _positions(taken, module, views), _positions(gradient, module, views)
         if "weight" not in names:
             return Made([g.sum(1)])
-        if (
-            2 * a.shape[1] ** 2 <= a.shape[2] * g.shape[2]
-        ):  # else the gradient is the smaller one (Bu et al. 2022)
-            return Product(g, a, "bias" in names, is_turned(module))
-        matrices = a.mT @ g if is_turned(module) else g.mT @ a
-        made = {"weight": matrices.flatten(1), "bias": g.sum(1)}
-        return Made([made[name] for name in names])
+        product = Product(g, a, "bias" in names, is_turned(module))
+        return product if product.is_cheap else product.made()
 
     if _is_table(module):
         rows, g = (
@@ -392,7 +416,7 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
     tuned.module.to(memory_format=torch.channels_last)
     x = torch.zeros(2, width, device=tuned.base.device, dtype=tuned.base.dtype)
     try:
-        uses, floats = _probed(tuned.module, x)
+        uses, overwritten, floats = _probed(tuned.module, x)
     except Exception as error:  # a network that reaches into its layers finds adapters there
         raise _untrainable(tuple(tuned.trained), "cannot be computed") from error
     ends = torch.tensor([weight.numel() for weight in tuned.trained.values()]).cumsum(0).tolist()
@@ -415,7 +439,12 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
         else:
             rest.append(name)
     layers = tuple(
-        Layer(module, tuple(own for own, _ in names), tuple(places[name] for _, name in names))
+        Layer(
+            module,
+            tuple(own for own, _ in names),
+            tuple(places[name] for _, name in names),
+            module in overwritten,
+        )
         for module, names in own_of.items()
     )
     whole = Layer(tuned.module, tuple(rest), tuple(places[name] for name in rest))
@@ -423,10 +452,11 @@ def owners_of(tuned: Tuned, width: int) -> Ownership:
     return Ownership(tuned, layers, whole, 4 * floats + 3 * made)
 
 
-def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], int]:
-    """How often each layer is used on one tensor of a row per record, and the numbers that a record
-    fills on its way."""
+def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], frozenset[nn.Module], int]:
+    """How often each layer is used on one tensor of a row per record, whose outputs are written
+    over, and the numbers that a record fills on its way."""
     uses: Counter[nn.Module] = Counter()
+    put_out: list[tuple[nn.Module, Tensor, int]] = []
     floats = x.shape[1]
 
     def hook(
@@ -439,7 +469,9 @@ def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], int]:
             and all(isinstance(one, Tensor) and len(one) == len(x) for one in (*inputs, output))
         )
         uses[module] += 1 if plain else 2
-        floats += output.numel() // len(x) if isinstance(output, Tensor) else 0
+        if isinstance(output, Tensor):
+            put_out.append((module, output, output._version))
+            floats += output.numel() // len(x)
 
     with ExitStack() as stack, torch.no_grad():
         for module in model.modules():
@@ -449,7 +481,8 @@ def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], int]:
             ):
                 stack.enter_context(module.register_forward_hook(hook, with_kwargs=True))
         model(x)
-    return uses, floats
+    overwritten = frozenset(module for module, one, found in put_out if one._version > found)
+    return uses, overwritten, floats
 
 
 def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: int) -> None:

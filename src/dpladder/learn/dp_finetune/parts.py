@@ -80,7 +80,8 @@ class Adapted(nn.Module):
         nn.init.zeros_(self.up.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.base(x) + self.scale * self.up(self.down(x))
+        thin = self.scale * self.down(x)  # scaled where it is thin
+        found: Tensor = self.base(x) + self.up(thin)
         return found
 
     def merged(self) -> Tensor:
