@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
@@ -92,7 +92,7 @@ def _found(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLE)
 
     def of(*given: EntryPoint, taken: tuple[str, ...] = ()) -> dict[str, others.Other]:
-        monkeypatch.setattr(others, "entry_points", lambda group: given)
+        monkeypatch.setattr(others, "installed", lambda: EntryPoints(given))
         return others.others(LEARNER, taken)
 
     return of

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, get_args
@@ -37,13 +38,19 @@ def others(group: str, taken: Iterable[str] = ()) -> dict[str, Other]:
     """The methods of a group (`dpladder.learners`, `dpladder.searches`) by their names. One that
     cannot be used is left out with a warning, and stands in nobody's way."""
     found: dict[str, Other] = {}
-    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
+    for entry in sorted(installed().select(group=group), key=lambda entry: entry.name):
         package = "?" if entry.dist is None else entry.dist.name
         try:
             found[entry.name] = _other(entry, package, {*taken, *found})
         except Exception as error:  # whatever their code may raise
             warnings.warn(f"{group} of {package}: {entry.name} is left out: {error}", stacklevel=2)
     return found
+
+
+@cache
+def installed() -> Any:
+    """Of all groups at once, for looking takes 15 ms."""
+    return entry_points()
 
 
 def _other(entry: EntryPoint, package: str, taken: Collection[str]) -> Other:
