@@ -339,12 +339,6 @@ KEYS = {
         "needs dataset.public_sample",
         more="learner: {public: gradient}",
     ),
-    "a whole network guided": bad(
-        "learner.public",
-        "guides linear heads alone",
-        more="learner: {name: dp_finetune, public: gradient}",
-        problems=3,
-    ),
     "guided from a random start": bad(
         "learner.init",
         "training starts from the public head",

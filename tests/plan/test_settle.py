@@ -49,6 +49,51 @@ def public(name: str) -> dict[str, Any]:
     return {"learner": {"public": name}}
 
 
+CUT = {
+    "dataset": {"source": "folder:few", "public_sample": "folder:few/."},
+    "features": {"model": "efficientnet_lite0", "until": "blocks.5", "centre": "auto"},
+}
+
+
+@pytest.mark.parametrize(
+    ("learner", "expected"),
+    [
+        ({"name": "dp_finetune", "head": {"epsilon": 0.5}}, True),
+        ({"name": "dp_finetune", "head": {"epsilon": 0.5}, "public": "none"}, False),
+        ({"name": "dp_finetune"}, False),
+        ({"name": "dp_finetune", "public": "gradient"}, True),
+        ({"name": "hyfree_finetune", "head": {"epsilon": 0.5}}, False),
+    ],
+)
+def test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it(
+    learner: dict[str, Any], expected: bool
+) -> None:
+    Path("few").mkdir()
+    found = asked(CUT, {"learner": learner})
+    assert guided(found.main.learner) is expected
+    bought = "head" in learner
+    guides = {"find_start": expected, "estimate_head": bought, "train_final": True}
+    for rule, there in guides.items():
+        assert bool(stages.jobs(found.main, rule)) is there
+        parts = stages.STAGES[rule].parts(found.main, {})
+        assert not there or ("sample" in parts) is expected
+    if bought and expected:
+        known = stages.versions_of(found.main, "estimate_head")
+        assert known[mechanisms.GUIDE] == mechanisms.VERSIONS[mechanisms.GUIDE]
+        plain = asked(CUT, {"learner": learner | {"public": "none"}})
+        assert mechanisms.GUIDE not in stages.versions_of(plain.main, "estimate_head")
+        told = [dag.params(one, "estimate_head", {"experiment": "main"}) for one in (found, plain)]
+        assert [one.get("learner.public") for one in told] == ["gradient", None]
+        assert told[0]["static"] != told[1]["static"]
+
+
+def test_a_bought_head_that_was_released_unguided_stays_so() -> None:
+    Path("few").mkdir()
+    bought = {"learner": {"name": "dp_finetune", "head": {"epsilon": 0.5}}}
+    release(asked(CUT, bought, public("none")), "estimate_head")
+    assert not guided(asked(CUT, bought).main.learner)
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [

@@ -110,7 +110,8 @@ def told(rule):
 mean_of = made("mean", "estimate_mean", "find_mean")
 covariance_of = made("covariance", "estimate_covariance")
 statistics_of = made("statistics", "estimate_statistics")
-start_of = made("head", "find_start", "estimate_head")
+start_of = made("head", "estimate_head", "find_start")
+public_start_of = made("head", "find_start")
 
 
 def data_of(wildcards):

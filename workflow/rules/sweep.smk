@@ -65,6 +65,7 @@ use rule extract_features as estimate_head with:
     input:
         features=features_of("estimate_head"),
         mean=mean_of,
+        start=public_start_of,
     output:
         head="results/{experiment}/head/head.safetensors",
         privacy="results/{experiment}/head/privacy.json",

@@ -98,17 +98,19 @@ def statistics(stage: SceneFolder, kind: Kind) -> Mechanism:
     return rule.mechanism(f"rule estimate_statistics {kind}", scale, pairs(kind), effort=0.2)
 
 
-def head(stage: SceneFolder, kind: Kind) -> Mechanism:
+def head(stage: SceneFolder, kind: Kind, guides: Mapping[str, Any] | None = None) -> Mechanism:
     """On features that are the network's last already: what lies between them and a cut is a map of
     each record."""
     cut = {
         "features": {"model": "efficientnet_lite0", "weights": "random", "until": "blocks.5"},
         "learner": {"name": "dp_finetune", "head": {"epsilon": EPSILON}},
     }
-    scene = stage.scene(terms(kind, 40.0), cut)
+    scene = stage.scene(terms(kind, 40.0), cut, guides or {})
     rule = Rule(
         scene, "estimate_head", lambda folder: load_file(folder / "head.safetensors")["head"]
     )
+    if guides:
+        rule.inputs = {**rule.inputs, "start": _public_start(stage)}
 
     def scale(asked: Asked) -> float:
         length, learner = Features().typical, head_of(False, "softmax", 1)
@@ -118,7 +120,27 @@ def head(stage: SceneFolder, kind: Kind) -> Mechanism:
         reach = along_momentum(learner, found.hyper.steps, noise)
         return noise * found.hyper.eta / STEP * math.hypot(*reach)
 
-    return rule.mechanism(f"rule estimate_head {kind}", scale, pairs(kind), effort=0.5)
+    named = " guided" if guides else ""
+    return rule.mechanism(f"rule estimate_head{named} {kind}", scale, pairs(kind), effort=0.5)
+
+
+def guided_head(stage: SceneFolder, kind: Kind) -> Mechanism:
+    """From a public head, beside public records of which no neighbour has others: so few that they
+    are next to nothing beside the noise that a step is told by."""
+    return head(stage, kind, _guides(stage))
+
+
+def _guides(stage: SceneFolder) -> dict[str, Any]:
+    return {
+        "dataset": {"public_sample": f"npz:{stage.folder}/public.npz"},
+        "learner": {"public": "gradient", "look": 0.0},
+    }
+
+
+def _public_start(stage: SceneFolder) -> str:
+    path = stage.folder / "start.safetensors"
+    save_file({"head": np.zeros((CLASSES, 3), np.float32)}, path)
+    return str(path)
 
 
 def trial(stage: SceneFolder, kind: Kind, findings: bool = False) -> Mechanism:
@@ -154,15 +176,8 @@ def final(stage: SceneFolder, kind: Kind) -> Mechanism:
 
 def guided_final(stage: SceneFolder, kind: Kind) -> Mechanism:
     """One step from a public head, beside public records of which no neighbour has others."""
-    guided = {
-        "dataset": {"public_sample": f"npz:{stage.folder}/public.npz"},
-        "features": {"centre": "none"},
-        "learner": {"public": "gradient", "look": 0.0},
-    }
-    rule = _final(stage, kind, guided)
-    head = stage.folder / "head.safetensors"
-    save_file({"head": np.zeros((CLASSES, 3), np.float32)}, head)
-    rule.inputs = {**rule.inputs, "start": str(head)}
+    rule = _final(stage, kind, _guides(stage) | {"features": {"centre": "none"}})
+    rule.inputs = {**rule.inputs, "start": _public_start(stage)}
     return rule.mechanism(
         f"rule train_final guided {kind}",
         lambda asked: ETA * _scale(asked, "noise") / N0,
@@ -328,7 +343,7 @@ ATTACKED: dict[str, tuple[Attack, ...]] = {
     "estimate_mean": (mean,),
     "estimate_covariance": (covariance,),
     "estimate_statistics": (statistics,),
-    "estimate_head": (head,),
+    "estimate_head": (head, guided_head),
     "run_trial": (trial, trial_of_findings),
     "train_final": (final, guided_final),
     "evaluate": (

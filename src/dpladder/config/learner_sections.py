@@ -72,8 +72,10 @@ Public = Annotated[
     Field(
         description="gradient: training starts from the head of init: public, and at each step the "
         "mean gradient of dataset.public_sample's labelled records is added to the private one, "
-        "weighted by variances, at no cost; auto: so where there is a public_sample, and a "
-        "softmax head from zero that it can guide"
+        "weighted by variances, at no cost; a network's step takes a batch of them, and a head "
+        "that is bought for it (learner.head) is guided first; auto: so where there is a "
+        "public_sample, and a softmax head from zero that it can guide, but for a network without "
+        "learner.head"
     ),
 ]
 Look = Annotated[
@@ -519,8 +521,11 @@ def guided(learner: Any) -> bool:
 
 
 def guidable(learner: Any) -> bool:
-    """Whether they could: of a linear head that starts from zero, through a softmax."""
-    return learner.name in HEADS and (learner.init, learner.link) == ("zero", "softmax")
+    """Whether they could unasked: of a linear head that starts from zero, through a softmax, also
+    where a network then goes on from it."""
+    heads = learner.name in HEADS or starts_bought(learner)
+    descends = heads and isinstance(learner, Descending)
+    return descends and (learner.init, learner.link) == ("zero", "softmax")
 
 
 _ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
@@ -562,8 +567,6 @@ def _init(c: Any) -> Messages:
 def _public(c: Any) -> Messages:
     if guided(c.learner):
         yield from _public_head(c)
-        if isinstance(c.learner, Tuning):
-            yield "it guides linear heads alone: leave it out, or set learner.init: public"
 
 
 def _loss_noise(c: Any) -> Messages:

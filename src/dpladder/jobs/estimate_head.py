@@ -1,12 +1,15 @@
 """The private head that trainings of the network start from: trained on what the public network
-makes of records, and released once for all of them."""
+makes of records, and released once for all of them. With it what its public sample was found to be
+worth, so that no training of the network has to ask that again."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 from safetensors.numpy import save_file
 
+from dpladder.config.learner_sections import guided
 from dpladder.jobs.private import (
     Release,
     constants_of,
@@ -18,6 +21,7 @@ from dpladder.jobs.private import (
     single,
 )
 from dpladder.jobs.task import Task
+from dpladder.learn.dp_finetune.train import followed
 from dpladder.plan.reads import EstimateHead
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.first_head import head_of, training_of_head
@@ -29,12 +33,16 @@ def estimate_head(task: Task[EstimateHead]) -> None:
 
 def release_of(task: Task[EstimateHead]) -> Release:
     held, train, reads = reserved(task), part_of(task, "train"), task.reads
-    learner = head_of(reads.bias, reads.link, reads.augment)
+    learner = head_of(reads.bias, reads.link, reads.augment, reads.public, reads.look)
     found = training_of_head(learner, held.entry("head"), constants_of(task, train))
 
     def produce(meter: Meter, folder: Path) -> None:
-        (head,) = found.run(read(task, train), meter, task.resources)
-        save_file({"head": head}, folder / "head.safetensors")
+        data, more = read(task, train), {}
+        if guided(learner):
+            data = followed(data, learner, found.constants, meter)
+            more["worth"] = np.array([data.worth])
+        (head,) = found.run(data, meter, task.resources)
+        save_file({"head": head, **more}, folder / "head.safetensors")
 
     spends = held.concrete("head", found.declared.events, train)
     inputs = {"train": train.known_as, **shared(task)}

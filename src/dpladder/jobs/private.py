@@ -179,7 +179,7 @@ def _check_versions(asked: Asked, question: Question) -> None:
     state, task = asked.held.ledger.state, asked.task
     if state.done(question.query) is not None:
         return
-    guide = mechanisms.GUIDE if guided(getattr(task.reads, "learner", None)) else None
+    guide = mechanisms.GUIDE if guided(getattr(task.reads, "learner", task.reads)) else None
     names = mechanisms.behind(task.rule, *_methods(task), guide)
     for held in state.of(question.job):
         older = [n for n in names if held.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
@@ -233,7 +233,8 @@ def read(task: Task[SeenReads], part: Part) -> Data:
     if task.input.get("start"):
         found = load_file(task.input["start"])
         claim = Claim(*map(float, found["claim"])) if "claim" in found else None
-        data = replace(data, start=found["head"], claim=claim)
+        worth = float(found["worth"][0]) if "worth" in found else None
+        data = replace(data, start=found["head"], claim=claim, worth=worth)
     return data
 
 

@@ -50,9 +50,10 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """Public records whose gradients join each step's (guide.py)."""
+    """Public records whose gradients join each step's (guide.py). `batches`: their rows, which
+    steps take in turn."""
 
-    records: Records
+    batches: Sequence[list[Rows]]
     gradients: ClippedSum
     directions: float
     units: int
@@ -65,8 +66,9 @@ class Guide:
         one = [guide.weight(learner, hyper, constants, self.directions) for hyper in hypers]
         return per_trial(one, like)
 
-    def mean(self, weights: Tensor, bound: float) -> Tensor:
-        return self.gradients(weights, bound, self.records.chunks()) / self.units
+    def mean(self, weights: Tensor, bound: float, step: int) -> Tensor:
+        rows = self.batches[step % len(self.batches)]
+        return self.gradients(weights, bound, rows) / (self.units / len(self.batches))
 
 
 Update = Callable[[Tensor, Tensor], Tensor]
@@ -151,7 +153,7 @@ def descend(
             total = published(meters[on], "noise", total)
             gradient = total / size + learner.weight_decay * weights[on]
             if beside is not None:
-                gradient += pull[on] * beside.mean(weights[on], bound)
+                gradient += pull[on] * beside.mean(weights[on], bound, step)
             direction[on] = update(gradient, weights[on])
             weights[on] -= rates[step][on] * direction[on]
             average[on] = torch.lerp(average[on], weights[on], _newest(learner, step))

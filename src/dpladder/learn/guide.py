@@ -19,6 +19,10 @@ not fall with P. So a part of mu^2 (`learner.look`) buys one noised count of the
 answers on the training part, and where those are too few a training goes its own way, from zero.
 Where a share of them is missing, its square, less what the count's noise makes of it, joins the
 public mean's squared error, which is 1 / P of a sample of the same kind.
+
+A network is guided by the law of its head, a batch of public records a step: over a training those
+average as P does, or as all that the batches hold, where they are fewer. A head that is bought for
+the network looks, and what it found its sample worth is released with it.
 """
 
 from __future__ import annotations
@@ -26,13 +30,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from dpladder.config.learner_sections import Descending, guided
+from dpladder.config.learner_sections import Descending, guided, starts_bought
 from dpladder.learn import score
 from dpladder.learn.interface import (
     Claim,
     Constants,
     Declaration,
     Hyper,
+    Shape,
     batch_size,
     declaration,
     head_shape,
@@ -42,10 +47,12 @@ from dpladder.privacy.accounting import gdp
 
 LOOK = "look"
 WORD = 10.0  # odds that a sample is of the same kind, before anything is seen
+BATCH = 64  # public records in a network's step
 
 
 def looks(learner: Descending) -> bool:
-    return guided(learner) and learner.look > 0
+    """Above a head that was bought, its look told."""
+    return guided(learner) and learner.look > 0 and not starts_bought(learner)
 
 
 def look(learner: Descending, hyper: Hyper, constants: Constants) -> Declaration:
@@ -63,7 +70,13 @@ def of_steps(learner: Descending, hyper: Hyper) -> Hyper:
 
 def declare(learner: Descending, hyper: Hyper, constants: Constants) -> Declaration:
     """A linear head's noised sums of gradients, whose bias is a last column, and a look."""
-    shape = head_shape(learner, constants)
+    return beside_look(learner, hyper, constants, head_shape(learner, constants))
+
+
+def beside_look(
+    learner: Descending, hyper: Hyper, constants: Constants, shape: Shape
+) -> Declaration:
+    """Noised sums of gradients of this shape, and a look where the learner takes one."""
     steps = declaration(learner, of_steps(learner, hyper), constants, shape)
     if not looks(learner):
         return steps

@@ -138,6 +138,7 @@ class Data:
     start: NDArray[np.float32] | None = None  # a head trained on public data (learn/public_head.py)
     claim: Claim | None = None  # of that head, where public records guide each step
     sample: Data | None = None  # those records (learn/guide.py)
+    worth: float | None = None  # as how many of the same kind, where a look told it before
     # of each record, where they are declared: for tests alone
     groups: NDArray[np.int64] | None = None
 

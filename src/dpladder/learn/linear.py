@@ -85,10 +85,15 @@ def guide_of(
     records, threads = resident(sample, constants, resources, bias=learner.bias)
     sums = sums_of(records, threads, scale_of(learner.clipping), link_of(learner, constants))
     counted = records.counted[: len(sample.labels)].cpu().numpy()
-    units = counted.sum() if sample.units is None else len(np.unique(sample.units[counted], axis=0))
-    units = max(1, int(units))
+    units = units_of(sample, counted)
     worth = partial(_worth, units, data, learner, constants)
-    return Guide(records, sums.gradients, directions(records), units, worth)
+    return Guide([records.chunks()], sums.gradients, directions(records), units, worth)
+
+
+def units_of(sample: Data, counted: NDArray[np.bool_]) -> int:
+    """Whose records of a sample count, one at least."""
+    units = counted.sum() if sample.units is None else len(np.unique(sample.units[counted], axis=0))
+    return max(1, int(units))
 
 
 def _worth(

@@ -89,10 +89,11 @@ def _guided(config: Config) -> Iterator[str]:
         return
     if guided(learner):
         look = getattr(learner, "look", 0.0)
+        whose = "each training's" if stages.head(config) is None else "the bought head's"
         yield (
             f"guided by dataset.public_sample{_pulled(config)}. "
             + (
-                f"A look at its head costs {look:.0%} of each training's mu^2."
+                f"A look at its head costs {look:.0%} of {whose} mu^2."
                 if look
                 else "You vouch for it: nothing asks the private records whether it fits."
             )
@@ -135,12 +136,17 @@ def _student(config: Config) -> Iterator[str]:
 
 
 def _pulled(config: Config) -> str:
-    """Of a training that may spend the whole total."""
+    """Of a training that may spend the whole total; of a head that is bought, which is guided most,
+    at what it costs."""
+    bought = stages.head(config)
     if config.dataset.public_size is None:
         return " (dataset.public_size, how many records it has, tells how much of a step is theirs)"
+    where = "a total" if bought is None else "the bought head's epsilon"
     shares = (
-        f"lambda = {found:.2g} at a total of {total:g}, {found / (1 + found):.0%} of each step"
-        for total in sorted({min(config.totals), max(config.totals)})
+        f"lambda = {found:.2g} at {where} of {total:g}, {found / (1 + found):.0%} of each step"
+        for total in sorted(
+            {min(config.totals), max(config.totals)} if bought is None else {bought.epsilon}
+        )
         for found in [pull(config, total)]
     )
     return f", at least: {'; '.join(shares)}"

@@ -259,12 +259,16 @@ class EstimateStatistics(SeenReads):
 
 @dataclass(frozen=True)
 class EstimateHead(SeenReads):
-    """`head`: what it costs is reserved; the rest tells the head."""
+    """`head`: what it costs is reserved; the rest tells the head, and what guides it."""
 
     head: Annotated[Head, key("learner.head")]
     bias: Annotated[bool, key("learner.bias")]
     link: Annotated[LinkName, key("learner.link")]
     augment: Annotated[int, key("learner.augment")]
+    public: Annotated[Literal["none", "gradient"], key("learner.public")] = field(
+        default="none", kw_only=True
+    )
+    look: Annotated[float, key("learner.look")] = field(default=0.05, kw_only=True)
 
 
 @dataclass(frozen=True)

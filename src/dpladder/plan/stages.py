@@ -569,7 +569,10 @@ def _methods(config: Config, rule: str) -> tuple[str | None, str | None]:
 
 
 def _guide(config: Config, rule: str) -> str | None:
-    return mechanisms.GUIDE if STAGES[rule].trains and guided(config.learner) else None
+    """Of a head that is bought, too."""
+    stage = STAGES[rule]
+    descends = stage.trains or issubclass(stage.reads, reads.EstimateHead)
+    return mechanisms.GUIDE if descends and guided(config.learner) else None
 
 
 def versions_of(config: Config, rule: str) -> dict[str, int]:

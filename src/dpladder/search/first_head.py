@@ -3,6 +3,8 @@ what the public network makes of records, at the kappa that its prior expects.""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from dpladder.config.learner_sections import FineTune, LinkName
 from dpladder.config.model import Search
 from dpladder.learn.interface import Constants
@@ -12,10 +14,24 @@ from dpladder.search.space import Space
 from dpladder.search.training import Training, training_of
 
 
-def head_of(bias: bool, link: LinkName, augment: int) -> FineTune:
-    """The learner of that head, with the network's own bias, link and views: full batches, and
-    dp_gd's free step."""
-    return FineTune(trains="head", bias=bias, link=link, augment=augment, free_step=True)
+def head_of(
+    bias: bool,
+    link: LinkName,
+    augment: int,
+    public: Literal["none", "gradient"] = "none",
+    look: float = 0.0,
+) -> FineTune:
+    """The learner of that head, with the network's own bias, link and views, guided as that is:
+    full batches, and dp_gd's free step."""
+    return FineTune(
+        trains="head",
+        bias=bias,
+        link=link,
+        augment=augment,
+        free_step=True,
+        public=public,
+        look=look,
+    )
 
 
 def training_of_head(learner: FineTune, budget: Entry, constants: Constants) -> Training:

@@ -31,6 +31,7 @@ from dpladder.learn import guide, score
 from dpladder.learn.interface import Constants, Data, Hyper, LogOdds, Losses, paces, publish
 from dpladder.learn.registry import method
 from dpladder.learn.second_order import declare_covariance
+from dpladder.network.cut import upper_of
 from dpladder.network.facts import Network
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
@@ -226,9 +227,13 @@ def look(learner: Any, relation: Relation, cap: int = 1, mu: float = 2.0) -> Mec
     head = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], np.float32)
 
     def run(units: Sequence[Record], meter: Meter) -> Floats:
+        data = replace(data_of(units, cap=cap), start=head)
+        if isinstance(learner, FineTune):
+            from dpladder.learn.dp_finetune.train import looked as looked_above
+
+            return np.array(looked_above(data, guided, constants, meter)[:1])
         from dpladder.learn.linear import looked
 
-        data = replace(data_of(units, cap=cap), start=head)
         return np.array([right for right, _ in looked(data, guided, constants, [meter])])
 
     return Mechanism(
@@ -392,8 +397,10 @@ def learner_data(learner: Any, constants: Constants, units: Sequence[Record]) ->
     data = data_of(units, getattr(learner, "augment", 1), constants.dimension, constants.cap)
     if not guided(learner):
         return data
-    start = np.zeros((constants.classes, constants.dimension + learner.bias), np.float32)
-    return replace(data, sample=data_of(GUIDES), start=start)
+    cut = constants.network
+    width = constants.dimension if cut is None else upper_of(cut).width
+    start = np.zeros((constants.classes, width + learner.bias), np.float32)
+    return replace(data, sample=data_of(GUIDES, width=constants.dimension), start=start)
 
 
 def data_of(

@@ -6,7 +6,7 @@ from functools import partial
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
-from dpladder.audit.engine.trainings import along_momentum, of_findings, trained, training
+from dpladder.audit.engine.trainings import along_momentum, look, of_findings, trained, training
 from dpladder.config.learner_sections import FineTune, Lora
 from dpladder.network.cut import network_of
 
@@ -21,10 +21,14 @@ def in_cell(cell: GridCell) -> Mechanism:
 
 
 def others() -> tuple[Mechanism, ...]:
-    """Of the head alone, and with it of a norm, whose records' gradients are made."""
+    """Of the head alone, and with it of a norm, whose records' gradients are made; and both beside
+    public records (as dp_gd: of one step)."""
     head = FineTune(trains="head")
     sampled = head.model_copy(update={"sampling_rate": 0.5})
     norm = FineTune(trains=("norm.*",), init="random")
+    beside = {"public": "gradient", "look": 0.0}
+    guided = head.model_copy(update=beside)
+    guided_norm = FineTune(trains=("norm.*",), **beside)
     other = head.model_copy(update={"clipping": "automatic", "schedule": "linear"})
     reach = partial(along_momentum, head)
     network = network_of(*NETWORK)
@@ -34,6 +38,13 @@ def others() -> tuple[Mechanism, ...]:
         training(sampled, 2, "add_remove", reach),
         training(sampled, 2, "replace_one", reach),
         training(norm, 1, "add_remove", reach, note=", with a norm", network=network),
+        training(guided, 1, "add_remove", reach, tight=True, note=", guided"),
+        training(guided, 1, "replace_one", reach, tight=True, cap=2, note=", guided"),
+        training(
+            guided_norm, 1, "replace_one", reach, note=", with a norm, guided", network=network
+        ),
+        look(head, "add_remove"),
+        look(head, "replace_one", cap=2),
         training(
             other,
             2,

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 
 from dpladder.config.learner_sections import FineTune, StepSizeFreeTuning, Tuning
-from dpladder.learn import interface
-from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, declaration, head_shape
+from dpladder.learn import guide, interface
+from dpladder.learn.interface import Constants, Declaration, Hyper, Shape, head_shape
 
 OWN = ("logits", "losses", "ready", "seen_by_head")
 """What train.py tells of weights that are no layers of a perceptron."""
@@ -16,7 +16,7 @@ OWN = ("logits", "losses", "ready", "seen_by_head")
 def declare(
     learner: FineTune | StepSizeFreeTuning, hyper: Hyper, constants: Constants
 ) -> Declaration:
-    return declaration(learner, hyper, constants, (size(learner, constants),))
+    return guide.beside_look(learner, hyper, constants, (size(learner, constants),))
 
 
 def size(learner: Tuning, constants: Constants) -> int:
@@ -43,4 +43,5 @@ def logit_noise(learner: FineTune, hyper: Hyper, constants: Constants) -> float:
         learner.optimizer == "adam"
     ):  # a step moves every weight by eta, whatever the noise is (learn/heads/cost.py)
         return hyper.eta * interface.walked(learner, hyper.steps) * constants.length
-    return interface.logit_noise(learner, hyper, constants, learner.momentum)
+    steps = guide.of_steps(learner, hyper)
+    return interface.logit_noise(learner, steps, constants, learner.momentum)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from dpladder.config.learner_sections import Lora, Tuning, starts_bought
+from dpladder.config.learner_sections import Lora, Tuning, starts_bought, starts_public
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.learn import public_head
@@ -252,7 +252,7 @@ def start(
     does the head, as `init` says."""
     parts = []
     for place, (name, weight) in enumerate(tuned.trained.items()):
-        if name == HEAD and (starts_bought(learner) or learner.init == "public"):
+        if name == HEAD and (starts_bought(learner) or starts_public(learner)):
             parts.append(
                 np.ravel(public_head.started(head, tuple(weight.shape))).astype(np.float64)
             )

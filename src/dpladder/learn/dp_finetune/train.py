@@ -15,11 +15,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-from dpladder.config.learner_sections import FineTune, StepSizeFreeTuning, Tuning
+from dpladder.config.learner_sections import (
+    FineTune,
+    StepSizeFreeTuning,
+    Tuning,
+    guided,
+    starts_bought,
+)
 from dpladder.config.model import Resources
-from dpladder.learn import linear
+from dpladder.errors import BadInput
+from dpladder.learn import guide, linear
 from dpladder.learn.bounds import Scale, scale_of
-from dpladder.learn.descent import Begin, Bounded, Sums, descend, momentum
+from dpladder.learn.descent import Begin, Bounded, Guide, Sums, descend, momentum
 from dpladder.learn.dp_finetune.clipping import (
     Ownership,
     clipped_sum,
@@ -31,8 +38,9 @@ from dpladder.learn.dp_finetune.clipping import (
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, Tuned, start, tuned_of
 from dpladder.learn.heads.train import adam
-from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights
-from dpladder.learn.records import LONGEST, Rows, load, prepare
+from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights, public_random
+from dpladder.learn.records import LONGEST, Records, Rows, load, prepare
+from dpladder.learn.score import correct_count
 from dpladder.network.facts import Network
 from dpladder.privacy.release.meter import Meter
 
@@ -101,12 +109,107 @@ def by_steps_of(
 ) -> Weights:
     """The same by any update."""
     scale = scale_of(learner.clipping)
+    data = followed(data, learner, constants, meter) if guided(learner) else data
     sums, first = begun(data, learner, constants, resources, scale)
+    beside = (
+        _guide_of(data, learner, constants, hyper.steps, resources, scale)
+        if guided(learner)
+        else None
+    )
     flat = descend(
-        *(sums.gradients, first, sums.records, [hyper], learner, constants, [meter], begin),
+        sums.gradients,
+        first,
+        sums.records,
+        [guide.of_steps(learner, hyper)],
+        learner,
+        constants,
+        [meter],
+        begin,
         data.units,
+        beside,
     )[0]
     return apart(flat, learner, constants)
+
+
+def followed(
+    data: Data, learner: FineTune | StepSizeFreeTuning, constants: Constants, meter: Meter) -> Data:
+    """The same records, told what their public sample is worth to a training that it guides
+    (learn/guide.py). One that is worth nothing has no head to start from either; a head that was
+    bought stays."""
+    if data.sample is None or data.start is None:
+        raise BadInput(
+            f"learner.public: {learner.public} has no public records, or no head. The workflow has "
+            "them from dataset.public_sample."
+        )
+    worth = data.worth
+    if worth is None:
+        labels = np.asarray(data.sample.labels)
+        units = linear.units_of(data.sample, (labels >= 0) & (labels < constants.classes))
+        worth = float(units)
+        if guide.looks(learner):
+            assert data.claim is not None, "the head comes with what it claims (jobs/find_start.py)"
+            right, scale = looked(data, learner, constants, meter)
+            worth = guide.worth(units, right, data.claim, scale, constants)
+    stays = worth > 0 or starts_bought(learner)
+    return replace(data, worth=worth, start=data.start if stays else np.zeros_like(data.start))
+
+
+def looked(
+    data: Data, learner: FineTune | StepSizeFreeTuning, constants: Constants, meter: Meter
+) -> tuple[float, float]:
+    """How many records the public head is right about above the public network, with noise, and how
+    large that is."""
+    first = start(learner, constants, tuned_of(learner, constants), data.start)
+    own = partial(logits, learner, constants)
+    weights = apart(first.float().numpy(), learner, constants)
+    right = np.asarray(correct_count(weights, data.features, data.labels, own))
+    noise = meter.noise(guide.LOOK, ())
+    return float(noise.onto(right)), noise.scale
+
+
+def _guide_of(
+    data: Data,
+    learner: FineTune,
+    constants: Constants,
+    steps: int,
+    resources: Resources,
+    scale: Scale,
+) -> Guide | None:
+    """The public records that a learner is guided by, by the directions that its head sees: all of
+    them at each step where the head alone moves, else a batch."""
+    sample, worth = data.sample, data.worth
+    if sample is None or not worth:
+        return None
+    plain, device = learner.model_copy(update={"augment": 1}), prepare(resources)
+    plan, chunk = _planned(plain, constants, device, resources)
+    head = _of_the_head(sample, plain, constants, plan.tuned, chunk, resources, scale)
+    units = linear.units_of(sample, _counted(head.records, sample))
+    directions = linear.directions(head.records)
+    if learner.trains == "head":
+        whole = [head.records.chunks()]
+        return Guide(whole, head.gradients, directions, units, lambda meters: [worth])
+    records = load(sample, constants, device, chunk=chunk, memory_mb=resources.mem_mb)
+    batches = _batches(records, _counted(records, sample), constants)
+    gradients = partial(clipped_sum, plan, records, scale=scale)
+    met = min(worth, float(steps * guide.BATCH))
+    return Guide(batches, gradients, directions, units, lambda meters: [met])
+
+
+def _counted(records: Records, data: Data) -> NDArray[np.bool_]:
+    return records.counted[: len(data.labels)].cpu().numpy()
+
+
+def _batches(
+    records: Records, counted: NDArray[np.bool_], constants: Constants
+) -> list[list[Rows]]:
+    """A sample's records in a public random order, cut into batches of nearly one size."""
+    order = public_random(constants).permutation(np.flatnonzero(counted))
+    found = []
+    for batch in np.array_split(order, max(1, math.ceil(len(order) / guide.BATCH))):
+        mask = np.zeros(len(records), bool)
+        mask[batch] = True
+        found.append(records.chosen(mask))
+    return found
 
 
 def ready(learner: Tuning, constants: Constants, resources: Resources) -> None:
@@ -203,7 +306,7 @@ def _check(
     constants = Constants(1, classes, dimension, network=network)
     built = tuned_of(learner, constants)
     # under a head of zeros no gradient gets through
-    random = learner.model_copy(update={"init": "random", "head": None})
+    random = learner.model_copy(update={"init": "random", "head": None, "public": "none"})
     plan = owners_of(built.copied(device), dimension)
     plan.tuned.put(start(random, constants, built).float().to(device))
     refuse_untrainable(plan, learner.augment, dimension, classes)
