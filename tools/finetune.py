@@ -2,7 +2,7 @@
 totals, on public data.
 
 python tools/finetune.py [--epsilons 1 2 4 8] [--repeats 2] [--kappas 0.5 1 2] [--shares 1 0.6]
-[--learner '{"trains": "lora"}'] [--cache FOLDER]
+[--public 200] [--learner '{"trains": "lora"}'] [--cache FOLDER]
 python tools/finetune.py --learner '{"name": "hyfree_finetune"}'
 
 The 5,000 images of mnist5k at 96 pixels through EfficientNet-Lite0. The whole total goes into one
@@ -10,6 +10,7 @@ training, at the kappa that the learner's prior expects, or at each of those giv
 learner has one; noise is seeded and accounted as in a release. Each line is printed when it is
 measured, with the CPU seconds of one training. With `--shares` such a part of mu^2 buys a head
 first, from which the network starts; 1: the head alone, on what the network puts out as it is.
+With `--public` the first so many records are public with their labels, and guide head and network.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from arena import encoded, load
 from batch_size import with_units
 from numpy.typing import NDArray
 
-from dpladder.config.learner_sections import Descent, FineTune, Head, Learner, learner_of
+from dpladder.config.learner_sections import Descent, FineTune, Head, Learner, guided, learner_of
 from dpladder.config.model import Features, Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
+from dpladder.learn import public_head
+from dpladder.learn.dp_finetune.train import followed
 from dpladder.learn.interface import Data
 from dpladder.learn.registry import method
 from dpladder.learn.score import correct_count
@@ -63,11 +66,14 @@ def main() -> None:
         help="options of dp_finetune, or of another by its name, as JSON",
     )
     parser.add_argument("--shares", type=float, nargs="+", default=[])
+    parser.add_argument("--public", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
     head = with_units(load("mnist5k", asked.cache, asked.threads, 0))
-    cut = activations(head, asked.cache)
+    cut = beside(activations(head, asked.cache), asked.public)
+    if asked.public:
+        asked.learner["public"] = "gradient"
     print(
         "| learner | kappa | total | test accuracy, mean and sd | CPU seconds | steps "
         "|\n|---|---|---|---|---|---|"
@@ -92,6 +98,20 @@ def activations(head: Arena, cache: Path | None) -> Arena:
     assert np.array_equal(train.labels, head.train.labels), "arena.py cuts the data in another way"
     constants = replace(head.constants, dimension=math.prod(network.shape), network=network)
     return replace(head, train=train, test=test, constants=constants)
+
+
+def beside(arena: Arena, count: int) -> Arena:
+    """The arena without its first records, which are public, and the head that they train."""
+    if not count:
+        return arena
+    train, constants = arena.train, replace(arena.constants, n0=arena.constants.n0 - count)
+    sample = Data(train.features[:count], train.labels[:count])
+    seen = method("dp_finetune").seen_by_head(FineTune(trains="head", bias=True), constants)
+    head, claim = public_head.fitted(sample, constants.classes, seen)
+    assert train.units is not None
+    private = Data(train.features[count:], train.labels[count:], train.units[count:])
+    private = replace(private, sample=sample, start=head, claim=claim)
+    return replace(arena, train=private, constants=constants)
 
 
 def kept(cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -157,8 +177,9 @@ def after_head(
     delta = arena.constants.delta
     delta0 = booking.delta0_of(delta, booking.FINAL) if share < 1.0 else 0.0
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
+    by_sample = ("gradient", learner.look) if guided(learner) else ("none", 0.0)
     head = training_of_head(
-        head_of(learner.bias, learner.link, learner.augment),
+        head_of(learner.bias, learner.link, learner.augment, *by_sample),
         Entry(share**0.5 * mu),
         arena.constants,
     )
@@ -174,6 +195,8 @@ def after_head(
         start = time.process_time()
         for place, training in enumerate((head, network)[: 1 + (share < 1.0)]):
             meter = PublicMeter(training.declared.draws, arena, f"{name} {place}")
+            if guided(training.learner):
+                data = followed(data, training.learner, arena.constants, meter)
             weights = training.run(data, meter, arena.resources)
             data = replace(data, start=weights[-1])
         seconds.append(time.process_time() - start)

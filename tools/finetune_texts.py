@@ -6,7 +6,7 @@ norm_and_bias lora last_block all] [--shares 1 0.9 --typical 4]
 
 The whole total goes into one training, at each kappa that is given (`head`: at the prior's); noise
 is seeded and accounted as in a release. Four fifths of the verses are trained on, the others are
-the test. `--shares` as in finetune.py. Each line is printed when it is measured, with the CPU
+the test. `--shares` and `--public` as in finetune.py. Each line is printed when it is measured, with the CPU
 seconds of one training.
 """
 
@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 from arena import DELTA
 from batch_size import with_units
-from finetune import after_head, compared
+from finetune import after_head, beside, compared
 
 from dpladder.config.learner_sections import Descent, learner_of
 from dpladder.config.model import Features, Resources, Search
@@ -51,6 +51,7 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--shares", type=float, nargs="+", default=[])
+    parser.add_argument("--public", type=int, default=0)
     parser.add_argument(
         "--typical", type=float, default=32.0, help="length that kappa is told in above a cut"
     )
@@ -60,12 +61,13 @@ def main() -> None:
         "|\n|---|---|---|---|---|---|"
     )
     for trains in asked.trains:
-        arena = arena_of(asked.verses, asked.tokens, trains, asked.typical)
+        arena = beside(arena_of(asked.verses, asked.tokens, trains, asked.typical), asked.public)
         for epsilon in asked.epsilons:
             if trains == "head":
                 compared("head", arena, Descent(), Search(), epsilon, 0.0, asked.repeats)
                 continue
             values = {"name": "dp_finetune", "trains": trains, "bias": True, "sampling_rate": 0.25}
+            values |= {"public": "gradient"} if asked.public else {}
             learner = learner_of(values | ({"lora": ADAPTED} if trains == "lora" else {}))
             few = Search(steps=(asked.steps, asked.steps))
             for kappa, share in product(asked.kappas, asked.shares):

@@ -22,6 +22,7 @@ from dpladder.learn.dp_finetune import train as finetune
 from dpladder.learn.interface import Claim, Constants, Data, Hyper
 from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Composed, mu
 from tests.learn.test_finetune import CLASSES, CPU, SMALL, records
 
 ONE, HYPER = Resources(threads=1), Hyper(0.5, 1, 2.0)
@@ -66,9 +67,10 @@ def first_of(learner: FineTune, data: Data) -> torch.Tensor:
 
 def directions_of(sample: Data) -> float:
     x = method("dp_finetune").seen_by_head(GUIDED, SMALL)(sample.features)
-    alike, own = (x @ x.T) ** 2, np.outer((x**2).sum(1), (x**2).sum(1))
+    less = x - x.mean(axis=0)
+    alike, own = (less @ less.T) ** 2, np.outer((less**2).sum(1), (less**2).sum(1))
     others = ~np.eye(len(x), dtype=bool)
-    return float(own[others].sum() / alike[others].sum())
+    return float(own[others].sum() / alike[others].sum() * (x**2).sum() / (less**2).sum())
 
 
 @pytest.mark.parametrize("head", [None, Head(epsilon=1.0)])
@@ -88,12 +90,14 @@ def test_a_networks_step_is_the_private_gradient_and_the_weighted_public_one(
     assert np.allclose(trained(data, learner), first.numpy() + step, rtol=1e-4, atol=1e-6)
 
 
-def test_a_guided_head_is_what_it_is_among_linear_heads() -> None:
+def test_a_guided_head_is_what_it_is_among_linear_heads_where_features_have_no_mean() -> None:
     rng = np.random.default_rng(0)
     data, sample = (
         Data(rng.normal(size=(count, 5)).astype(np.float32), rng.integers(0, 3, count))
         for count in (60, 40)
     )
+    sample = replace(sample, features=np.concatenate([sample.features, -sample.features]))
+    sample = replace(sample, labels=np.tile(sample.labels, 2))
     data = replace(data, sample=sample, start=rng.normal(size=(3, 5)).astype(np.float32))
     constants, hyper, common = Constants(60, 3, 5), Hyper(0.3, 4, 0.5), {"look": 0.0}
     linear_head = Descent(public="gradient", **common)
@@ -134,6 +138,7 @@ def test_a_look_is_paid_once_by_a_head_that_is_bought_or_by_each_training() -> N
     noise, look = declared.draws
     assert (look.name, look.shape, look.count) == ("look", (), 1)
     assert noise.scale == pytest.approx(1e4 * gdp.sigma(2.0 * 0.9, 1))
+    assert mu(Composed(declared.events)) == pytest.approx(2.0, rel=1e-9)
     bought = learner.model_copy(update={"head": Head(epsilon=1.0)})
     assert [draw.name for draw in cost.declare(bought, HYPER, N0).draws] == ["noise"]
     noise_of_head = method("dp_finetune").logit_noise(learner, HYPER, N0)

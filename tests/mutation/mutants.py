@@ -2172,8 +2172,8 @@ _sweep(ledger, finished)""",
         "private records guide a network without noise",
         "learn/dp_finetune/train.py",
         "_guide_of",
-        "load(sample, constants, device",
-        "load(data, constants, device",
+        "load(sample, constants, device, chunk=chunk, memory_mb=resources.mem_mb)",
+        "load(data, constants, device, chunk=chunk, memory_mb=resources.mem_mb)",
         (
             "learn/test_guided_network.py::"
             "test_a_networks_step_is_the_private_gradient_and_the_weighted_public_one",
@@ -2183,9 +2183,12 @@ _sweep(ledger, finished)""",
         "private records guide a network's head without noise",
         "learn/dp_finetune/train.py",
         "_guide_of",
-        "_of_the_head(sample, plain",
-        "_of_the_head(data, plain",
-        ("learn/test_guided_network.py::test_a_guided_head_is_what_it_is_among_linear_heads",),
+        "_of_the_head(sample, plain, constants, plan.tuned, chunk, resources, scale)",
+        "_of_the_head(data, plain, constants, plan.tuned, chunk, resources, scale)",
+        (
+            "learn/test_guided_network.py::"
+            "test_a_guided_head_is_what_it_is_among_linear_heads_where_features_have_no_mean",
+        ),
     ),
     Mutant(
         "a network's look at a public sample has no noise",

@@ -94,3 +94,30 @@ def test_a_head_is_bought_once_and_shared_by_the_trainings_that_start_from_it(
 
 def summary_of(experiment: str) -> str:
     return f"results/{experiment}/summary.json"
+
+
+@pytest.mark.long
+def test_a_sample_guides_the_head_and_its_look_is_paid_once(project: Workspace) -> None:
+    draw_images(seed=1)
+    shutil.move("images", "shown")
+    draw_images()
+    sample = {"dataset": {"public_test": None, "public_sample": "folder:shown"}}
+    project.configure(STARTED, sample, {"experiments": None, "final": {"targets": [2.0]}})
+    project.finish("results/privacy.json", str(FINAL))
+    assert main(["verify", "results"]) == 0
+    spends = {
+        rule: len(json.loads(Path(f"results/main/{where}/privacy.json").read_text())["spends"])
+        for rule, where in (("estimate_head", "head"), ("train_final", "final/2"))
+    }
+    assert spends == {"estimate_head": 2, "train_final": 1}  # its steps, and a look
+    assert {*load_file(HEAD)} == {"head", "worth"}
+
+    before = project.held()
+    shutil.rmtree("shown")
+    shutil.move("images", "kept")
+    draw_images(seed=2)
+    shutil.move("images", "shown")
+    shutil.move("kept", "images")
+    assert project.run(str(HEAD)).returncode == 1  # other public records are another question
+    assert "respend: true" in project.log("main/estimate_head.log")
+    assert project.held() == before

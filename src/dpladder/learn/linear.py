@@ -123,8 +123,25 @@ def looked(
 def directions(records: Records) -> float:
     """How many directions features take up, told by how alike two records are: |x|^2 |y|^2 over the
     mean of (x . y)^2 over pairs of records."""
+    return _taken_up(_plain(records))
+
+
+def directions_apart(records: Records) -> float:
+    """The same where features keep their mean: of how records differ, which is what tells classes
+    apart, and more by how much longer records are than that (guide.py)."""
+    x = _plain(records)
+    own = x - x.mean(0)
+    longer = float(x.square().sum() / own.square().sum()) if len(x) > 1 else 1.0
+    return _taken_up(own) * (longer if math.isfinite(longer) else 1.0)
+
+
+def _plain(records: Records) -> Tensor:
+    """The records that count, as they are."""
     parts = [records.block(rows)[records.counted[rows], 0].double() for rows in records.chunks()]
-    x = torch.cat(parts)
+    return torch.cat(parts)
+
+
+def _taken_up(x: Tensor) -> float:
     squares = x.square().sum(1)
     pairs = (x.T @ x).square().sum() - squares.square().sum()  # each of them twice
     whole = squares.sum().square() - squares.square().sum()

@@ -132,7 +132,8 @@ def by_steps_of(
 
 
 def followed(
-    data: Data, learner: FineTune | StepSizeFreeTuning, constants: Constants, meter: Meter) -> Data:
+    data: Data, learner: FineTune | StepSizeFreeTuning, constants: Constants, meter: Meter
+) -> Data:
     """The same records, told what their public sample is worth to a training that it guides
     (learn/guide.py). One that is worth nothing has no head to start from either; a head that was
     bought stays."""
@@ -169,7 +170,7 @@ def looked(
 
 def _guide_of(
     data: Data,
-    learner: FineTune,
+    learner: FineTune | StepSizeFreeTuning,
     constants: Constants,
     steps: int,
     resources: Resources,
@@ -184,7 +185,7 @@ def _guide_of(
     plan, chunk = _planned(plain, constants, device, resources)
     head = _of_the_head(sample, plain, constants, plan.tuned, chunk, resources, scale)
     units = linear.units_of(sample, _counted(head.records, sample))
-    directions = linear.directions(head.records)
+    directions = linear.directions_apart(head.records)
     if learner.trains == "head":
         whole = [head.records.chunks()]
         return Guide(whole, head.gradients, directions, units, lambda meters: [worth])

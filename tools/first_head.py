@@ -1,0 +1,96 @@
+"""Is the head that is bought for a network better where public records guide it? Public data,
+seeded.
+
+python tools/first_head.py [--samples 200] [--epsilons 0.25 0.5 1 2 4] [--repeats 5]
+[--cache FOLDER]
+
+The images of finetune.py, as the public network puts them out: the first so many are public with
+their labels, the others private. The head alone, with all of the total, as rule estimate_head
+trains it; guided, it pays for its look. Mean and standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from arena import load
+from batch_size import with_units
+from finetune import activations, beside
+from numpy.typing import NDArray
+
+from dpladder.config.learner_sections import FineTune, guided
+from dpladder.learn.dp_finetune.parts import AboveCut, tuned_of
+from dpladder.learn.dp_finetune.train import followed
+from dpladder.learn.registry import method
+from dpladder.learn.score import correct_count
+from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.booking import Entry
+from dpladder.research.contest import Arena, PublicMeter
+from dpladder.search.first_head import head_of, training_of_head
+
+ALONE, GUIDED = head_of(True, "softmax", 1), head_of(True, "softmax", 1, "gradient", 0.05)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--samples", type=int, nargs="+", default=[200])
+    parser.add_argument("--epsilons", type=float, nargs="+", default=[0.25, 0.5, 1.0, 2.0, 4.0])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
+    asked = parser.parse_args()
+    cut = activations(with_units(load("mnist5k", asked.cache, 1, 0)), asked.cache)
+    whole = put_out(cut)
+    for count in asked.samples:
+        arena = beside(whole, count)
+        assert arena.train.start is not None
+        print(f"{count} public, their head alone: {right((arena.train.start,), arena):.3f}")
+        for epsilon in asked.epsilons:
+            for learner in (ALONE, GUIDED):
+                found = [*trained(arena, learner, epsilon, asked.repeats)]
+                error = np.std(found, ddof=1) / len(found) ** 0.5
+                told = f"{np.mean(found):.3f} ± {error:.3f}"
+                print(f"| {count} | {learner.public} | {epsilon:g} | {told} |", flush=True)
+
+
+def put_out(arena: Arena) -> Arena:
+    """The same records as a head sees them."""
+    module = tuned_of(FineTune(trains="head"), arena.constants).module
+    assert isinstance(module, AboveCut)
+
+    @torch.inference_mode()
+    def seen(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        parts = (torch.from_numpy(rows[first : first + 250]) for first in range(0, len(rows), 250))
+        return np.concatenate([module.pooled(part).numpy() for part in parts])
+
+    train, test = (
+        replace(data, features=seen(data.features)) for data in (arena.train, arena.test)
+    )
+    constants = replace(arena.constants, network=None, dimension=train.features.shape[1])
+    return replace(arena, train=train, test=test, constants=constants)
+
+
+def trained(arena: Arena, learner: FineTune, epsilon: float, repeats: int) -> Iterator[float]:
+    mu = gdp.mu(epsilon, arena.constants.delta)
+    training = training_of_head(learner, Entry(mu), arena.constants)
+    for repeat in range(repeats):
+        name = f"{learner.public} {epsilon} {repeat} {arena.constants.n0}"
+        meter, data = PublicMeter(training.declared.draws, arena, name), arena.train
+        if guided(learner):
+            data = followed(data, learner, arena.constants, meter)
+        yield right(training.run(data, meter, arena.resources), arena)
+
+
+def right(weights: tuple[NDArray[np.float32], ...], arena: Arena) -> float:
+    own, test = method("dp_finetune").logits(ALONE, arena.constants), arena.test
+    return correct_count(weights, test.features, test.labels, own) / len(test.labels)
+
+
+if __name__ == "__main__":
+    main()
