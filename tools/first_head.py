@@ -24,6 +24,7 @@ from finetune import activations, beside
 from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import FineTune, guided
+from dpladder.learn import linear
 from dpladder.learn.dp_finetune.parts import AboveCut, tuned_of
 from dpladder.learn.dp_finetune.train import followed
 from dpladder.learn.registry import method
@@ -49,8 +50,14 @@ def main() -> None:
     whole = put_out(cut)
     for count in asked.samples:
         arena = beside(whole, count)
-        assert arena.train.start is not None
-        print(f"{count} public, their head alone: {right((arena.train.start,), arena):.3f}")
+        start, sample = arena.train.start, arena.train.sample
+        assert start is not None
+        assert sample is not None
+        seen, _ = linear.resident(sample, arena.constants, arena.resources, bias=True)
+        print(
+            f"{count} public, their head alone: {right((start,), arena):.3f}; directions with the "
+            f"mean {linear.directions(seen):.1f}, without {linear.directions_apart(seen):.1f}"
+        )
         for epsilon in asked.epsilons:
             for learner in (ALONE, GUIDED):
                 found = [*trained(arena, learner, epsilon, asked.repeats)]
