@@ -22,6 +22,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from arena import encoded, load
@@ -177,9 +178,9 @@ def after_head(
     delta = arena.constants.delta
     delta0 = booking.delta0_of(delta, booking.FINAL) if share < 1.0 else 0.0
     mu = booking.largest_mu(epsilon, delta, Entry(delta0=delta0))
-    by_sample = ("gradient", learner.look) if guided(learner) else ("none", 0.0)
+    public: Literal["gradient", "none"] = "gradient" if guided(learner) else "none"
     head = training_of_head(
-        head_of(learner.bias, learner.link, learner.augment, *by_sample),
+        head_of(learner.bias, learner.link, learner.augment, public, learner.look),
         Entry(share**0.5 * mu),
         arena.constants,
     )
@@ -195,7 +196,7 @@ def after_head(
         start = time.process_time()
         for place, training in enumerate((head, network)[: 1 + (share < 1.0)]):
             meter = PublicMeter(training.declared.draws, arena, f"{name} {place}")
-            if guided(training.learner):
+            if isinstance(training.learner, FineTune) and guided(training.learner):
                 data = followed(data, training.learner, arena.constants, meter)
             weights = training.run(data, meter, arena.resources)
             data = replace(data, start=weights[-1])

@@ -26,9 +26,8 @@ def others() -> tuple[Mechanism, ...]:
     head = FineTune(trains="head")
     sampled = head.model_copy(update={"sampling_rate": 0.5})
     norm = FineTune(trains=("norm.*",), init="random")
-    beside = {"public": "gradient", "look": 0.0}
-    guided = head.model_copy(update=beside)
-    guided_norm = FineTune(trains=("norm.*",), **beside)
+    guided = FineTune(trains="head", public="gradient", look=0.0)
+    guided_norm = guided.model_copy(update={"trains": ("norm.*",)})
     other = head.model_copy(update={"clipping": "automatic", "schedule": "linear"})
     reach = partial(along_momentum, head)
     network = network_of(*NETWORK)
