@@ -180,11 +180,11 @@ def test_a_network_without_its_public_records_is_refused() -> None:
 
 
 @pytest.mark.ci
-def test_what_guides_a_network_passes_a_short_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attack, "ROUNDS", 40)
-    monkeypatch.setattr(attack, "RUNS", 1500)
-    monkeypatch.setattr(attack, "FEW_RUNS", 100)
-    found = [one for one in audits.others() if "guided" in one.name or "look" in one.name]
-    assert len(found) == 5
+def test_a_networks_look_passes_a_brief_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its steps pass with all that is fine-tuned (test_attacks.py)."""
+    for name, runs in {"ROUNDS": 30, "RUNS": 400, "FEW_RUNS": 50}.items():
+        monkeypatch.setattr(attack, name, runs)
+    found = [one for one in audits.others() if "look" in one.name]
+    assert len(found) == 2
     report = run_audit(found, b"a public key for audits in tests", among=50)
     assert report.ok, table(report)

@@ -2196,7 +2196,7 @@ _sweep(ledger, finished)""",
         "looked",
         "float(noise.onto(right))",
         "float(right)",
-        ("learn/test_guided_network.py::test_what_guides_a_network_passes_a_short_audit",),
+        ("learn/test_guided_network.py::test_a_networks_look_passes_a_brief_audit",),
     ),
     Mutant(
         "a network's steps spend what its look spends too",
