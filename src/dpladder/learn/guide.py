@@ -24,8 +24,8 @@ What a network's head sees keeps its mean m, which is the longest direction and 
 apart. There both errors are those of x - m alone: noise puts s^2 D^2 into each logit, for D^2 =
 E|x - m|^2, the public mean C^2 D^4 / (P k L^2), so that k of the directions of x - m counts L^2 /
 D^2 times. A network is guided by the law of its head, a batch of public records a step: over a
-training those average as P does, or as all that the batches hold, where they are fewer. A head that is bought for
-the network looks, and what it found its sample worth is released with it.
+training those average as P does, or as all that the batches hold, where they are fewer. A head that
+is bought for the network looks, and what it found its sample worth is released with it.
 """
 
 from __future__ import annotations
