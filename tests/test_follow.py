@@ -85,12 +85,12 @@ def test_no_job_inherits_where_people_are_told() -> None:
 def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> None:
     child = (
         "import signal, sys, time; signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), "
-        "print('ended in order',"
-        " flush=True), sys.exit(1))); print('up', flush=True); time.sleep(600)"
+        "print('ended in order', flush=True), sys.exit(1))); print('up', flush=True); "
+        "time.sleep(600)"
     )
     code = (
-        "import sys; from dpladder.commands.follow import follow; "
-        f"sys.exit(follow([sys.executable, '-c', {child!r}]))"
+        "import sys; from dpladder.commands.follow import follow; sys.exit(follow([sys.executable, "
+        f"'-c', {child!r}]))"
     )
     run = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, process_group=0)
     while not (tmp_path / WORDS).is_file() or "up" not in (tmp_path / WORDS).read_text():

@@ -83,9 +83,9 @@ def kappas(cache: Path | None, repeats: int, folder: Path) -> None:
         ours = [one for one in zip(over_r, over_kappa, strict=True) if one[0].data == name]
         lost = [kappa.missed(law) for _, kappa in ours]
         print(
-            f"| {name} | {ours[0][0].strength} to {ours[-1][0].strength} "
-            f"| {span(r.best for r, _ in ours)} | {span(kappa.best for _, kappa in ours)} "
-            f"| {np.mean(lost):.3f} on average, {max(lost):.3f} at most |"
+            f"| {name} | {ours[0][0].strength} to {ours[-1][0].strength} | "
+            f"{span(r.best for r, _ in ours)} | {span(kappa.best for _, kappa in ours)} | "
+            f"{np.mean(lost):.3f} on average, {max(lost):.3f} at most |"
         )
     every = np.geomspace(0.1, 1000, 81)
     fixed = min(every, key=lambda r: np.mean([one.missed(r) for one in over_r]))

@@ -87,8 +87,7 @@ def priced(
     pays = gain > SURE * error
     print(
         f"{strength:8.0f} blind {blind.mean():.4f} best {looking.written(best.rungs)} share "
-        f"{best.share} "
-        f"gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} "
+        f"{best.share} gains {gain:+.4f} +- {error:.4f}, worst {gains[best].min():+.4f} "
         f"{'bought' if pays else ''}",
         flush=True,
     )

@@ -39,8 +39,8 @@ def main() -> None:
     for law, shape in LAWS.items():
         booked = booking.price(RepeatAndSelect(RUN, MEAN, shape, LIMIT), "add_remove")
         print(
-            f"| best of a {law} number | {renyi(shape):.3f} | "
-            f"{booking.epsilon(booked, DELTA):.3f} | |"
+            f"| best of a {law} number | {renyi(shape):.3f} | {booking.epsilon(booked, DELTA):.3f} "
+            "| |"
         )
     for law, shape in LAWS.items():
         for apart in (True, False):

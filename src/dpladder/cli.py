@@ -447,8 +447,8 @@ def _register(given: argparse.Namespace) -> int:
     for lineage in filed.others:
         print(
             f"no entry for lineage {lineage}: what was published about it are counts of another "
-            "lineage's models, and an entry is "
-            f"about models. {given.results / 'privacy.md'} states what is guaranteed about it."
+            f"lineage's models, and an entry is about models. {given.results / 'privacy.md'} "
+            "states what is guaranteed about it."
         )
     return 0
 

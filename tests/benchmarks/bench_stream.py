@@ -139,8 +139,7 @@ def train(path: str, count: int, rate: float, steps: int) -> bool:
     print(
         f"  steps: {did / 1e6:.1f} MB read; pages that hold sampled records {must / 1e6:.1f} MB: "
         f"{did / must:.2f} times what must be read (bar {BAR:g}); {did / (meter.rows * WIDTH):.2f} "
-        "times the records' own "
-        f"bytes, {did / (size * steps):.3f} of the file for each step"
+        f"times the records' own bytes, {did / (size * steps):.3f} of the file for each step"
     )
     print(f"  most memory of its own: {most[0]} MB of {DECLARED} declared")
     return did <= BAR * must and most[0] <= DECLARED

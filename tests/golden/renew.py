@@ -30,8 +30,8 @@ def main() -> int:
     if refused:
         print(
             "Refused, as their versions in plan/mechanisms.py did not rise (or, for what is new to "
-            "the record, as it was "
-            "recorded before; restore tests/golden/golden.json): " + "; ".join(refused)
+            "the record, as it was recorded before; restore "
+            "tests/golden/golden.json): " + "; ".join(refused)
         )
     return 1 if refused else 0
 

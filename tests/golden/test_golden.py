@@ -31,9 +31,8 @@ def test_a_mechanism_does_what_its_version_did(case: Case) -> None:
     owners = ", ".join(f'VERSIONS["{owner}"]' for owner in case.owners)
     assert not differ, (
         f"{', '.join(case.owners)}: {', '.join(differ)} of case {case.name!r} differ from the "
-        "record. If this is meant, raise "
-        f"{owners} in plan/mechanisms.py, add a line to CHANGELOG.md, and run make golden; if it "
-        "was a mistake, undo it."
+        f"record. If this is meant, raise {owners} in plan/mechanisms.py, add a line to "
+        "CHANGELOG.md, and run make golden; if it was a mistake, undo it."
     )
 
 

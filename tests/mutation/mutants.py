@@ -409,8 +409,8 @@ MUTANTS = (
         "learn/hyfree_dp/train.py",
         "learned",
         "bound = (room * here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)",
-        "bound = here if steering == 'published' else "
-        "(room * here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)",
+        "bound = here if steering == 'published' else (room * "
+        "here).nan_to_num_(nan=math.inf).clamp_(min=LEAST * unit, max=MOST * unit)",
         (
             "learn/test_first_order.py"
             "::test_no_losses_take_the_rate_or_the_next_bound_out_of_their_limits",

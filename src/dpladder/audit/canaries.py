@@ -112,10 +112,9 @@ def sentence(found: Bound) -> str:
     verdict = "ok    " if found.ok else "FAILED"
     return (
         f"{verdict} one training with {found.canaries} canaries: {found.correct} of the "
-        f"{found.guesses} surest guesses are "
-        f"right, so epsilon is at least {found.bound:.3g}, at confidence {1 - found.chance:g}; "
-        "claimed are "
-        f"{found.claimed:.4g} (delta {CONSTANTS.delta:g})"
+        f"{found.guesses} surest guesses are right, so epsilon is at least {found.bound:.3g}, at "
+        f"confidence {1 - found.chance:g}; claimed are {found.claimed:.4g} (delta "
+        f"{CONSTANTS.delta:g})"
     )
 
 

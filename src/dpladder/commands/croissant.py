@@ -169,9 +169,8 @@ def croissant(configs: Sequence[Path], chosen: Path | None) -> list[Path]:
     if not found:
         raise BadInput(
             "this config declares no input public, and of private data nothing is described. "
-            "Public are dataset.public_test, "
-            "public_validation, public_sample, sources of evaluate.also, and all of it with "
-            "dataset.declared_public: true."
+            "Public are dataset.public_test, public_validation, public_sample, sources of "
+            "evaluate.also, and all of it with dataset.declared_public: true."
         )
     folder = chosen or Path("results") / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -189,9 +188,8 @@ def public_sources(project: Project) -> tuple[PublicSource, ...]:
         if not config.dataset.declared_public and any(_holds(source, private) for source in uses):
             raise BadInput(
                 f"{private} is private data of lineage {config.dataset.lineage}, and elsewhere in "
-                "the config it, or a folder that it lies "
-                "in, is declared public. Say dataset.declared_public: true where it is, or name "
-                "another public source."
+                "the config it, or a folder that it lies in, is declared public. Say "
+                "dataset.declared_public: true where it is, or name another public source."
             )
     return tuple(PublicSource(source, tuple(found)) for source, found in uses.items())
 

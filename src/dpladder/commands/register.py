@@ -61,8 +61,8 @@ def _told(statement: SealedStatement) -> Deployment:
     if statement.deployment is None:
         raise BadInput(
             "the statement says nothing of who publishes what. Add deployment: with "
-            f"{', '.join(typed(Deployment))} to the config and "
-            "run again, which costs nothing; config/README.md explains each key."
+            f"{', '.join(typed(Deployment))} to the config and run again, which costs nothing; "
+            "config/README.md explains each key."
         )
     told: Deployment = restored(Deployment, statement.deployment)
     return told
@@ -74,15 +74,14 @@ def _lineage(statement: SealedStatement) -> str:
     if len(trained) != 1:
         raise BadInput(
             f"these results are models of {len(trained)} lineages, {', '.join(trained)}, and an "
-            "entry is about one. "
-            "Run each in a project of its own: what was released is restored, free."
+            "entry is about one. Run each in a project of its own: what was released is restored, "
+            "free."
         )
     [lineage] = trained
     if guarantee_of(statement.datasets[lineage]) is None:
         raise Refused(
             f"lineage {lineage} has no limit for life, and some of its releases followed from "
-            "earlier ones, so no figure is a guarantee: "
-            "there is nothing to register."
+            "earlier ones, so no figure is a guarantee: there is nothing to register."
         )
     return lineage
 

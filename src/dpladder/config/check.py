@@ -250,8 +250,7 @@ def _source(field: str, c: Config) -> Messages:
         place = next(at for at, both in enumerate(zip_longest(here, there)) if both[0] != both[1])
         remedy = (
             f"learner.{'public: gradient' if guided(c.learner) else 'init: public'} needs one "
-            "whose "
-            "labels are the same"
+            "whose labels are the same"
             if field == "public_sample"
             else "name it in evaluate.also, where labels are matched by name"
         )

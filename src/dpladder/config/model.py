@@ -60,8 +60,7 @@ class Unit(Section):
         if self.by == "record" and self.cap != 1:
             raise ValueError(
                 "cap must be 1 when the unit is a record; set by: user, or with dataset.spans by: "
-                "document, to protect several "
-                "records together"
+                "document, to protect several records together"
             )
         return self
 

@@ -25,8 +25,7 @@ def from_npz(path: Path, layout: Layout = PLAIN) -> Source:
     except damaged:
         raise BadInput(
             f"{path} cannot be read as .npz: truncated, no permission, or it holds objects. Write "
-            "it with "
-            "numpy.savez from plain arrays."
+            "it with numpy.savez from plain arrays."
         ) from None
     return _from_arrays(arrays, path, layout)
 
@@ -54,8 +53,7 @@ def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
     if found is None:
         raise BadInput(
             f"{path} has links, or data sets that lie in other files (external or virtual). Only "
-            "what the file holds "
-            "itself is read: copy the rows into it, with h5repack or h5py."
+            "what the file holds itself is read: copy the rows into it, with h5repack or h5py."
         )
     return found
 

@@ -118,8 +118,8 @@ def _network(features: Features, threads: int) -> Encoder:
     except Exception as error:
         raise BadInput(
             f"features.image_size: {features.model} cannot take images of {blank.shape[0]} px. "
-            "Leave it empty for the "
-            f"model's own size, or try a multiple of 32. The network says: {error}"
+            "Leave it empty for the model's own size, or try a multiple of 32. The network says: "
+            f"{error}"
         ) from error
     batch = batch_of(features, device)
 

@@ -173,8 +173,7 @@ def network_mean(features: Features) -> NDArray[np.float64]:
     )
     raise BadInput(
         f"features.centre is network, and {where} ends in no batch or layer norm that tells a "
-        "mean. Name "
-        "dataset.public_sample, or set features.centre: none."
+        "mean. Name dataset.public_sample, or set features.centre: none."
     )
 
 

@@ -85,8 +85,8 @@ def classes_of(declared: Classes | None, source: str) -> Classes:
     if found is None:
         raise BadInput(
             f"dataset.classes is not set, and nothing is published about {source}. Give the list "
-            "of class names, or their "
-            "number; reading it off private labels would leak which classes are there."
+            "of class names, or their number; reading it off private labels would leak which "
+            "classes are there."
         )
     return found
 
@@ -167,9 +167,8 @@ def from_torchvision(name: str, split: str) -> Source:
     if name not in TORCHVISION or (split and split not in TORCHVISION[name].splits):
         raise BadInput(
             f"dataset.source: torchvision:{name}{'/' if split else ''}{split} is not known. Use "
-            "one of "
-            f"{', '.join(TORCHVISION)}, alone or followed by /train, /validation or /test where it "
-            "has them."
+            f"one of {', '.join(TORCHVISION)}, alone or followed by /train, /validation or /test "
+            "where it has them."
         )
     splits = {part: args for part, args in TORCHVISION[name].splits.items() if split in ("", part)}
     folders = [_download(name, args) for args in splits.values()]
@@ -203,8 +202,7 @@ def _download(name: str, args: Mapping[str, object]) -> Any:
     except (OSError, RuntimeError) as error:
         raise BadInput(
             f"dataset.source: torchvision:{name} is not in {root} and cannot be fetched. Connect "
-            "once, or copy the folder "
-            "there from a machine that has it."
+            "once, or copy the folder there from a machine that has it."
         ) from error
 
 

@@ -108,7 +108,6 @@ def check_independence(
     if not (np.array_equal(rows[order], moved) and np.array_equal(rows[:half], among[:half])):
         raise Refused(
             f"features.model: with {name} at batch_size {len(records)} a record's features depend "
-            "on the other records of "
-            "its batch on this machine, which no privacy guarantee allows. Set "
-            "features.batch_size: 1."
+            "on the other records of its batch on this machine, which no privacy guarantee allows. "
+            "Set features.batch_size: 1."
         )

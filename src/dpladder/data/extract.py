@@ -110,8 +110,7 @@ def extract(
     if known.tokenizer and known.tokenizer != network.facts["tokenizer_sha256"]:
         raise Refused(
             f"the tokenizer of {features.model} is not the one that cut the documents into spans. "
-            "Run prepare_dataset again, and "
-            "prepare_public where a public source is named."
+            "Run prepare_dataset again, and prepare_public where a public source is named."
         )
     rows = known.rows(part)
     claimed = claims(features, known.commitment, part, views, corruption)
@@ -251,8 +250,7 @@ def _load(item: int, work: Shard) -> tuple[Rows, Check]:
     if content_digest(content, work.units_key) != work.manifest.contents[row].tobytes():
         raise Refused(
             f"{work.source.name} changed after its manifest was made, so this is a new version of "
-            "the lineage. "
-            "Run prepare_dataset again; the lineage and its budget stay the same."
+            "the lineage. Run prepare_dataset again; the lineage and its budget stay the same."
         )
     return load_content(content, work.encoder, view + int(work.manifest.spans[row]))
 

@@ -75,9 +75,8 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(
-            f"{path} cannot be written: {error.strerror or 'the file system refused'}. "
-            "Check free space and permissions there, then run again; what was finished before is "
-            "kept."
+            f"{path} cannot be written: {error.strerror or 'the file system refused'}. Check free "
+            "space and permissions there, then run again; what was finished before is kept."
         ) from error
 
 

@@ -195,10 +195,9 @@ class Tree:
         ):
             raise BadInput(
                 f"{self.root} has links to folders, and none is followed: what they show may lie "
-                "anywhere. Set dataset.links: inside, "
-                "where they lead to folders of the source itself, or put the folders themselves "
-                "there; cp -rl makes one whose "
-                "files take no second place on the disk."
+                "anywhere. Set dataset.links: inside, where they lead to folders of the source "
+                "itself, or put the folders themselves there; cp -rl makes one whose files take no "
+                "second place on the disk."
             )
         self._walk(self.root, ())
 
@@ -247,8 +246,8 @@ class Tree:
 def _refuse(what: str, link: Path, target: Path, more: str = "") -> NoReturn:
     raise Tangled(
         f"dataset.source has a link {what}. Only links to other folders of the source are "
-        "followed, each folder once: take the "
-        "link out, or set dataset.links: none. `dpladder check` names it.",
+        "followed, each folder once: take the link out, or set dataset.links: none. `dpladder "
+        "check` names it.",
         f"{link} leads to {target}{more}",
     )
 

@@ -357,14 +357,12 @@ def _check(source: Source, dataset: Dataset, public: Part | None) -> None:
     if public is None and dataset.unit.by == "user" and source.users is None:
         raise BadInput(
             f"dataset.unit.by is user, but {name} has no user column. Add one (of jsonl, name it "
-            "in dataset.columns), "
-            "or protect records."
+            "in dataset.columns), or protect records."
         )
     if public is None and dataset.split.rule == "given" and source.parts is None:
         raise BadInput(
             f"dataset.split.rule is given, but {name} has no split column. Add one (of jsonl, name "
-            "it in dataset.columns), "
-            "or use rule: hash."
+            "it in dataset.columns), or use rule: hash."
         )
 
 

@@ -58,8 +58,7 @@ def sentences(features: Features, threads: int) -> Encoder:
     except Exception as error:
         raise BadInput(
             f"features.tokens: {features.model} cannot take texts of {features.tokens} tokens, or "
-            "it is no encoder of texts. "
-            "Try fewer, or another model."
+            "it is no encoder of texts. Try fewer, or another model."
         ) from error
     batch = batch_of(features, device)
 

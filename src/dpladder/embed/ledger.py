@@ -214,8 +214,7 @@ class OpenLedger:
     def __reduce_ex__(self, _: Any) -> NoReturn:
         raise Refused(
             f"the ledger of lineage {self._ledger.lineage} cannot be copied, or sent to another "
-            "process or host. Open it there, "
-            "with the same home."
+            "process or host. Open it there, with the same home."
         )
 
     def _item(self, name: str, mechanism: Mechanism) -> Item:
@@ -241,8 +240,8 @@ class OpenLedger:
     def _refuse_used(self, name: str) -> NoReturn:
         raise Refused(
             f"spend {name} on lineage {self._ledger.lineage} was committed before, so it is paid "
-            "for. What it released stands; "
-            "use another name for another release, or again=True, which is a new charge."
+            "for. What it released stands; use another name for another release, or again=True, "
+            "which is a new charge."
         )
 
 

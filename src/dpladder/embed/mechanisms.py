@@ -44,8 +44,8 @@ Mechanism = Any  # a DpEvent, an Opacus accountant, its history, or a sequence o
 
 KNOWN = (
     "Gaussian, Laplace, DiscreteLaplace, RandomizedResponse (replace_one), ZC, Composed, "
-    "SelfComposed, RepeatAndSelect of "
-    "Gaussians, PoissonSampled of Gaussians or of one Laplace, NoOp"
+    "SelfComposed, RepeatAndSelect of Gaussians, PoissonSampled of Gaussians or of one Laplace, "
+    "NoOp"
 )
 
 
@@ -131,9 +131,8 @@ def _of_event(given: Any, relation: Relation) -> Iterator[Counted]:
         case _:
             raise Refused(
                 f"{type(given).__name__} under {relation} has no price here, so it cannot be "
-                f"charged. Known are {KNOWN}; "
-                "or an Opacus accountant, or its history [(noise_multiplier, sample_rate, steps), "
-                "...]."
+                f"charged. Known are {KNOWN}; or an Opacus accountant, or its history "
+                "[(noise_multiplier, sample_rate, steps), ...]."
             )
 
 
@@ -161,8 +160,8 @@ def _kind(given: Any) -> str:
     if not isinstance(given, dp_event.DpEvent):
         raise BadInput(
             f"a mechanism is given as {type(given).__name__}. It must be a DpEvent of "
-            "dp_accounting, an Opacus accountant, its "
-            "history [(noise_multiplier, sample_rate, steps), ...], or a list of these."
+            "dp_accounting, an Opacus accountant, its history [(noise_multiplier, sample_rate, "
+            "steps), ...], or a list of these."
         )
     return type(given).__name__.removesuffix("DpEvent").removesuffix("Event")
 

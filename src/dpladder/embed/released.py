@@ -37,6 +37,5 @@ def _plain(value: Any) -> Any:
         return {"dtype": str(value.dtype), "shape": list(value.shape), "bytes": value.tobytes()}
     raise BadInput(
         f"what was released is given as {type(value).__name__}. Give bytes, a Path, numbers, text, "
-        "arrays, tensors, a module, or "
-        "lists and mappings of these."
+        "arrays, tensors, a module, or lists and mappings of these."
     )

@@ -16,15 +16,13 @@ def arena_of(task: Task[CompareLearners | CompareHpo | TrainOpen]) -> Arena:
     if reads.mode != "research":
         raise Refused(
             f"{task.rule} trains and tests as often as it likes, which only data declared public "
-            "allows. Compare on such "
-            "data with mode: research; on private data, give each way an experiment and its own "
-            "budget."
+            "allows. Compare on such data with mode: research; on private data, give each way an "
+            "experiment and its own budget."
         )
     if reads.labels != 1 and not isinstance(reads, TrainOpen):
         raise Refused(
             f"{task.rule} sets learners beside each other that take one class for each record, and "
-            f"dataset.labels is {reads.labels}. "
-            "Run the experiment itself instead."
+            f"dataset.labels is {reads.labels}. Run the experiment itself instead."
         )
     terms = Terms(
         reads.lineage,

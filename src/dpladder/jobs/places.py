@@ -37,9 +37,8 @@ def head_home(task: Task[PrepareDataset]) -> Home:
     if not Ledger(home, task.reads.lineage).folder.is_dir():
         raise Refused(
             f"home {home.path} knows nothing of lineage {task.reads.lineage}. On a cluster, check "
-            "that "
-            f"DPLADDER_HOME is mounted on this node and is the head node's.{advice()} Nothing was "
-            "read."
+            f"that DPLADDER_HOME is mounted on this node and is the head node's.{advice()} Nothing "
+            "was read."
         )
     return home
 

@@ -30,7 +30,6 @@ def prepare_public(task: Task[PreparePublic]) -> None:
         key = "dataset" if task.reads.matched is None else "evaluate.also"
         raise Refused(
             f"{key}.{what} holds the private data itself. A public source is another one, open to "
-            "everybody; to "
-            "hold out some of the private data, use dataset.split."
+            "everybody; to hold out some of the private data, use dataset.split."
         )
     write_record(task, free="declared public in the config")

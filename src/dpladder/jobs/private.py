@@ -94,9 +94,8 @@ def _check_releases(task: Task[ReleaseReads], ledger: Ledger) -> None:
             under = "another lineage" if lineage is None else f"lineage {lineage}"
             raise Refused(
                 f"{path} is not what was released under {under}: it was edited, or made under "
-                "another home. "
-                "Nothing was charged for it. Delete it and run again: what the ledger holds as "
-                "released is restored, free."
+                "another home. Nothing was charged for it. Delete it and run again: what the "
+                "ledger holds as released is restored, free."
             )
 
 
@@ -140,9 +139,8 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
     if not held:
         raise Refused(
             f"{ledgers.name(job)} finds no reservation in {ledger.folder}. On a cluster, check "
-            "that DPLADDER_HOME is "
-            "mounted on this node and is the head node's; otherwise start the workflow again, it "
-            f"reserves first.{advice()}"
+            "that DPLADDER_HOME is mounted on this node and is the head node's; otherwise start "
+            f"the workflow again, it reserves first.{advice()}"
         )
     _check_code(task, held)
     used = [one for one in held if one.status != "RESERVED"]
@@ -157,8 +155,7 @@ def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
     if any(one.status == "RESERVED" and one.code != code for one in held):
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another "
-            "version of it. "
-            "Nothing was read or spent: start the workflow again."
+            "version of it. Nothing was read or spent: start the workflow again."
         )
 
 
@@ -206,8 +203,7 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
     if not path.is_file():
         raise Refused(
             f"the features in {path} are gone. `dpladder run --forcerun prepare_dataset "
-            "prepare_public` makes them again; "
-            "what was released from them is restored, free."
+            "prepare_public` makes them again; what was released from them is restored, free."
         )
     attrs, seal = sealed.read_attrs(path)
     # Both names are digests under home's key, and say nothing to those without it.

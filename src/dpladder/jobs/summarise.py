@@ -113,9 +113,8 @@ def _suspect(test: Tested, stated: StatedModel, reads: Summarise, classes: int) 
     told = f"{classes}" if reads.labels == 1 else f"up to {reads.labels} of {classes}"
     return (
         f"Test accuracy is above {most:.1%}, the most that mu = {mu:.3g} allows on unseen records "
-        f"of {told} balanced "
-        "classes. Are there copies of training records in the test, is one class most of it, or "
-        "did something else leak?"
+        f"of {told} balanced classes. Are there copies of training records in the test, is one "
+        "class most of it, or did something else leak?"
     )
 
 

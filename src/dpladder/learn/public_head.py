@@ -28,8 +28,8 @@ def fitted(data: Data, classes: int, seen_of: SeenByHead) -> tuple[NDArray[np.fl
     if len(np.unique(labels)) < 2:
         raise BadInput(
             "dataset.public_sample has labelled records of fewer than two of dataset.classes, so "
-            "there is no head to start from. "
-            "Name a sample that has them, or set learner.public: none and learner.init: zero."
+            "there is no head to start from. Name a sample that has them, or set learner.public: "
+            "none and learner.init: zero."
         )
     tried = [_cross_validated(x, labels, strength, classes) for strength in STRENGTHS]
     best = int(np.argmin([loss for loss, _ in tried]))

@@ -37,23 +37,20 @@ def loaded(name: str, state: Mapping[str, Any], origin: str) -> Any:
     if len(found) > 1:
         raise BadInput(
             f"features.weights: {origin} holds {len(found)} networks that fit {name}, below "
-            f"{', '.join(where for where, _ in found)}. "
-            "Save the one that is meant by itself."
+            f"{', '.join(where for where, _ in found)}. Save the one that is meant by itself."
         )
     if not found:
         raise BadInput(
             f"features.weights: {origin} does not fit {name} tensor by tensor. Check that the "
-            "checkpoint is of this model; names of its "
-            "own are understood where timm has a filter for the architecture, or else save it "
-            "under timm's names."
+            "checkpoint is of this model; names of its own are understood where timm has a filter "
+            "for the architecture, or else save it under timm's names."
         )
     [(_, tensors)] = found
     model.load_state_dict(tensors, strict=True)
     if not all(weight.isfinite().all() for weight in model.parameters()):
         raise BadInput(
             f"features.weights: {origin} holds weights that are not finite. Save the checkpoint "
-            "again, from before its training went "
-            "wrong."
+            "again, from before its training went wrong."
         )
     return model
 

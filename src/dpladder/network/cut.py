@@ -77,8 +77,7 @@ def above(model: nn.Module, until: str) -> nn.Module:
     except KeyError as error:
         raise BadInput(
             f"features.until: the network goes past {until!r} on another way too, so its output is "
-            "not all that the rest "
-            f"needs. Cut behind a whole block, or at {INPUT!r}."
+            f"not all that the rest needs. Cut behind a whole block, or at {INPUT!r}."
         ) from error
 
 
@@ -125,15 +124,14 @@ def _traced(model: nn.Module, until: str) -> tuple[fx.Graph, fx.Node]:
     except Exception as error:
         raise BadInput(
             "features.until: this network cannot be cut, because it does not always take the same "
-            f"way ({error}). Choose "
-            f"another features.model, or cut at {INPUT!r}."
+            f"way ({error}). Choose another features.model, or cut at {INPUT!r}."
         ) from error
     if until not in tracer.outputs:
         blocks = [name for name in tracer.outputs if name.count(".") < 2]
         raise BadInput(
             f"features.until: {until!r} is no layer of this model; "
-            f"{did_you_mean(until, [*tracer.outputs, INPUT])}it has "
-            f"{', '.join(blocks)}, and {INPUT!r} for the pixels."
+            f"{did_you_mean(until, [*tracer.outputs, INPUT])}it has {', '.join(blocks)}, and "
+            f"{INPUT!r} for the pixels."
         )
     found = tracer.outputs[until]
     if not isinstance(found, fx.Proxy):
@@ -272,8 +270,8 @@ def _check_weights(found: nn.Module, network: Network) -> None:
     if digest(found.state_dict()) != network.sha256:
         raise Refused(
             f"the weights of {network.model} at hand are not those that the features were made "
-            "with. Give the checkpoint "
-            "that the config named as features.weights, or run extract_features again."
+            "with. Give the checkpoint that the config named as features.weights, or run "
+            "extract_features again."
         )
 
 

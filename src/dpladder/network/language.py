@@ -66,9 +66,8 @@ def transformers_tokenizer(model: str) -> Any:
 def _not_loaded(model: str) -> BadInput:
     return BadInput(
         f"features.model is {model}, and its weights or its tokenizer could not be loaded. Connect "
-        "once so that "
-        "they are cached, copy the cache here, or give the path of a folder that holds them: "
-        "hf:<path>."
+        "once so that they are cached, copy the cache here, or give the path of a folder that "
+        "holds them: hf:<path>."
     )
 
 

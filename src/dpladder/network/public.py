@@ -25,8 +25,7 @@ def model_of(features: Features) -> Any:
         if name not in BUNDLED:
             raise BadInput(
                 "features.weights is bundled, which exists for efficientnet_lite0, 1 and 2 alone, "
-                f"not for {name}. "
-                "Use weights: pretrained, or the path of a checkpoint."
+                f"not for {name}. Use weights: pretrained, or the path of a checkpoint."
             )
         return loaded(BUNDLED[name], bundled_state(int(name[-1])), weights)
     check_name(name)

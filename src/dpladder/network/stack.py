@@ -99,8 +99,8 @@ def check_layer(model: nn.Module, until: str) -> None:
         ]
         raise BadInput(
             f"features.until: {until!r} is no layer of this model; "
-            f"{did_you_mean(until, [*names, INPUT])}it has "
-            f"{', '.join(blocks)}, and {INPUT!r} for a text's tokens."
+            f"{did_you_mean(until, [*names, INPUT])}it has {', '.join(blocks)}, and {INPUT!r} for "
+            "a text's tokens."
         )
 
 
@@ -194,8 +194,7 @@ def above(model: Any, until: str, tokens: int) -> tuple[nn.Module, Reading]:
 def _past(until: str) -> BadInput:
     return BadInput(
         f"features.until: the network goes past {until!r} on another way too, so its output is not "
-        "all that the rest "
-        f"needs. Cut behind another layer, or at {INPUT!r}."
+        f"all that the rest needs. Cut behind another layer, or at {INPUT!r}."
     )
 
 

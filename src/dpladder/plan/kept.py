@@ -191,8 +191,8 @@ def refuse_replaced(project: Project, states: Mapping[str, State]) -> None:
             f"experiment {name} has a finished model of total "
             f"{', '.join(sorted(done, key=float))}, and the config asks for "
             f"{', '.join(sorted(asked, key=float))} in its place, which is paid for beside it. To "
-            f"keep both, say final.targets: [{both}]; to "
-            "replace it, respend: true; to keep what is there, go back to its total."
+            f"keep both, say final.targets: [{both}]; to replace it, respend: true; to keep what "
+            "is there, go back to its total."
         )
 
 
@@ -219,8 +219,7 @@ def _told(held: Held, names: Iterable[str]) -> Iterator[str]:
     if not risen and _differs(held, names):
         yield (
             f"by other code of {held.job.rule}, whose versions are the same. Kept; where what it "
-            "computes was changed on purpose, "
-            "raise its version in plan/mechanisms.py"
+            "computes was changed on purpose, raise its version in plan/mechanisms.py"
         )
     if held.unsound:
         yield f"{held.unsound}. Charged at what they cost"

@@ -62,9 +62,8 @@ def _set_aside(project: Project) -> Iterator[str]:
             if split.rule == "hash" and share > 0 and part not in read[lineage]:
                 yield (
                     f"lineage {lineage}: {share:.0%} of the units are set aside as the {part} "
-                    "part, which nothing reads. For a new "
-                    f"lineage dataset.split.{part}: 0 trains on them; a split holds for a "
-                    "lineage's life."
+                    f"part, which nothing reads. For a new lineage dataset.split.{part}: 0 trains "
+                    "on them; a split holds for a lineage's life."
                 )
 
 
@@ -157,8 +156,7 @@ def _totals(config: Config) -> Iterator[str]:
     if most > config.privacy.epsilon:
         yield (
             f"final.targets goes up to {most:g}, above privacy.epsilon: "
-            f"{config.privacy.epsilon:g}, which it replaces; "
-            "privacy.lifetime alone limits it."
+            f"{config.privacy.epsilon:g}, which it replaces; privacy.lifetime alone limits it."
         )
 
 
@@ -181,11 +179,9 @@ def _scores(config: Config) -> Iterator[str]:
         if sd * ROOM > most - 1.0 / classes:
             yield (
                 f"rung {number + 1} at epsilon = {rung.epsilon:g} tells little: its scores have a "
-                f"noise of {sd:.0%} of the {size} units "
-                f"that they count, and trainings of it can lie between {1 / classes:.0%} and "
-                f"{most:.0%} at most. Buy it with more "
-                "epsilon or a larger sweep.select.share, or leave the sweep to the plan (sweep: "
-                "auto)."
+                f"noise of {sd:.0%} of the {size} units that they count, and trainings of it can "
+                f"lie between {1 / classes:.0%} and {most:.0%} at most. Buy it with more epsilon "
+                "or a larger sweep.select.share, or leave the sweep to the plan (sweep: auto)."
             )
 
 
@@ -198,9 +194,8 @@ def _test(config: Config) -> Iterator[str]:
     if sd > LITTLE:
         yield (
             f"the test count at evaluate.epsilon = {config.evaluate.epsilon:g} tells little: its "
-            f"noise is {sd:.0%} of the {size} units of "
-            "the test part. Give it more epsilon, or leave evaluate.epsilon empty: it is paid for "
-            "beside the training."
+            f"noise is {sd:.0%} of the {size} units of the test part. Give it more epsilon, or "
+            "leave evaluate.epsilon empty: it is paid for beside the training."
         )
 
 

@@ -22,16 +22,15 @@ def enter(workflow: Any) -> bool:
     if modifier.modify_path(PLACE) != PLACE:
         raise BadInput(
             "this module has a prefix. The ledger knows results by their places, results/ and "
-            "private/: leave prefix out, and "
-            "run other configs in folders of their own."
+            "private/: leave prefix out, and run other configs in folders of their own."
         )
     # one object for the whole parse
     first = vars(workflow).setdefault("dpladder_module", modifier.namespace)
     if first != modifier.namespace:
         raise BadInput(
             f"{first} and {modifier.namespace} are both dpladder, and would write to the same "
-            "results/. Make them one module with "
-            "`experiments:` in its config, or run them in folders of their own."
+            "results/. Make them one module with `experiments:` in its config, or run them in "
+            "folders of their own."
         )
     os.environ[VARIABLE] = f"{modifier.namespace} {modifier.modify_rulename('*')}"
     return True
@@ -61,6 +60,5 @@ def advice() -> str:
     name = os.environ[VARIABLE].split(" ")[0]
     return (
         f" dpladder runs as the module {name} here, and Snakemake runs the handlers of the outer "
-        "Snakefile alone: it needs the "
-        f"line `onstart: {name}.onstart()`, which reserves."
+        f"Snakefile alone: it needs the line `onstart: {name}.onstart()`, which reserves."
     )

@@ -402,9 +402,8 @@ def _said_of_mean(asked: Config, config: Config) -> Iterator[str]:
         why = f", which at n0*mu = {strength(config):.3g} gains more than that"
         yield (
             f"mean bought: centring the features costs epsilon = {mean.epsilon:g}, {MEAN:.0%} of "
-            "mu^2"
-            f"{why if asked.features.centre == 'auto' else ''} (features.centre: none leaves them "
-            "as they are)"
+            f"mu^2{why if asked.features.centre == 'auto' else ''} (features.centre: none leaves "
+            "them as they are)"
         )
 
 
@@ -414,14 +413,13 @@ def _said(config: Config, look: Bought | None) -> Iterator[str]:
     if look is not None and look.rungs:
         yield (
             f"sweep bought: {at} trials pay, {written(look.rungs)} of mu^2, {look.spent:.0%} in "
-            "all "
-            f"(on public data of that strength they take accuracy from {look.blind:.3f} to "
+            f"all (on public data of that strength they take accuracy from {look.blind:.3f} to "
             f"{look.gained:.3f})"
         )
     elif look is not None:
         yield (
-            f"no sweep: {at} {_why_not(config)}, so kappa is the prior's "
-            f"(on public data of that strength it reaches {look.blind:.3f} by itself)"
+            f"no sweep: {at} {_why_not(config)}, so kappa is the prior's (on public data of that "
+            f"strength it reaches {look.blind:.3f} by itself)"
         )
 
 

@@ -102,8 +102,8 @@ def need_submission(executor: str) -> None:
     if executor == "slurm" and shutil.which("sbatch") is None:
         raise BadInput(
             "jobs are submitted to SLURM by sbatch, which is not on this machine's path. Start it "
-            "on a login node of the cluster, or "
-            "without the SLURM profile. Nothing was read or spent."
+            "on a login node of the cluster, or without the SLURM profile. Nothing was read or "
+            "spent."
         )
 
 
@@ -191,8 +191,8 @@ def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     if workflow.is_main_process and (changed := _changed(parsed)):
         say(
             f"Changed since {STATEMENT} was written: {', '.join(changed)}. Snakemake runs them "
-            "again, unless its "
-            f"folder .snakemake was lost; then: dpladder run --forcerun {' '.join(changed)}",
+            "again, unless its folder .snakemake was lost; then: dpladder run --forcerun "
+            f"{' '.join(changed)}",
         )
     return parsed
 
@@ -203,9 +203,8 @@ def _refuse_strangers(there: Collection[str], own: Collection[str]) -> None:
     if there and not set(there) & set(own):
         raise Refused(
             f"{RESULTS.absolute()} holds the results of another project, about lineage "
-            f"{', '.join(sorted(there))}; this config is about "
-            f"{', '.join(sorted(own))}. Give it a folder of its own (dpladder init FOLDER, and the "
-            f"config in there), or move {RESULTS} "
+            f"{', '.join(sorted(there))}; this config is about {', '.join(sorted(own))}. Give it a "
+            f"folder of its own (dpladder init FOLDER, and the config in there), or move {RESULTS} "
             "away first. Nothing was read or spent."
         )
 
@@ -236,8 +235,7 @@ def _refuse(
     if not document.feasible:
         raise Refused(
             f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or undo the "
-            "change, and what was released "
-            "is restored, free."
+            "change, and what was released is restored, free."
         )
 
 

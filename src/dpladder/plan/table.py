@@ -113,8 +113,7 @@ def _renewed(plan: Plan, states: Mapping[str, State], project: Project) -> Itera
             limit = terms.lifetime_epsilon
             yield (
                 f"respend: what has changed is paid again. If all of it has, lineage {lineage} "
-                "goes from epsilon = "
-                f"{up(before.epsilon)} to {up(after.epsilon)}"
+                f"goes from epsilon = {up(before.epsilon)} to {up(after.epsilon)}"
                 + ("" if limit is None else f" of its lifetime's {limit:g}")
             )
 
@@ -139,8 +138,8 @@ def over_target(plan: Plan) -> list[str]:
     costs = [(artifact, artifact_cost(plan, artifact).epsilon) for artifact in plan.artifacts]
     return [
         f"{a.experiment} would cost epsilon = {up(epsilon)}, above its total of {a.target:g}: "
-        "raise the total to that, or lower what "
-        "the config prices itself (final.budget, evaluate.epsilon)"
+        "raise the total to that, or lower what the config prices itself (final.budget, "
+        "evaluate.epsilon)"
         for a, epsilon in costs
         if epsilon > a.target
     ]

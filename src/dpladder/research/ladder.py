@@ -52,8 +52,8 @@ class LadderSearcher:
             shares = ", ".join(f"{share:g}" for share, _ in self.rungs or ())
             raise BadInput(
                 f"the ladder's trials, at {shares} of epsilon = {setting.epsilon:g}, use all of it "
-                f"up at delta = {setting.delta:g}. "
-                "Give rungs smaller shares or fewer trials, or set a smaller delta."
+                f"up at delta = {setting.delta:g}. Give rungs smaller shares or fewer trials, or "
+                "set a smaller delta."
             )
         draws = [trainings(climbed.final, name="final")]
         for rung, (mu, number) in enumerate(climbed.rungs):

@@ -86,17 +86,16 @@ def _details(rows: Sequence[Document]) -> list[str]:
     first = rows[0]
     return [
         f"Total ε = {plain(first['epsilon'])}. The oracle has {first['oracle']:.3f}, by a grid "
-        "that honestly costs ε = "
-        f"{plain(first['oracle_epsilon'])}. RERR is the share of its lead over random search that "
-        "a method closes.",
+        f"that honestly costs ε = {plain(first['oracle_epsilon'])}. RERR is the share of its lead "
+        "over random search that a method closes.",
         "",
         "| method | mean | sd | 10th percentile | RERR | trainings | core seconds | search's share "
         "of μ² |",
         "|---|---|---|---|---|---|---|---|",
         *(
             f"| {row['name']} | {row['mean']:.3f} | {row['sd']:.3f} | {row['p10']:.3f} | "
-            f"{_share(row['rerr'])} "
-            f"| {row['trainings']:.1f} | {row['seconds']:.2f} | {_share(row['search'])} |"
+            f"{_share(row['rerr'])} | {row['trainings']:.1f} | {row['seconds']:.2f} | "
+            f"{_share(row['search'])} |"
             for row in sorted(rows, key=lambda row: -row["mean"])
         ),
     ]

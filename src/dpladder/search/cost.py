@@ -96,8 +96,7 @@ def _on_subset(
     if relation != "add_remove":
         raise Refused(
             "tuning on a random subset is bounded under add_remove alone, and the lineage's "
-            f"relation is {relation}. "
-            "Choose another way to search."
+            f"relation is {relation}. Choose another way to search."
         )
     runs = runs_of(search)
     limit = selection.most(runs)

@@ -121,9 +121,8 @@ def decompose(r: float, search: Search) -> tuple[float, int]:
     if fewest > most:
         raise BadInput(
             f"r = {r:g} is out of reach: eta in {list(search.eta)} and steps in "
-            f"{list(search.steps)} give r from "
-            f"{low:g} to {high:g}. Widen sweep.search.eta or sweep.search.steps, or ask for an r "
-            "that they reach."
+            f"{list(search.steps)} give r from {low:g} to {high:g}. Widen sweep.search.eta or "
+            "sweep.search.steps, or ask for an r that they reach."
         )
     if search.decompose == "eta_first":
         steps = fewest

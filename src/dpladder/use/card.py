@@ -91,8 +91,8 @@ def _speaks(model: Model, lineage: str) -> Iterator[str]:
     yield from (f"# A differentially private language model: {lineage}", "")
     yield (
         "It writes texts like those that it was trained on, from the public weights of "
-        f"{in_cell(_public_network(model))}, a network that "
-        "is taken to have seen none of the private data."
+        f"{in_cell(_public_network(model))}, a network that is taken to have seen none of the "
+        "private data."
     )
 
 
@@ -159,9 +159,8 @@ def _privacy(model: Model) -> Iterator[str]:
     if stated is None:
         yield (
             f"It was trained towards epsilon = {model.facts['target_epsilon']:g} at delta = "
-            f"{config['privacy.delta']:g}. No "
-            "statement lay beside it when it was exported: the guarantee is what the run's "
-            "results/privacy.md says."
+            f"{config['privacy.delta']:g}. No statement lay beside it when it was exported: the "
+            "guarantee is what the run's results/privacy.md says."
         )
         return
     yield stated["statement"]
@@ -182,8 +181,7 @@ def _figure(stated: Mapping[str, Any]) -> str:
     if earlier:
         own = (
             "with the releases before it, from which its config may follow, epsilon = "
-            f"{up(earlier['epsilon'])} ({alone} only "
-            "if it was chosen without looking at them)"
+            f"{up(earlier['epsilon'])} ({alone} only if it was chosen without looking at them)"
         )
     chosen = stated["chosen"]
     among = (
@@ -193,9 +191,8 @@ def _figure(stated: Mapping[str, Any]) -> str:
     )
     return (
         f"Of this model: {own}, at delta = {stated['delta']:g}, for someone who sees nothing "
-        f"else.{among} Everything that was "
-        f"published with it: epsilon = {joint}. The run's results/privacy.md says what this rests "
-        "on."
+        f"else.{among} Everything that was published with it: epsilon = {joint}. The run's "
+        "results/privacy.md says what this rests on."
     )
 
 

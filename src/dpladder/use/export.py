@@ -195,8 +195,7 @@ def _write_graph(
         path.unlink(missing_ok=True)
         raise BadInput(
             f"torch cannot write this network as one graph for any number of records. {folder} "
-            "holds everything else, as --to "
-            "torch writes it."
+            "holds everything else, as --to torch writes it."
         )
 
 

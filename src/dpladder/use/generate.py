@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 FREE = (
     "These are samples of a released model: post-processing, free however many are drawn, and "
-    "covered by the model's own "
-    "guarantee. They are no records, and may say what is not true."
+    "covered by the model's own guarantee. They are no records, and may say what is not true."
 )
 
 
@@ -45,8 +44,7 @@ def spoken(model: Model) -> tuple[Any, Any]:
     if model.tuned is None or not model.speaks:
         raise BadInput(
             f"{model.path} is no language model: it names classes. Use dpladder predict, or train "
-            "one with task: "
-            "language_model."
+            "one with task: language_model."
         )
     network, tokenizer = model.public_language_model()
     state = merged(*model.tuned, model.weights)

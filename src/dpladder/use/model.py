@@ -131,8 +131,7 @@ class Model:
             if sha256 != self.network[f"{what}_sha256"]:
                 raise BadInput(
                     f"the {what} of {self.features.model} at hand are not those that this model "
-                    "was trained from. Give the "
-                    "model's own version."
+                    "was trained from. Give the model's own version."
                 )
         return network, tokenizer
 
@@ -232,9 +231,8 @@ class Model:
             if found.facts.get(f"{what}_sha256") != self.network.get(f"{what}_sha256"):
                 raise BadInput(
                     f"the {what} of {self.features.model} at hand are not those that this model "
-                    "was trained with. Give the "
-                    "checkpoint that the config named as features.weights, or the model's own "
-                    "version."
+                    "was trained with. Give the checkpoint that the config named as "
+                    "features.weights, or the model's own version."
                 )
         return found
 

@@ -27,8 +27,7 @@ FIELDS = {
     "privacy_parameters_details",
     "deployment_model": (
         "model_name model_name_details actors release_type release_type_details data_source_type "
-        "data_source_type_details access_type "
-        "access_type_details"
+        "data_source_type_details access_type access_type_details"
     ),
     "accounting": "post_processing composition",
     "implementation": "preprocessing_and_hyperparameter_tuning mechanisms justification",

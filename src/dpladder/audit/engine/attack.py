@@ -162,17 +162,15 @@ def table(report: Report) -> str:
     for finding in report.findings:
         lines.append(
             f"{'ok' if finding.ok else 'FAILED':6} {finding.mechanism:24} {finding.check:36} "
-            f"{finding.claimed:9.4g} "
-            f"{finding.measured:9.4g}  {finding.low:.4g} to {finding.high:.4g} "
-            f"{finding.note}".rstrip()
+            f"{finding.claimed:9.4g} {finding.measured:9.4g}  {finding.low:.4g} to "
+            f"{finding.high:.4g} {finding.note}".rstrip()
         )
     for why, number in Counter(one.why for one in report.left_out).items():
         lines.append(f"left out: {number} x {why}")
     failed = sum(not finding.ok for finding in report.findings)
     lines.append(
         f"{failed} of {len(report.findings)} checks failed. Bounds on epsilon are at delta "
-        f"{report.delta:g}; "
-        f"an honest suite fails with probability at most {FAMILY_ERROR:g}."
+        f"{report.delta:g}; an honest suite fails with probability at most {FAMILY_ERROR:g}."
     )
     return "\n".join(lines)
 
@@ -264,8 +262,7 @@ def _in_units(mechanism: Mechanism, published: ArrayLike, meter: Meter) -> Float
     if released.size > MOST:
         raise BadInput(
             f"mechanism {mechanism.name} publishes {released.size} numbers and an audit takes at "
-            f"most {MOST}. "
-            "Register it on smaller made-up data."
+            f"most {MOST}. Register it on smaller made-up data."
         )
     return released
 
@@ -644,9 +641,8 @@ def _claimed_shift(mechanism: Mechanism) -> float:
     if math.isnan(claimed):
         raise BadInput(
             f"mechanism {mechanism.name} is charged as {mechanism.event} and adds "
-            f"{_kind(mechanism)} noise. An audit "
-            "knows events made of Gaussian or of Laplace, Poisson sampled or not, with noise to "
-            "match."
+            f"{_kind(mechanism)} noise. An audit knows events made of Gaussian or of Laplace, "
+            "Poisson sampled or not, with noise to match."
         )
     return claimed
 
@@ -676,8 +672,8 @@ def _kind(mechanism: Mechanism) -> str:
     if len(kinds) != 1:
         raise BadInput(
             f"mechanism {mechanism.name} declares {' and '.join(sorted(kinds)) or 'no'} noise. An "
-            "audit takes Gaussian "
-            "or Laplace noise in one mechanism: register the others on their own."
+            "audit takes Gaussian or Laplace noise in one mechanism: register the others on their "
+            "own."
         )
     return kinds.pop()
 

@@ -502,9 +502,8 @@ def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: 
     if not all(torch.equal(a[same], b[same]) for a, b in zip(one, two, strict=True)):
         raise Refused(
             "learner.trains: in this network a record's output or gradient depends on the other "
-            "records of its batch, "
-            "which no privacy guarantee allows. Choose another features.model, or cut above the "
-            "layer that mixes them."
+            "records of its batch, which no privacy guarantee allows. Choose another "
+            "features.model, or cut above the layer that mixes them."
         )
 
 
@@ -537,11 +536,9 @@ def _untrainable(names: Sequence[str], why: str) -> Refused:
     more = f" and of {len(names) - 1} more tensors" if len(names) > 1 else ""
     return Refused(
         f"learner.trains: records' gradients of {shown}{more} {why}, as public random records "
-        "show, so this network "
-        "cannot be trained privately. Set a learner.trains that leaves these tensors out (head "
-        "leaves all), or another "
-        "features.model: BERT, RoBERTa, MiniLM and Llama work, and timm's ViTs, ResNets and "
-        "EfficientNets."
+        "show, so this network cannot be trained privately. Set a learner.trains that leaves these "
+        "tensors out (head leaves all), or another features.model: BERT, RoBERTa, MiniLM and Llama "
+        "work, and timm's ViTs, ResNets and EfficientNets."
     )
 
 

@@ -77,14 +77,12 @@ def _relation(spends: Iterable[Spend]) -> Relation:
     if len(lineages) > 1:
         raise Refused(
             f"Spends on lineages {', '.join(lineages)} cannot be composed into one figure. Compose "
-            "each lineage "
-            "alone; a person in two of them bears both."
+            "each lineage alone; a person in two of them bears both."
         )
     if len(relations) > 1:
         raise Refused(
             f"Lineage {lineages[0]} has spends under {' and '.join(relations)}. A lineage has one "
-            "relation for life: "
-            "state every spend under it."
+            "relation for life: state every spend under it."
         )
     return relations[0] if relations else "add_remove"
 

@@ -155,8 +155,8 @@ def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -
         kinds = ", ".join(sorted({describe(e.event) for e in events})) or "nothing"
         raise Refused(
             f"what is charged ({kinds}) is not what the declared noise costs. Nothing was read: "
-            "the declaration of this "
-            "mechanism is wrong; make its events and its draws from the same sensitivity."
+            "the declaration of this mechanism is wrong; make its events and its draws from the "
+            "same sensitivity."
         )
     _check_samples(draws, relation)
 
@@ -172,12 +172,10 @@ def _check_samples(draws: Sequence[Draw], relation: Relation) -> None:
         ):
             raise Refused(
                 f"draw {draw.name} under mask {draw.under} declares sensitivity "
-                f"{draw.sensitivity:g}, and a unit that "
-                f"enters the sample moves it by {draw.entering:g}. Under {relation} the "
-                "sensitivity must be at least "
+                f"{draw.sensitivity:g}, and a unit that enters the sample moves it by "
+                f"{draw.entering:g}. Under {relation} the sensitivity must be at least "
                 f"{in_sample(draw.entering, relation):g}, and entering positive. Nothing was read: "
-                "the declaration "
-                "of this mechanism is wrong."
+                "the declaration of this mechanism is wrong."
             )
 
 

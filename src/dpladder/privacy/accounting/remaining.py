@@ -89,8 +89,8 @@ def sentence(nearest: Nearest) -> str:
         else ""
     )
     return (
-        f"The sweep alone costs epsilon {up(nearest.sweep_epsilon)}; "
-        f"{lower}raise the total to {nearest.total_epsilon:g}."
+        f"The sweep alone costs epsilon {up(nearest.sweep_epsilon)}; {lower}raise the total to "
+        f"{nearest.total_epsilon:g}."
     )
 
 

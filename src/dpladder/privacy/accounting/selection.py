@@ -69,9 +69,8 @@ class Runs:
         if not (least < self.mean <= MOST_MEAN and self.shape >= 0):
             raise BadInput(
                 f"runs have mean {self.mean} and shape {self.shape}. Their mean must exceed "
-                f"{least:g} and be at most "
-                f"{MOST_MEAN:g}; the shape is 0 "
-                "(logarithmic), 1 (geometric), another positive number, or inf (Poisson)."
+                f"{least:g} and be at most {MOST_MEAN:g}; the shape is 0 (logarithmic), 1 "
+                "(geometric), another positive number, or inf (Poisson)."
             )
 
 

@@ -37,8 +37,7 @@ def read(results: Path) -> list[Anchor]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise BadInput(
             f"{path} cannot be read: it says how far the ledger was when these results were made. "
-            "Restore it; without it "
-            "a home put back in time would go unnoticed."
+            "Restore it; without it a home put back in time would go unnoticed."
         ) from None
 
 
@@ -69,22 +68,18 @@ def check(home: Home, anchors: Iterable[Anchor], states: Mapping[str, State] = N
         if cut_short(state.chain, anchor):
             raise Refused(
                 f"lineage {anchor.lineage}: {lost(state.chain, anchor)}. Nothing was spent. "
-                f"Restore {ledger.folder / f'{anchor.seq:08d}.json'} "
-                "from a backup of DPLADDER_HOME, that file alone: the others are whole. Without a "
-                "backup the count of what was spent is "
-                "lost: keep the results, and run no more on this lineage."
+                f"Restore {ledger.folder / f'{anchor.seq:08d}.json'} from a backup of "
+                "DPLADDER_HOME, that file alone: the others are whole. Without a backup the count "
+                "of what was spent is lost: keep the results, and run no more on this lineage."
             )
         if problem := lost(state.chain, anchor):
             raise Refused(
                 f"lineage {anchor.lineage}: "
                 f"{problem if ledger.folder.is_dir() else f'no ledger in {home.path}'}. The "
-                "results "
-                "in this folder were made under another home, or a later state of this one, which "
-                "would charge and answer "
-                "anew what was answered before. Nothing was spent. Set DPLADDER_HOME to the home "
-                "that made them, as it was "
-                "last, and on a cluster see that it is mounted on this node; other data needs a "
-                "working directory of its own. "
-                "If that home is lost, so is the count of what was spent: keep the results, and "
-                "run no more on this lineage."
+                "results in this folder were made under another home, or a later state of this "
+                "one, which would charge and answer anew what was answered before. Nothing was "
+                "spent. Set DPLADDER_HOME to the home that made them, as it was last, and on a "
+                "cluster see that it is mounted on this node; other data needs a working directory "
+                "of its own. If that home is lost, so is the count of what was spent: keep the "
+                "results, and run no more on this lineage."
             )

@@ -320,9 +320,8 @@ def check_terms(fixed: Terms, given: Terms) -> None:
     if differing := [f"{key} is {old[key]}, not {new[key]}" for key in old if old[key] != new[key]]:
         raise Refused(
             f"lineage {fixed.lineage} was opened under other terms, which hold for its life: "
-            f"{'; '.join(differing)}. "
-            "Go back to them. A changed version of the same data is the same lineage and gets no "
-            "new budget."
+            f"{'; '.join(differing)}. Go back to them. A changed version of the same data is the "
+            "same lineage and gets no new budget."
         )
 
 
@@ -437,10 +436,8 @@ def _paid_again(
         accept = f"respend: true is no way out here, for {over}"
     return Refused(
         f"{name(jobs[0])} is done and paid for, and a changed config would pay again for "
-        f"{len(jobs)} such job(s): lineage "
-        f"{terms.lineage} would go from epsilon = {up(before)} to {up(after)}. Undo the change, "
-        "and what was released is "
-        f"restored, free; {accept}."
+        f"{len(jobs)} such job(s): lineage {terms.lineage} would go from epsilon = {up(before)} to "
+        f"{up(after)}. Undo the change, and what was released is restored, free; {accept}."
     )
 
 
@@ -502,10 +499,9 @@ def _commit(
 
 _CHANGED = (
     "cannot spend on this query: its data, code or upstream releases changed since. Undo the "
-    "change, and it is free; where "
-    "a released file was edited, delete it and ask for it by name (dpladder run FILE): it is "
-    "restored, free. Or pay again, with "
-    "respend: true; `dpladder plan` then says what that costs, and what has no room for it."
+    "change, and it is free; where a released file was edited, delete it and ask for it by name "
+    "(dpladder run FILE): it is restored, free. Or pay again, with respend: true; `dpladder plan` "
+    "then says what that costs, and what has no room for it."
 )
 _NOT_AGAIN: dict[Status, str] = {
     "COMMITTED": _CHANGED,
@@ -757,9 +753,8 @@ def _check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
         if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
             raise Refused(
                 f"{name(job)} spends on lineage {spend.lineage} under {spend.relation}; this is "
-                "the ledger of "
-                f"{terms.lineage} under {terms.relation}, for life. Spend on each lineage in its "
-                "own ledger and relation."
+                f"the ledger of {terms.lineage} under {terms.relation}, for life. Spend on each "
+                "lineage in its own ledger and relation."
             )
 
 
@@ -770,8 +765,7 @@ def _check_within(held: Held, concrete: Iterable[Spend]) -> None:
     if any(not entry.within(declared.get(parts, FREE)) for parts, entry in asked.items()):
         raise Refused(
             f"{name(held.job)} would spend more than it reserved, or something else. Derive its "
-            "noise from the reserved "
-            "mu (gdp.sigma rounds to the safe side), or plan the job again."
+            "noise from the reserved mu (gdp.sigma rounds to the safe side), or plan the job again."
         )
 
 
@@ -791,10 +785,8 @@ def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, .
 
 _WITHIN = (
     "undo what asks for it, and what was released is restored, free; or ask for no more than "
-    "remains. What is reserved and "
-    "unused (`dpladder ledger show`) comes back when a run of its experiment no longer plans it, "
-    "or "
-    "by the refund() of whoever reserved it"
+    "remains. What is reserved and unused (`dpladder ledger show`) comes back when a run of its "
+    "experiment no longer plans it, or by the refund() of whoever reserved it"
 )
 
 
@@ -807,10 +799,9 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
     if any(entry.delta0 > most.delta0 for entry in entries):
         return (
             f"lineage {terms.lineage} keeps {terms.share:g} of its delta for trainings on samples "
-            "and for searches booked "
-            "like them, and this would use more. That share is fixed when a lineage is opened "
-            "(privacy.share, a tenth where "
-            "a config samples or searches so). Train on full batches"
+            "and for searches booked like them, and this would use more. That share is fixed when "
+            "a lineage is opened (privacy.share, a tenth where a config samples or searches so). "
+            "Train on full batches"
         )
     if (
         any(entry.loss > most.loss or entry.weight > most.weight for entry in entries)
@@ -819,11 +810,9 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
         need = max(entries, key=_selected)
         return (
             f"lineage {terms.lineage} was opened with a lifetime limit that leaves private "
-            "selections a loss of "
-            f"{terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and "
-            f"{up(math.exp(need.weight) + 1e-6, 2)}. "
-            "Search by the ladder; or, for data that nothing was spent on yet, declare "
-            "privacy.lifetime.loss and "
+            f"selections a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs "
+            f"{up(need.loss)} and {up(math.exp(need.weight) + 1e-6, 2)}. Search by the ladder; or, "
+            "for data that nothing was spent on yet, declare privacy.lifetime.loss and "
             "privacy.lifetime.weight so (dpladder.Ledger: loss=, weight=)"
         )
     if all(entry.mu <= most.mu for entry in entries):
@@ -833,10 +822,8 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
     remains = f", which leaves epsilon = {room:.4f}" if room else ""
     return (
         f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at "
-        f"delta = {terms.delta:g}. "
-        f"Spent or reserved so far: {up(before.epsilon)}{remains}. Asked for: "
-        f"{up(compose(asked, terms.delta).epsilon)}, "
-        f"which would make {up(total.epsilon)}"
+        f"delta = {terms.delta:g}. Spent or reserved so far: {up(before.epsilon)}{remains}. Asked "
+        f"for: {up(compose(asked, terms.delta).epsilon)}, which would make {up(total.epsilon)}"
     )
 
 
@@ -864,8 +851,7 @@ def _refuse_strangers(ledger: Ledger, state: State, kept: set[str]) -> None:
     if _strangers(state, kept):
         raise Refused(
             f"{ledger.home.releases / ledger.lineage} keeps releases that the ledger in "
-            f"{ledger.folder} does not know: it is "
-            "gone, cut short, or an older copy, and what it lost would be charged and answered "
-            "anew. Nothing was spent. "
-            "Restore the ledger as it was last: what was spent stays spent."
+            f"{ledger.folder} does not know: it is gone, cut short, or an older copy, and what it "
+            "lost would be charged and answered anew. Nothing was spent. Restore the ledger as it "
+            "was last: what was spent stays spent."
         )

@@ -77,8 +77,7 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
     if not chosen.is_absolute():
         raise BadInput(
             f"{VARIABLE} is {chosen}, which names another folder wherever a command is started: "
-            "one ledger would become "
-            f"several. Give a path from the root, as {chosen.absolute()}."
+            f"one ledger would become several. Give a path from the root, as {chosen.absolute()}."
         )
     if chosen.exists() and not chosen.is_dir():
         raise BadInput(

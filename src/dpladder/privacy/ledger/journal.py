@@ -106,9 +106,8 @@ def advance(journal: Journal, chain: Chain, fold: Fold) -> None:
     if chain.problems:
         raise Refused(
             f"the ledger in {journal.folder} is not as it was written: {chain.problems[0]}. "
-            "Nothing was changed. Find "
-            "out what happened and restore the folder; `dpladder ledger verify` lists every "
-            "problem."
+            "Nothing was changed. Find out what happened and restore the folder; `dpladder ledger "
+            "verify` lists every problem."
         )
 
 
@@ -132,8 +131,7 @@ def read(journal: Journal, chain: Chain, fold: Fold) -> None:
 def unwritable(folder: Path, error: OSError) -> Refused:
     return Refused(
         f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or check that "
-        "the disk is mounted for "
-        "writing and has hard links, and run again."
+        "the disk is mounted for writing and has hard links, and run again."
     )
 
 

@@ -73,8 +73,7 @@ def _refuse_shared(lineage: str, own: Known, others: dict[str, Known]) -> None:
         if same_data(own.units, other.units) or same_data(own.contents, other.contents):
             raise Refused(
                 f"lineages {lineage} and {name} share units, and a person in both would have two "
-                "budgets. Make them one "
-                "lineage, or take the shared units out of one of them."
+                "budgets. Make them one lineage, or take the shared units out of one of them."
             )
 
 
@@ -83,11 +82,9 @@ def _refuse_renamed(lineage: str, own: Known, others: dict[str, Known]) -> None:
         if any(_alike(len(own.units), size) for size in other.sizes):
             raise Refused(
                 f"lineage {lineage} is new, and about as large as {name}, which this home knows. "
-                "The same data renamed, or "
-                "in another encoding, is the same lineage and has one budget: then call it "
-                f"{name}. If it is about other "
-                "people, say so with dataset.new_lineage: true. Nothing was read for a release, "
-                "and nothing is spent."
+                "The same data renamed, or in another encoding, is the same lineage and has one "
+                f"budget: then call it {name}. If it is about other people, say so with "
+                "dataset.new_lineage: true. Nothing was read for a release, and nothing is spent."
             )
 
 

@@ -142,7 +142,6 @@ class Within:
         if self.mu and not math.isclose(cost(draws), self.mu, rel_tol=EQUAL):
             raise Refused(
                 "a training inside a search declares noise for another mu than the search declared "
-                "for it. Nothing was "
-                "published."
+                "for it. Nothing was published."
             )
         return Meter(draws, noise.DerivedNoise(self.source.stream(name, 0)))

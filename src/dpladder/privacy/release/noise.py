@@ -77,8 +77,8 @@ class ResearchNoise:
         if self.terms.mode != "research":
             raise Refused(
                 f"seeded noise is for research only, and lineage {self.terms.lineage} is in mode "
-                f"{self.terms.mode}. "
-                "Remove the seed, or declare the data public with mode: research."
+                f"{self.terms.mode}. Remove the seed, or declare the data public with mode: "
+                "research."
             )
 
     def stream(self, name: str, index: int) -> bytes:

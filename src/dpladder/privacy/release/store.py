@@ -231,8 +231,7 @@ def _held(ledger: Ledger, question: Question) -> Held:
     if not (resumed or mine):
         raise Refused(
             f"{ledgers.name(question.job)} holds no reservation on lineage {ledger.lineage}, or it "
-            "was taken back by a later plan. "
-            "Start the workflow again: it reserves before it runs."
+            "was taken back by a later plan. Start the workflow again: it reserves before it runs."
         )
     return (resumed or unused or mine)[-1]  # commit refuses what is used
 
@@ -316,8 +315,8 @@ def _publish(ledger: Ledger, held: Held, outputs: Mapping[str, Path]) -> None:
     if not folder.is_dir() or _digest(folder) != held.output:
         raise Refused(
             f"the release kept in {folder} is missing or damaged, and what is DONE is never "
-            "computed twice. Restore the "
-            "folder from a backup, or pay for a new release with respend: true."
+            "computed twice. Restore the folder from a backup, or pay for a new release with "
+            "respend: true."
         )
     for name, path in outputs.items():
         if not (folder / name).is_file():
@@ -360,6 +359,5 @@ def _writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise Refused(
             f"nothing can be written to {folder}: {error.strerror}. {TWICE}: free space, or mount "
-            "the disk for writing, and "
-            "run again."
+            "the disk for writing, and run again."
         ) from None

@@ -256,18 +256,16 @@ def _agree(
         if held is None:
             raise Refused(
                 f"{name(job)} has a privacy record, and the ledger of lineage {lineage} does not "
-                "hold it as done. What the "
-                "ledger lacks was spent all the same, and would be charged and answered anew: set "
-                "DPLADDER_HOME to the home "
-                "that these results were made under, as it was last."
+                "hold it as done. What the ledger lacks was spent all the same, and would be "
+                "charged and answered anew: set DPLADDER_HOME to the home that these results were "
+                "made under, as it was last."
             )
         if [replace(spend, query=None) for spend in held.spends] != list(
             spends
         ) and not held.unsound:
             raise Refused(
                 f"the privacy record of {name(job)} disagrees with the ledger of lineage "
-                f"{lineage}. Delete its outputs "
-                "and run again: what was released is restored, free."
+                f"{lineage}. Delete its outputs and run again: what was released is restored, free."
             )
 
 
@@ -355,8 +353,8 @@ def _model_of(
     ):
         raise Refused(
             f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of "
-            f"{promise.target_epsilon:g}. "
-            "The statement is not written; `dpladder ledger show` lists what was spent."
+            f"{promise.target_epsilon:g}. The statement is not written; `dpladder ledger show` "
+            "lists what was spent."
         )
     search = [spend for spend in spends if spend.job.rule not in FINAL]
     return StatedModel(

@@ -76,8 +76,8 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
         if not file.is_file():
             problems.append(
                 f"{path}: missing, the statement counts on it; dpladder run makes it again, or "
-                "where the config asks for it no "
-                "longer, dpladder run --forcerun compose_privacy states what is there"
+                "where the config asks for it no longer, dpladder run --forcerun compose_privacy "
+                "states what is there"
             )
         elif file_digest(file) != digest:
             problems.append(f"{path}: changed since the statement was written")
@@ -87,8 +87,8 @@ def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
         if "free" not in record and not _is_counted(record, statement):
             problems.append(
                 f"{file.relative_to(results.parent)}: a cost that the statement does not count. If "
-                "a run under another "
-                "config left it, move or delete what lies beside it; the ledger keeps its charge"
+                "a run under another config left it, move or delete what lies beside it; the "
+                "ledger keeps its charge"
             )
     return problems
 
@@ -288,8 +288,7 @@ def anchors_of(statement: Mapping[str, Any]) -> list[Anchor]:
     except _UNREADABLE:
         raise BadInput(
             "privacy.json does not say where its ledgers stood: it was edited; restore it, or "
-            "delete it and run the "
-            "workflow again"
+            "delete it and run the workflow again"
         ) from None
 
 

@@ -41,10 +41,9 @@ def checklist(statement: SealedStatement, lineage: str, told: Deployment) -> str
             f"# NIST SP 800-226, hazard by hazard: {in_cell(told.name)}",
             "",
             f"Of statement `{statement.id}`, {statement.origin.date}. Sections and order follow "
-            "the initial public draft of the "
-            "guidelines (December 2023); the hazards are told in this software's words. *For "
-            "people to judge* is what no software "
-            "can answer: write beside it what was decided, by whom.",
+            "the initial public draft of the guidelines (December 2023); the hazards are told in "
+            "this software's words. *For people to judge* is what no software can answer: write "
+            "beside it what was decided, by whom.",
             "",
             "| section | hazard | answered | how |",
             "|---|---|---|---|",
@@ -145,25 +144,22 @@ def hazards(
         "home-made implementations fail",
         "by construction",
         "Accounting is checked against Google's dp-accounting, training against Opacus; the "
-        "mechanisms are attacked by `dpladder "
-        "audit`, and bugs planted in the privacy core must be caught by its tests (`make "
-        "test-mutants`).",
+        "mechanisms are attacked by `dpladder audit`, and bugs planted in the privacy core must be "
+        "caught by its tests (`make test-mutants`).",
     )
     yield Hazard(
         "3.3.1",
         "noise hurts small groups most",
         "for people to judge",
         "Noise costs accuracy most where a class or a group is rare. `evaluate.measures: classes` "
-        "buys the accuracy of each class, "
-        "`groups` that of each declared group and of the worst.",
+        "buys the accuracy of each class, `groups` that of each declared group and of the worst.",
     )
     yield Hazard(
         "3.3.2, 3.3.3",
         "repairing noisy figures biases them",
         "by construction",
         "Released counts are kept as they are, negative ones too. An accuracy that is shown is cut "
-        "to 0 to 100 %, and its standard "
-        "deviation stands beside it.",
+        "to 0 to 100 %, and its standard deviation stands beside it.",
     )
     yield Hazard(
         "3.4.1",
@@ -215,8 +211,8 @@ def hazards(
         "side channels: floating point, time, errors",
         "by construction",
         "Releases are rounded to a public grid; no run time of a private job, no private value in "
-        "any message, name or exit code. Run "
-        "time and memory as a scheduler sees them are outside the guarantee.",
+        "any message, name or exit code. Run time and memory as a scheduler sees them are outside "
+        "the guarantee.",
     )
     yield Hazard(
         "4.4",
@@ -254,8 +250,8 @@ def _reported(
     yield (
         "accounting",
         f"{dataset.accountant}: Gaussian differential privacy, as a filter; nothing is assumed of "
-        "the order of records. Samples, where "
-        "there are any, are Poisson samples as the accounting says.",
+        "the order of records. Samples, where there are any, are Poisson samples as the accounting "
+        "says.",
     )
     yield (
         "data accesses covered",
@@ -290,8 +286,8 @@ def _traded(
     yield (
         "utility",
         "Measured, and paid for out of the same budget: report.html has each model's accuracy with "
-        "the noise of its measurement. "
-        "`dpladder plan` prices every step of another budget before anything is read.",
+        "the noise of its measurement. `dpladder plan` prices every step of another budget before "
+        "anything is read.",
     )
     yield (
         "trusted parties",

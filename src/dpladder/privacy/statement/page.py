@@ -24,9 +24,8 @@ from dpladder.privacy.statement.documents import (
 
 AT_COST = (
     "The figures here count what such releases really cost, which is more than the totals that "
-    "were asked for, and may be more "
-    "than the lifetime limit: where it is, no figure above that limit was enforced, and nothing "
-    "more may be spent."
+    "were asked for, and may be more than the lifetime limit: where it is, no figure above that "
+    "limit was enforced, and nothing more may be spent."
 )
 MANY = 1_000_000
 FALSE_ALARMS = 0.05
@@ -186,29 +185,25 @@ def plain_words(statement: Statement) -> Iterator[str]:
             yield (
                 f"The unit is a {dataset.unit}. A person with several {dataset.unit}s in the data "
                 "is protected less than that: the figures for groups below are theirs. Where that "
-                f"is so, {wording_of(statement).person} is the right unit, in a "
-                "lineage of its own."
+                f"is so, {wording_of(statement).person} is the right unit, in a lineage of its own."
             )
     yield (
         "Against whom: everybody who is not trusted with the data itself, whatever else they know. "
-        "Not against those who can read "
-        "the data, the private folder or DPLADDER_HOME, who have it in the clear or the key to the "
-        "noise."
+        "Not against those who can read the data, the private folder or DPLADDER_HOME, who have it "
+        "in the clear or the key to the noise."
     )
     yield (
         f"Epsilon bounds how much one {_units(statement)} in the data can change what is "
         "published: nothing becomes more than e to the epsilon times as likely. Delta, "
         f"{_deltas(statement)} here, is a small probability that this bound leaves out. Mu says "
-        "epsilon and delta in one figure. Telling whether one "
-        f"{_units(statement)} is in the data is as hard as telling from one draw whether a bell "
-        "curve of width 1 stands at 0 or at mu. The smaller each of the three, the better the "
-        "protection."
+        f"epsilon and delta in one figure. Telling whether one {_units(statement)} is in the data "
+        "is as hard as telling from one draw whether a bell curve of width 1 stands at 0 or at mu. "
+        "The smaller each of the three, the better the protection."
     )
     yield wording_of(statement).published
     yield (
         "Not promised: that nothing can be guessed about somebody from what holds for people like "
-        "them, whether or not they are in "
-        "the data."
+        "them, whether or not they are in the data."
     )
 
 
@@ -237,30 +232,27 @@ def first_line(statement: Statement, lineage: str) -> str:
     if statement.mode == "research":
         return (
             f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public and its "
-            "noise may be seeded, so "
-            f"nothing is guaranteed; a release would have cost epsilon = {up(dataset.epsilon)} at "
-            f"delta = {delta:g}."
+            "noise may be seeded, so nothing is guaranteed; a release would have cost epsilon = "
+            f"{up(dataset.epsilon)} at delta = {delta:g}."
         )
     if broken(dataset):
         return (
             f"Lineage {lineage}: its limit of epsilon = {limit:g} was not kept. What is published "
-            f"cost epsilon = {spent} at delta "
-            f"= {delta:g}, by a bug that is mended; nothing more may be spent."
+            f"cost epsilon = {spent} at delta = {delta:g}, by a bug that is mended; nothing more "
+            "may be spent."
         )
     if limit is not None:
         return _limited(lineage, limit, delta, dataset.unit)
     if guarantee_of(dataset) is None:
         return (
             f"Lineage {lineage}: no lifetime limit was declared, and some of what was spent was "
-            "planned after earlier results "
-            "were out, so no figure is a guarantee. Everything so far composes to epsilon = "
-            f"{spent} at delta = {delta:g}."
+            "planned after earlier results were out, so no figure is a guarantee. Everything so "
+            f"far composes to epsilon = {spent} at delta = {delta:g}."
         )
     return (
         f"Lineage {lineage}: all of this was planned before its first release, and together it is "
-        f"({spent}, {delta:g})-"
-        f"differentially private for each {dataset.unit}. No lifetime limit was declared, so "
-        "nothing is promised about later runs."
+        f"({spent}, {delta:g})-differentially private for each {dataset.unit}. No lifetime limit "
+        "was declared, so nothing is promised about later runs."
     )
 
 
@@ -271,8 +263,7 @@ def closing_line(terms: Terms, state: State) -> str:
     if terms.mode == "research":
         return (
             f"Lineage {terms.lineage}: research mode, NOT A RELEASE. Nothing is guaranteed; "
-            "releases would have cost epsilon "
-            f"= {spent} at delta = {delta:g} so far."
+            f"releases would have cost epsilon = {spent} at delta = {delta:g} so far."
         )
     if terms.lifetime_epsilon is not None:
         promise = _limited(terms.lineage, terms.lifetime_epsilon, delta, terms.unit)
@@ -352,8 +343,8 @@ def _page_of(lineage: str, dataset: Stated, here: str) -> list[str]:
     ]
     lines += [
         f"| {line.rule} {_where(line)} | {line.experiment} | "
-        f"{line.label}{' (superseded)' if line.superseded else ''} "
-        f"| {line.partition} | {line.count} | {up(line.epsilon)} | {_mu(line.mu)} |"
+        f"{line.label}{' (superseded)' if line.superseded else ''} | {line.partition} | "
+        f"{line.count} | {up(line.epsilon)} | {_mu(line.mu)} |"
         for line in dataset.spends
     ]
     lines += [line for told in told_of(dataset.spends) for line in ("", f"Releases of {told}.")]
@@ -394,8 +385,8 @@ def if_chosen(lineage: str, dataset: Stated) -> Iterator[str]:
     if dataset.chosen is not None:
         yield (
             f"If a final model of lineage {lineage} was chosen among these, retired ones included, "
-            "because of anything that was released: "
-            f"epsilon = {up(dataset.chosen.epsilon)}{_mu_of(dataset.chosen)}, whichever it is."
+            "because of anything that was released: epsilon = "
+            f"{up(dataset.chosen.epsilon)}{_mu_of(dataset.chosen)}, whichever it is."
         )
 
 
@@ -419,10 +410,10 @@ def _published(
         *(_row_of(path, artifact) for path, artifact in artifacts.items()),
         "",
         f"The epsilon of {what} holds for someone who sees {seen}, and nothing else; for someone "
-        "who sees everything published here, "
-        "the joint figure above holds. It includes all that was released before the last of these "
-        "jobs was planned, because people may have chosen the config by that. Their own price "
-        "leaves it out, and holds only if the config was chosen without looking at it.",
+        "who sees everything published here, the joint figure above holds. It includes all that "
+        "was released before the last of these jobs was planned, because people may have chosen "
+        "the config by that. Their own price leaves it out, and holds only if the config was "
+        "chosen without looking at it.",
         "",
     ]
 
@@ -479,17 +470,15 @@ def _assumptions(statement: Statement) -> list[str]:
     return [
         *(
             f"Lineage {lineage}: what is published hardly tells apart two data sets that differ by "
-            f"{NEIGHBOURS[dataset.relation]} ({wording.relation}: "
-            f"{dataset.relation}). Delta = {dataset.delta:g}, one for the life of the lineage."
+            f"{NEIGHBOURS[dataset.relation]} ({wording.relation}: {dataset.relation}). Delta = "
+            f"{dataset.delta:g}, one for the life of the lineage."
             for lineage, dataset in statement.datasets.items()
         ),
         wording.declared,
         "The secret key and the operator are trusted. Noise comes from a keyed generator, so the "
-        "guarantee is "
-        "computational. What is released is rounded to a public grid, so that its low bits tell "
-        "nothing; what float64 "
-        f"arithmetic adds to ideal noise is below {_slack()} (dpladder/privacy/release/grid.py "
-        "has the theorem).",
+        "guarantee is computational. What is released is rounded to a public grid, so that its low "
+        f"bits tell nothing; what float64 arithmetic adds to ideal noise is below {_slack()} "
+        "(dpladder/privacy/release/grid.py has the theorem).",
         *wording.cut,
         "Outside the guarantee: run time, memory, scheduler accounting, and validation that stops "
         "before anything is spent.",
@@ -503,11 +492,9 @@ def _assumptions(statement: Statement) -> list[str]:
         ),
         *(
             f"Lineage {lineage} has spends of mechanisms outside dpladder ({OWN}): their authors' "
-            "word says that they cost "
-            "what was charged, drew their noise after it was charged, and let nothing out beside "
-            "it. What stands above about "
-            "keyed noise, grids and arithmetic holds for them only where they drew from this "
-            "ledger."
+            "word says that they cost what was charged, drew their noise after it was charged, and "
+            "let nothing out beside it. What stands above about keyed noise, grids and arithmetic "
+            "holds for them only where they drew from this ledger."
             for lineage, dataset in statement.datasets.items()
             if any(
                 line.experiment == OWN
@@ -528,8 +515,7 @@ def modified(statement: Statement) -> Iterator[str]:
     if commit is not None and commit.endswith(MODIFIED):
         yield (
             "This statement was composed by modified code: the clone's files are not those of "
-            "commit "
-            f"{commit.removesuffix(MODIFIED)}."
+            f"commit {commit.removesuffix(MODIFIED)}."
         )
 
 

@@ -49,8 +49,8 @@ def entry(statement: SealedStatement, lineage: str, told: Deployment) -> dict[st
                 "data_domain": told.data,
                 "unprotected_quantities": (
                     "None computed from the data. Public by declaration, and chosen without it: "
-                    "class list, nominal size, clip "
-                    "bounds, search ranges, split rule, caps, and every other key of the config."
+                    "class list, nominal size, clip bounds, search ranges, split rule, caps, and "
+                    "every other key of the config."
                 ),
             },
             "privacy_loss": _loss(statement, dataset),
@@ -65,22 +65,18 @@ def entry(statement: SealedStatement, lineage: str, told: Deployment) -> dict[st
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": (
                     "Features come from a public network, record by record, or from the data as "
-                    "declared. The search for "
-                    "hyperparameters is made of private trials with noised scores or of private "
-                    "selection; what it spent is part "
-                    "of every figure. The operator looked at the data only to see that it can be "
-                    "read; ranges, classes and sizes "
-                    "are public by declaration."
+                    "declared. The search for hyperparameters is made of private trials with "
+                    "noised scores or of private selection; what it spent is part of every figure. "
+                    "The operator looked at the data only to see that it can be read; ranges, "
+                    "classes and sizes are public by declaration."
                 ),
                 "mechanisms": _mechanisms(statement, dataset),
                 "justification": (
                     "Every spend is planned before any record is read, written to a ledger before "
-                    "it is made, and refused above "
-                    "the limit. Noise that does not earn its charge is refused before publication. "
-                    "The mechanisms are attacked "
-                    "by an audit that comes with the code (dpladder audit), and the composed "
-                    "figures can be recomputed from the "
-                    "published records without the data (dpladder verify)."
+                    "it is made, and refused above the limit. Noise that does not earn its charge "
+                    "is refused before publication. The mechanisms are attacked by an audit that "
+                    "comes with the code (dpladder audit), and the composed figures can be "
+                    "recomputed from the published records without the data (dpladder verify)."
                 ),
             },
             "administrative": {
@@ -146,8 +142,8 @@ def _loss(statement: SealedStatement, dataset: Stated) -> dict[str, Any]:
         "privacy_unit": _level(dataset),
         "privacy_unit_details": (
             f"Protected: {unit_of(dataset)}. Two data sets are adjacent where "
-            f"{RELATIONS[dataset.relation].format(unit=dataset.unit)} "
-            f"(relation {dataset.relation})."
+            f"{RELATIONS[dataset.relation].format(unit=dataset.unit)} (relation "
+            f"{dataset.relation})."
         ),
         "privacy_parameters": {"epsilon": _rounded_up(bound.epsilon), "delta": dataset.delta},
         "privacy_parameters_details": (
@@ -164,8 +160,7 @@ def _model(statement: SealedStatement, dataset: Stated, told: Deployment) -> dic
     limit = dataset.lifetime_epsilon
     later = (
         "Later releases about the same data count against the same epsilon, for good: no budget is "
-        "ever renewed, and a ledger "
-        f"refuses what would exceed {limit:g}."
+        f"ever renewed, and a ledger refuses what would exceed {limit:g}."
         if limit is not None
         else "All releases were planned together before the first of them; nothing is promised "
         "about later ones."
@@ -179,8 +174,7 @@ def _model(statement: SealedStatement, dataset: Stated, told: Deployment) -> dic
                 "the noise key and the ledger.",
                 f"- Those with access to the data: {' '.join(told.access.split()).rstrip('.')}.",
                 "- Whoever sees the published files, or chooses configs from them: not trusted; "
-                "they may know everything else, all "
-                "other records included.",
+                "they may know everything else, all other records included.",
                 "- The people in the data: trusted not to work against themselves.",
             ]
         ),
@@ -206,10 +200,9 @@ def _composition(dataset: Stated) -> str:
     )
     return (
         f"{accountant}; a filter holds the sum below the limit even where later questions follow "
-        "from earlier answers. Parts of the "
-        "data that a keyed hash keeps apart compose in parallel where adjacent data sets differ in "
-        "one of them alone; otherwise they "
-        "add. Hyperparameter search and evaluation are counted."
+        "from earlier answers. Parts of the data that a keyed hash keeps apart compose in parallel "
+        "where adjacent data sets differ in one of them alone; otherwise they add. Hyperparameter "
+        "search and evaluation are counted."
     )
 
 
@@ -224,13 +217,12 @@ def _mechanisms(statement: SealedStatement, dataset: Stated) -> str:
             "- Timing: not interactive; run times and memory are outside the guarantee, and no run "
             "time of a private job is published.",
             "- Floating point: what leaves a mechanism is rounded to a public grid of powers of "
-            "two, so that its low bits tell "
-            "nothing; sums and noise are float64.",
+            "two, so that its low bits tell nothing; sums and noise are float64.",
             "- Randomness: a keyed cryptographic generator, a 256-bit key, a fresh nonce for each "
             "release.",
             "- The data, feature caches and details of errors lie in folders of mode 0700, never "
-            "beside what is published. Public "
-            "messages, logs, names and exit codes tell nothing of a record.",
+            "beside what is published. Public messages, logs, names and exit codes tell nothing of "
+            "a record.",
         ]
     )
 
