@@ -6,8 +6,8 @@ norm_and_bias lora last_block all] [--shares 1 0.9 --typical 4]
 
 The whole total goes into one training, at each kappa that is given (`head`: at the prior's); noise
 is seeded and accounted as in a release. Four fifths of the verses are trained on, the others are
-the test. `--shares` and `--public` as in finetune.py. Each line is printed when it is measured, with the CPU
-seconds of one training.
+the test. `--shares` and `--public` as in finetune.py. Each line is printed when it is measured,
+with the CPU seconds of one training.
 """
 
 from __future__ import annotations

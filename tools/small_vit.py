@@ -6,8 +6,8 @@ python tools/small_vit.py [--epsilons 8] [--repeats 2] [--records 400]
 Scikit-learn's digits at 32 pixels through timm's smallest vision transformer (0.37 million
 weights), whose upper half may be trained. The whole total goes into one full-batch training of 20
 steps: by dp_finetune at a kappa of 0.7, or, with nothing to choose, by hyfree_finetune, as
-published too, and prodigy_finetune with Prodigy's or D-Adaptation's step sizes. It shows that these networks train, and at which price; it says
-nothing of pretrained ones.
+published too, and prodigy_finetune with Prodigy's or D-Adaptation's step sizes. It shows that these
+networks train, and at which price; it says nothing of pretrained ones.
 """
 
 from __future__ import annotations

@@ -170,7 +170,8 @@ def test_a_sample_that_its_look_rejects_leaves_a_head_of_zeros_and_adapters_as_t
     assert np.abs(weights).max() > 0
 
     bought = learner.model_copy(update={"head": Head(epsilon=1.0)})
-    kept = finetune.followed(replace(data, worth=0.0), bought, N0, Silent())  # type: ignore[arg-type]
+    nothing = replace(data, worth=0.0)
+    kept = finetune.followed(nothing, bought, N0, Silent())  # type: ignore[arg-type]
     assert np.array_equal(kept.start, data.start)
 
 

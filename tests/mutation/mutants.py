@@ -2213,7 +2213,8 @@ _sweep(ledger, finished)""",
         "stage.trains or issubclass(stage.reads, reads.EstimateHead)",
         "stage.trains",
         (
-            "plan/test_settle.py::test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it",
+            "plan/test_settle.py"
+            "::test_a_sample_guides_a_head_that_is_bought_and_the_network_above_it",
         ),
     ),
     Mutant(

@@ -54,7 +54,8 @@ def test_all_trainings_and_scores_are_charged_inside_the_total(number: int) -> N
 
 
 def test_the_final_training_is_where_the_best_trial_was() -> None:
-    asking = Joint(TOGETHER, 6).run(setting(), Loud(), np.zeros((1, 16), np.uint8))  # type: ignore[arg-type]
+    nobody = np.zeros((1, 16), np.uint8)
+    asking = Joint(TOGETHER, 6).run(setting(), Loud(), nobody)  # type: ignore[arg-type]
     asks = next(asking)
     assert {ask.learner for ask in asks} <= set(TOGETHER)
     assert len({ask.learner for ask in asks}) > 1

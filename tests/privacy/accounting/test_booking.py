@@ -194,7 +194,8 @@ def test_releases_on_one_sample_cost_what_the_library_says_of_one_kind(
     together = Sampled(q, Composed((Counted(noise),)))
     plain = loss_distribution((Counted(Sampled(q, noise), steps),), "add_remove")
     step = plain._pmf_remove._discretization
-    found = booking._on_a_sample(q, together.event.events, step).self_compose(steps)  # type: ignore[union-attr]
+    inner = together.event.events  # type: ignore[union-attr]
+    found = booking._on_a_sample(q, inner, step).self_compose(steps)
     for one, other in ((found._pmf_remove, plain._pmf_remove), (found._pmf_add, plain._pmf_add)):
         for at in (0.0, 0.3, 1.0, 2.0):
             known = other.get_delta_for_epsilon(at)
