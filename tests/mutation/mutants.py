@@ -2201,7 +2201,7 @@ _sweep(ledger, finished)""",
     Mutant(
         "a network's steps spend what its look spends too",
         "learn/dp_finetune/train.py",
-        "train",
+        "by_steps_of",
         "[guide.of_steps(learner, hyper)]",
         "[hyper]",
         ("learn/test_guided_network.py::test_a_networks_steps_pay_for_its_look",),

@@ -446,9 +446,9 @@ class Features(Section):
         None,
         min_length=1,
         description="for learners that train the network (dp_finetune, hyfree_finetune, "
-        "prodigy_finetune), the last layer that stays frozen: what it puts out is kept, and trained "
-        "on; input: decoded pixels or a text's tokens, for training from the first layer on. "
-        "centre, length and constant have no effect then",
+        "prodigy_finetune), the last layer that stays frozen: what it puts out is kept, and "
+        "trained on; input: decoded pixels or a text's tokens, for training from the first layer "
+        "on. centre, length and constant have no effect then",
     )
     normalize: bool = Field(False, description="scale every record to unit length")
     dtype: Literal["float16", "float32"] = Field("float16", description="how features are stored")

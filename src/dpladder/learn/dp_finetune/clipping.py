@@ -304,8 +304,8 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part
     For y = x W^T over P positions a record's gradient is the sum over positions of g_p a_p^T. Its
     norm follows from two P x P products (ghost clipping: Goodfellow 2015; Li et al. 2022), which at
     few positions is less work than the gradient itself. A table's gradient is sparse: rows that a
-    record looks up twice must be added before the norm is taken. A norm's scale and shift meet each position's normed value and nothing else. All other
-    layers are differentiated record by record.
+    record looks up twice must be added before the norm is taken. A norm's scale and shift meet each
+    position's normed value and nothing else. All other layers are differentiated record by record.
 
     Args:
         taken: what the layer was given, (records * views, ...).
