@@ -430,21 +430,21 @@ class Mixing(nn.Module):
 
 def test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called() -> None:
     learner = FineTune(trains="all", init="random")
-    plan = owners_of(learner, SMALL)
-    plan.tuned.put(moved(learner, SMALL).float())
-    clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
-    plan.tuned.module.enter.append(Mixing())
+    owners = owners_of(learner, SMALL)
+    owners.tuned.put(moved(learner, SMALL).float())
+    clipping.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
+    owners.tuned.module.enter.append(Mixing())
     with pytest.raises(Refused, match="depends on the other records of its batch"):
-        clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
+        clipping.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
 
 
 def test_batch_norm_in_training_mode_is_seen_too() -> None:
     learner = FineTune(trains="head", init="random")
-    plan = owners_of(learner, SMALL)
-    plan.tuned.put(moved(learner, SMALL).float())
-    plan.tuned.module.train()
+    owners = owners_of(learner, SMALL)
+    owners.tuned.put(moved(learner, SMALL).float())
+    owners.tuned.module.train()
     with pytest.raises(Refused, match="depends on the other records of its batch"):
-        clipping.refuse_mixing(plan, 8, 1, SMALL.dimension, CLASSES)
+        clipping.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
 
 
 @pytest.mark.few(4)
@@ -473,9 +473,9 @@ def test_a_network_that_cannot_be_trained_is_found_on_public_records(kind, train
 def test_a_layer_whose_sum_is_not_autograds_is_named(
     monkeypatch: pytest.MonkeyPatch, wrong: float
 ) -> None:
-    plan = owners_of(FineTune(trains="all", init="random"), SMALL)
-    plan.tuned.put(moved(FineTune(trains="all"), SMALL).float())
-    clipping.refuse_untrainable(plan, 1, SMALL.dimension, CLASSES)
+    owners = owners_of(FineTune(trains="all", init="random"), SMALL)
+    owners.tuned.put(moved(FineTune(trains="all"), SMALL).float())
+    clipping.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
     right = clipping._of_layer
 
     def of_layer(layer: clipping.Layer, *given: Any) -> Any:
@@ -485,7 +485,7 @@ def test_a_layer_whose_sum_is_not_autograds_is_named(
 
     monkeypatch.setattr(clipping, "_of_layer", of_layer)
     with pytest.raises(Refused, match=r"gradients of head.weight are not those of plain autograd"):
-        clipping.refuse_untrainable(plan, 1, SMALL.dimension, CLASSES)
+        clipping.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
 
 
 @pytest.mark.parametrize(
@@ -508,8 +508,8 @@ def test_a_set_that_lies_below_the_cut_is_refused(until, trains, says) -> None:
 
 
 def test_chunks_are_as_large_as_the_declared_memory_allows() -> None:
-    plan = owners_of(FineTune(trains="all"), SMALL)
-    sizes = [plan.chunk(memory, 1) for memory in (1, 10, 100, 10_000)]
+    owners = owners_of(FineTune(trains="all"), SMALL)
+    sizes = [owners.chunk(memory, 1) for memory in (1, 10, 100, 10_000)]
     assert sizes == sorted(sizes)
     assert (sizes[0], sizes[-1]) == (1, clipping.MOST)
     assert isinstance(SMALL.network, Network)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 WRITERS = (".csv", ".md", ".html")
 ALIKE = ("delta", "relation")  # what has to be alike before an epsilon is smaller than another
+# of one run, no comparison
 KEPT = (
     "r_star",
     "eta",
@@ -25,7 +26,7 @@ KEPT = (
     "sigma",
     "kappa_star",
     "suspect",
-)  # of one run, no comparison
+)
 
 
 def compare(folders: Sequence[Path], output: Path | None) -> None:

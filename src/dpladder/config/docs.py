@@ -134,9 +134,8 @@ def _flow(value: Any) -> str:
             + "}"
         )
     if isinstance(value, float):
-        return re.sub(
-            r"^(-?\d+)e", r"\1.0e", str(value)
-        )  # every YAML reader takes 1.0e-05 for a number, few take 1e-05
+        # every YAML reader takes 1.0e-05 for a number, few take 1e-05
+        return re.sub(r"^(-?\d+)e", r"\1.0e", str(value))
     return (
         {None: "null", True: "true", False: "false"}[value]
         if value is None or isinstance(value, bool)

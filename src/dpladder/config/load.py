@@ -44,13 +44,14 @@ RESERVED_NAMES = (
 LONGEST_NAME = 64
 # sections of several kinds, and the kind without a name
 NAMED = {"learner": DEFAULT, "hpo": "ladder"}
+# one for the whole project: no experiment overrides them
 PROJECT_KEYS = (
     "mode",
     "paths",
     "deployment",
     "experiments",
     "grid",
-)  # one for the whole project: no experiment overrides them
+)
 # for required keys that are wrong, so that the others can be checked; never part of a config
 STAND_IN = {
     "dataset": {"lineage": BASE, "source": "digits", "nominal_size": 1},

@@ -38,9 +38,8 @@ def from_hdf5(path: Path, layout: Layout = PLAIN) -> Source:
     if not path.is_file():
         raise absent(path, "an HDF5 file with the datasets features (or images) and labels")
     try:
-        file = h5py.File(
-            path, "r", locking=False
-        )  # open as long as the source is: rows are read from it one by one
+        # open as long as the source is: rows are read from it one by one
+        file = h5py.File(path, "r", locking=False)
         whole = all(holds_all(file, name) for name in file)
         arrays = {
             name: file[name] for name in file if whole and isinstance(file[name], h5py.Dataset)

@@ -111,9 +111,8 @@ class Manifest:
     labels: NDArray[np.int64]
     parts: NDArray[np.uint8]
     index: NDArray[np.int64]
-    spans: NDArray[
-        np.int64
-    ]  # of the document in that row of the source, which one; 0 where texts are not cut into spans
+    # of the document in that row of the source, which one; 0 where texts are not cut into spans
+    spans: NDArray[np.int64]
     tokenizer: str  # what cut them; empty where nothing did
     digest: str
     groups: NDArray[np.int64] | None = None

@@ -36,9 +36,8 @@ def corrupted(image: Pixels, how: Corruption) -> Pixels:
         found = gaussian_filter(image.astype(np.float64), (sd, sd, 0.0), mode="nearest")
     else:
         seed = int.from_bytes(blake2b(image.tobytes(), digest_size=16).digest(), "little")
-        drawn = np.random.default_rng(seed).normal(
-            size=image.shape
-        )  # no noise of a mechanism: a part of the record
+        # no noise of a mechanism: a part of the record
+        drawn = np.random.default_rng(seed).normal(size=image.shape)
         found = image + 255.0 * NOISE[place] * drawn
     return np.rint(found.clip(0.0, 255.0)).astype(np.uint8)
 
@@ -47,9 +46,8 @@ def matched(how: Matching) -> tuple[Callable[[object], int], int]:
     """From another source's label to the model's own class, by name, or to -1; and how many classes
     there are."""
     counts_as = {text(label): text(name) for label, name in how.counts_as}
-    if (
-        how.names is None
-    ):  # classes that have no names are meant by their numbers, and where the config says so alone
+    # classes that have no names are meant by their numbers, and where the config says so alone
+    if how.names is None:
         own = class_count(classes_of(how.classes, how.source))
         numbers = {str(place): place for place in range(own)}
         return lambda label: numbers.get(counts_as.get(text(label), ""), -1), own

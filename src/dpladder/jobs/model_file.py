@@ -69,9 +69,8 @@ def save_model(
 def _inference(
     task: Task[TrainFinal | SearchPrivately | TrainStudent], train: Part
 ) -> dict[str, Any]:
-    attrs, _ = sealed.read_attrs(
-        train.path
-    )  # vouched for before COMMIT: the seal that the query names covers them
+    # vouched for before COMMIT: the seal that the query names covers them
+    attrs, _ = sealed.read_attrs(train.path)
     names, mapped = task.reads.classes, map_of(task)
     network = {name: attrs[name] for name in NETWORK if name in attrs}
     return {

@@ -45,9 +45,8 @@ class Constants:
     seed: int = 0  # of `public_random`
     length: float = 1.0  # of a record's features, typically; kappa is told in it
     labels: Labels = 1  # classes that a record may be of, at most
-    network: Network | None = (
-        None  # that a training goes on from, where features are activations at a cut in it
-    )
+    # that a training goes on from, where features are activations at a cut in it
+    network: Network | None = None
 
     def __post_init__(self) -> None:
         for name in ("n0", "classes", "dimension", "cap"):
@@ -156,7 +155,7 @@ class Declaration:
     draws: tuple[Draw, ...] = ()
 
 
-Release = Callable[[str, Any], Any]
+Publish = Callable[[str, Any], Any]
 """The one way a sum (a tensor) leaves a training: under its declared name, with the noise declared
 for it."""
 

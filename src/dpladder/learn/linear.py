@@ -25,7 +25,7 @@ from dpladder.config.learner_sections import Descending, guided, starts_public
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput
 from dpladder.learn import guide, public_head
-from dpladder.learn.bounds import SLACK, Scale, clip, scale_of
+from dpladder.learn.bounds import Scale, clip, scale_of
 from dpladder.learn.descent import Begin, Bounded, Guide, Sums, descend
 from dpladder.learn.interface import Constants, Data, Hyper, head_shape, public_random
 from dpladder.learn.links import SOFTMAX, Link, link_of
@@ -34,9 +34,8 @@ from dpladder.learn.score import correct_count
 from dpladder.privacy.release.meter import Meter
 
 CHUNK = {"cpu": 1024, "cuda": 16384}
-TINY = (
-    2.0**-80
-)  # probabilities below are zero: denormals, which slow many CPUs down, stay out of every thread
+TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
+CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
 
 @torch.inference_mode()
@@ -154,7 +153,8 @@ def resident(
 ) -> tuple[Records, int]:
     """The records, ready, and by how many threads their chunks are shared out."""
     device = prepare(resources)
-    # all in one chunk, with room for chance
+    # A small data set fits into one chunk, a multiple of 64 rows: 8/7 of the expected number, for
+    # the real one varies.
     few = 64 * math.ceil(constants.n0 * constants.cap / 56)
     chunk = min(CHUNK[device.type], few)
     records = load(
@@ -302,16 +302,16 @@ def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
 
     The squared norm of the sum is the sum over pairs of views of (r_v . r_w)(x_v . x_w).
     """
-    # of each view's gradient
     squared = residual.to(torch.float64, copy=True).square_()
-    lengths = squared.sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()
+    lengths = squared.sum(1).sqrt_() * gram.diagonal(dim1=1, dim2=2).sqrt()  # each view's own
     views = residual.shape[3]
     if views == 1:
         return lengths[..., 0]
     by_record = residual.double().permute(0, 2, 3, 1)
     squares = (by_record @ by_record.mT * gram).sum((2, 3))
-    # Where views cancel, the sum that is left is rounded relative to what cancelled: stay above it.
-    return (squares.clamp_(min=0.0).sqrt_() + SLACK**2 * lengths.sum(2)) / views
+    # Where views cancel, what is left of them is rounded as what cancelled was, by 2^-24 of each
+    # view's length in float32: 16 times that keeps it within its bound, its rounding included.
+    return (squares.clamp_(min=0.0).sqrt_() + CANCELLED * lengths.sum(2)) / views
 
 
 def initial(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Release, Weights
+from dpladder.learn.interface import Constants, Data, Publish, Weights
 from dpladder.learn.records import Records, Rows, exactly, load, prepare
 
 CHUNK = 1024
@@ -41,7 +41,7 @@ def class_by_class(
     classes: int,
     threads: int,
     observe: Callable[[int], Mapping[str, Tensor]],
-    release: Release,
+    release: Publish,
     conclude: Callable[[int, Mapping[str, Tensor]], Conclusion],
 ) -> list[Conclusion]:
     """What is concluded of each class from its released sums. Sums and conclusions of as many
@@ -97,7 +97,7 @@ def second_moment(
 
 
 def noised_covariance(
-    data: Data, radius: float, constants: Constants, release: Release, resources: Resources
+    data: Data, radius: float, constants: Constants, release: Publish, resources: Resources
 ) -> NDArray[np.float64]:
     """Coordinates of the noised sum of x x^T over all records."""
     records = load_records(data, constants, resources)

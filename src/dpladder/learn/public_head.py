@@ -78,9 +78,8 @@ def started(head: NDArray[np.float32] | None, shape: Shape) -> NDArray[np.float3
 def _fit(x: Floats, labels: NDArray[np.int64], strength: float, classes: int) -> Floats:
     from sklearn.linear_model import LogisticRegression  # a second that trainings save
 
-    scale = (
-        float(np.linalg.norm(x, axis=1).mean()) or 1.0
-    )  # so that strengths mean the same whatever the length
+    # so that strengths mean the same whatever the length
+    scale = float(np.linalg.norm(x, axis=1).mean()) or 1.0
     head = np.zeros((classes, x.shape[1]))
     known = np.unique(labels)
     if len(known) < 2:

@@ -220,9 +220,8 @@ def _of_images(network: Network) -> Upper:
 
     model = model_of(Features(model=network.model, weights=network.weights))
     _check_weights(model, network)
-    if network.image_size and hasattr(
-        model, "set_input_size"
-    ):  # transformers, whose positions follow the size
+    # transformers, whose positions follow the size
+    if network.image_size and hasattr(model, "set_input_size"):
         model.set_input_size(img_size=network.image_size)
     model = model.eval().requires_grad_(False)
     enter = nn.Sequential(nn.Unflatten(1, network.shape))

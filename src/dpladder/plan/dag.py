@@ -253,11 +253,12 @@ def _mirror(asked: JobAsked) -> bool:
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
 # and the jobs of one rule and one config
 OF_LADDER = ("below", "epsilon", "rungs", "target", "total")
+# read as trainings do, and ask private records nothing
 FREE = (
     "find_start",
     "train_student",
     "evaluate_head",
-)  # read as trainings do, and ask private records nothing
+)
 FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "places": _places,
     "diagnostics": _diagnostics,

@@ -194,9 +194,8 @@ def _place(search: Search, rung: int, trial: int) -> float:
     """Where in the interval of the logarithm a trial lies, between 0 and 1."""
     if search.draw == "log_uniform":
         return _uniform(search.seed, rung, trial)
-    if (
-        search.draw == "stratified"
-    ):  # golden steps from a random start keep the gaps even for any number of trials
+    # golden steps from a random start keep the gaps even for any number of trials
+    if search.draw == "stratified":
         return (_uniform(search.seed, rung) + trial * GOLDEN) % 1.0
     return _van_der_corput(trial + 1)  # grid and binary: 1/2, 1/4, 3/4, 1/8, ...
 

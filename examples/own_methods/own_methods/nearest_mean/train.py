@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import one_hot
 
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
+from dpladder.learn.interface import Constants, Data, Hyper, Publish, Weights, metered
 from dpladder.learn.moments import as_weights, load_records, weighed_sums
 from own_methods.nearest_mean.section import NearestMean
 
@@ -15,7 +15,7 @@ def fit(
     hyper: Hyper,
     learner: NearestMean,
     constants: Constants,
-    release: Release,
+    release: Publish,
     resources: Resources,
 ) -> Weights:
     records = load_records(data, constants, resources)

@@ -129,9 +129,8 @@ def run_audit(
     findings: list[Finding] = []
     for mechanism in mechanisms:
         try:
-            with np.errstate(
-                over="ignore", invalid="ignore", divide="ignore"
-            ):  # a broken one fails by its figures
+            # a broken one fails by its figures
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 findings += _audit(mechanism, partial(noise, key), delta, chance)
         except Refused as refused:
             findings.append(
@@ -535,9 +534,8 @@ def _epsilon_of_sample(
     p(S) (1 - e^(epsilon - t)): no run of the other neighbour has to be wrong, and a few hundred
     runs show what a threshold on one number hides among the samples without the unit.
     """
-    fewest = min(
-        len(first) for first, _ in mechanism.neighbours
-    )  # others' contributions would vary by sample
+    # others' contributions would vary by sample
+    fewest = min(len(first) for first, _ in mechanism.neighbours)
     pairs = [pair for pair in mechanism.neighbours if len(pair[0]) == fewest]
     pair = max(pairs, key=lambda pair: float(np.linalg.norm(still.shift(pair)[1])))
     runs = round(FEW_RUNS * mechanism.effort)

@@ -8,7 +8,7 @@ import torch
 from dpladder.config.learner_sections import FeatureCovariance
 from dpladder.config.model import Resources
 from dpladder.learn.bounds import scale_of
-from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
+from dpladder.learn.interface import Constants, Data, Hyper, Publish, Weights, metered
 from dpladder.learn.linear import clipped_sum
 from dpladder.learn.links import link_of
 from dpladder.learn.moments import (
@@ -28,7 +28,7 @@ def fit(
     hyper: Hyper,
     learner: FeatureCovariance,
     constants: Constants,
-    release: Release,
+    release: Publish,
     resources: Resources,
 ) -> Weights:
     """A descent whose steps are turned by the noised covariance of features, which was released

@@ -84,7 +84,7 @@ class Ownership:
     def chunk(self, memory_mb: int, views: int) -> int:
         """Records computed at a time: one size for good, by the memory that is declared."""
         fit = int(SHARE * memory_mb * 1_000_000 / (4 * views * self.floats))
-        return min(MOST, 1 << max(fit, 1).bit_length() - 1)
+        return min(MOST, 1 << (max(fit, 1).bit_length() - 1))  # the largest power of two that fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +102,14 @@ class Product:
         return [self.gradients, self.inputs]
 
     def squares(self) -> Tensor:
+        """|sum_p g_p a_p^T|^2 = sum_(p, q) (a_p . a_q)(g_p . g_q), of each record."""
         a, g = self.inputs.double(), self.gradients.double()
         found = ((a @ a.mT) * (g @ g.mT)).sum((1, 2))
         return found + g.sum(1).square().sum(1) if self.bias else found
 
     def terms(self) -> Tensor:
-        """The squared sum of what is added up, term by term."""
+        """The square of the sum of the terms' norms: what the norm would be if nothing cancelled
+        (LOOSE)."""
         a, g = self.inputs.double().norm(dim=2), self.gradients.double().norm(dim=2)
         found = (a * g).sum(1).square()
         return found + g.sum(1).square() if self.bias else found
@@ -200,11 +202,11 @@ class Made:
         ]
 
 
-Part = Product | Looked | Made
+LayerGradients = Product | Looked | Made
 
 
 def clipped_sum(
-    plan: Ownership,
+    owners: Ownership,
     records: Records,
     weights: Tensor,
     bound: float,
@@ -213,11 +215,11 @@ def clipped_sum(
 ) -> Tensor:
     """Sum of the records' gradients, each kept within `bound`, for weights of shape (1,
     numbers)."""
-    plan.tuned.put(weights[0].float())
+    owners.tuned.put(weights[0].float())
     total = torch.zeros_like(weights)
     for chunk in rows:
         x, labels = records.block(chunk), records.labels[chunk]
-        parts = gradients(plan, x, labels)
+        parts = gradients(owners, x, labels)
         factor = factors(parts, bound, scale) * records.counted[chunk]
         for layer, part in parts:
             for place, found in zip(layer.places, part.sums(factor), strict=True):
@@ -254,7 +256,9 @@ def _losses(tuned: Tuned, records: Records, weights: Tensor, rows: Sequence[Rows
     return torch.cat(found)
 
 
-def factors(parts: Sequence[tuple[Layer, Part]], bound: float, scale: Scale = clip) -> Tensor:
+def factors(
+    parts: Sequence[tuple[Layer, LayerGradients]], bound: float, scale: Scale = clip
+) -> Tensor:
     """What each record's gradient is multiplied by. One that overflows has none: a rule that looks
     at this record alone."""
     squares = torch.stack([part.squares() for _, part in parts]).sum(0)
@@ -263,20 +267,20 @@ def factors(parts: Sequence[tuple[Layer, Part]], bound: float, scale: Scale = cl
     return scale(norms, bound).nan_to_num(nan=0.0)
 
 
-def gradients(plan: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, Part]]:
+def gradients(owners: Ownership, x: Tensor, labels: Tensor) -> list[tuple[Layer, LayerGradients]]:
     """Records' gradients, each the mean over the record's views."""
     views = x.shape[1]
     x, labels = x.flatten(0, 1), labels.repeat_interleave(views)
-    with _watched(plan.layers) as seen:
-        model = plan.tuned.module
+    with _watched(owners.layers) as seen:
+        model = owners.tuned.module
         loss = model.losses(model(x), labels).sum() / views
     outputs = torch.autograd.grad(loss, [put_out for _, put_out in seen])
-    found: list[tuple[Layer, Part]] = [
+    found: list[tuple[Layer, LayerGradients]] = [
         (layer, _of_layer(layer, taken, gradient, views))
-        for layer, (taken, _), gradient in zip(plan.layers, seen, outputs, strict=True)
+        for layer, (taken, _), gradient in zip(owners.layers, seen, outputs, strict=True)
     ]
-    if plan.rest.names:
-        found.append((plan.rest, _of_whole(plan.rest, x, labels, views)))
+    if owners.rest.names:
+        found.append((owners.rest, _of_whole(owners.rest, x, labels, views)))
     return found
 
 
@@ -297,7 +301,7 @@ def _watched(layers: Sequence[Layer]) -> Iterator[list[Any]]:
         yield seen
 
 
-def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Part:
+def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> LayerGradients:
     """What each record's gradient of one layer is, in the cheapest form that its norm and its
     clipped sum can be made of.
 
@@ -370,9 +374,8 @@ def _of_whole(rest: Layer, x: Tensor, labels: Tensor, views: int) -> Made:
         return found
 
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "There is a performance drop", UserWarning
-        )  # in attention, which is batched by hand
+        # in attention, which is batched by hand
+        warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
         return _summed(vmap(grad(loss), (None, 0, 0))(rest.weights, x, labels), rest, views)
 
 
@@ -468,7 +471,7 @@ def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], frozenset[
             and not options
             and all(isinstance(one, Tensor) and len(one) == len(x) for one in (*inputs, output))
         )
-        uses[module] += 1 if plain else 2
+        uses[module] += 1 if plain else 2  # else it is not taken by itself
         if isinstance(output, Tensor):
             put_out.append((module, output, output._version))
             floats += output.numel() // len(x)
@@ -485,19 +488,19 @@ def _probed(model: nn.Module, x: Tensor) -> tuple[Counter[nn.Module], frozenset[
     return uses, overwritten, floats
 
 
-def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: int) -> None:
+def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes: int) -> None:
     """Privacy rests on gradients that follow from their own record alone, so see it on this very
     module and machine, on public noise: with another record among them, all others' logits and
     gradients stay the same to the last bit."""
     random = torch.Generator().manual_seed(0)
-    draw, count = plan.tuned.module.draw, max(chunk, 2)
-    x, labels = _probes(plan, random, (count, views, width), classes)
+    draw, count = owners.tuned.module.draw, max(chunk, 2)
+    x, labels = _probes(owners, random, (count, views, width), classes)
     other, moved = x.clone(), labels.clone()
     place = count // 2
     other[place], moved[place] = draw(random, views), (labels[place] + 1) % classes
-    device = plan.tuned.base.device
-    one = _shown(plan, x.to(device), labels.to(device))
-    two = _shown(plan, other.to(device), moved.to(device))
+    device = owners.tuned.base.device
+    one = _shown(owners, x.to(device), labels.to(device))
+    two = _shown(owners, other.to(device), moved.to(device))
     same = torch.arange(len(x), device=device) != place
     if not all(torch.equal(a[same], b[same]) for a, b in zip(one, two, strict=True)):
         raise Refused(
@@ -507,27 +510,29 @@ def refuse_mixing(plan: Ownership, chunk: int, views: int, width: int, classes: 
         )
 
 
-def refuse_untrainable(plan: Ownership, views: int, width: int, classes: int) -> None:
+def refuse_untrainable(owners: Ownership, views: int, width: int, classes: int) -> None:
     """Refuse a network whose clipped sum is not that of plain autograd, as two public random
     records show."""
-    x, labels = _probes(plan, torch.Generator().manual_seed(1), (2, views, width), classes)
-    device = plan.tuned.base.device
+    x, labels = _probes(owners, torch.Generator().manual_seed(1), (2, views, width), classes)
+    device = owners.tuned.base.device
     x, labels = x.to(device), labels.to(device)
     factor = torch.tensor([1.0, -0.5], dtype=torch.float64, device=device)
     try:
-        parts = gradients(plan, x, labels)
+        parts = gradients(owners, x, labels)
         norms = torch.stack([part.squares() for _, part in parts]).sum(0).sqrt()
-        found = _laid_out(plan, parts, factor)
+        found = _laid_out(owners, parts, factor)
     except Exception as error:  # whatever another's layers trip over
         raise _untrainable(
-            plan.rest.names or tuple(plan.tuned.trained), "cannot be computed"
+            owners.rest.names or tuple(owners.tuned.trained), "cannot be computed"
         ) from error
-    wanted = _by_autograd(plan, x, labels)
+    wanted = _by_autograd(owners, x, labels)
     apart, slack = (found - factor @ wanted).abs(), CLOSE * wanted.norm() + FLOOR
     if not (apart.norm() <= slack and (norms - wanted.norm(dim=1)).norm() <= slack):
         worst = int(apart.nan_to_num(math.inf).argmax())
-        places = torch.tensor([weight.numel() for weight in plan.tuned.trained.values()]).cumsum(0)
-        name = [*plan.tuned.trained][int((places <= worst).sum())]
+        places = torch.tensor([weight.numel() for weight in owners.tuned.trained.values()]).cumsum(
+            0
+        )
+        name = [*owners.tuned.trained][int((places <= worst).sum())]
         raise _untrainable((name,), "are not those of plain autograd")
 
 
@@ -543,26 +548,28 @@ def _untrainable(names: Sequence[str], why: str) -> Refused:
 
 
 def _probes(
-    plan: Ownership, random: torch.Generator, shape: tuple[int, int, int], classes: int
+    owners: Ownership, random: torch.Generator, shape: tuple[int, int, int], classes: int
 ) -> tuple[Tensor, Tensor]:
     """Public random records, as (records, views, width), and labels of theirs."""
-    x = plan.tuned.module.draw(random, shape[0] * shape[1]).reshape(shape)
+    x = owners.tuned.module.draw(random, shape[0] * shape[1]).reshape(shape)
     return x, torch.randint(0, classes, (shape[0],), generator=random)
 
 
-def _laid_out(plan: Ownership, parts: Sequence[tuple[Layer, Part]], factor: Tensor) -> Tensor:
+def _laid_out(
+    owners: Ownership, parts: Sequence[tuple[Layer, LayerGradients]], factor: Tensor
+) -> Tensor:
     """The records' gradients, each times its factor, added up in the vector's order."""
-    total = torch.zeros_like(plan.tuned.base, dtype=torch.float64)
+    total = torch.zeros_like(owners.tuned.base, dtype=torch.float64)
     for layer, part in parts:
         for place, found in zip(layer.places, part.sums(factor), strict=True):
             total[place] += found
     return total
 
 
-def _by_autograd(plan: Ownership, x: Tensor, labels: Tensor) -> Tensor:
+def _by_autograd(owners: Ownership, x: Tensor, labels: Tensor) -> Tensor:
     """Records' gradients as (records, numbers), in the plain way, which takes a backward pass for
     each."""
-    views, model, trained = x.shape[1], plan.tuned.module, [*plan.tuned.trained.values()]
+    views, model, trained = x.shape[1], owners.tuned.module, [*owners.tuned.trained.values()]
     for weight in trained:
         weight.requires_grad_()
     try:
@@ -581,10 +588,10 @@ def _by_autograd(plan: Ownership, x: Tensor, labels: Tensor) -> Tensor:
     return torch.stack([torch.cat([one.flatten() for one in record]) for record in found]).double()
 
 
-def _shown(plan: Ownership, x: Tensor, labels: Tensor) -> list[Tensor]:
+def _shown(owners: Ownership, x: Tensor, labels: Tensor) -> list[Tensor]:
     """All that a chunk's records add to a sum, each by itself, and their logits."""
     with torch.no_grad():
-        shown = [plan.tuned.module(x.flatten(0, 1)).reshape(*x.shape[:2], -1)]
-    for _, part in gradients(plan, x, labels):
+        shown = [owners.tuned.module(x.flatten(0, 1)).reshape(*x.shape[:2], -1)]
+    for _, part in gradients(owners, x, labels):
         shown += part.shown
     return shown

@@ -39,9 +39,8 @@ def shapes(learner: Tuning, constants: Constants) -> dict[str, Shape]:
 
 def logit_noise(learner: FineTune, hyper: Hyper, constants: Constants) -> float:
     """As if the head were all: its inputs are about as long as pooled features."""
-    if (
-        learner.optimizer == "adam"
-    ):  # a step moves every weight by eta, whatever the noise is (learn/heads/cost.py)
+    # a step moves every weight by eta, whatever the noise is (learn/heads/cost.py)
+    if learner.optimizer == "adam":
         return hyper.eta * interface.walked(learner, hyper.steps) * constants.length
     steps = guide.of_steps(learner, hyper)
     return interface.logit_noise(learner, steps, constants, learner.momentum)

@@ -182,8 +182,8 @@ def _guide_of(
     if sample is None or not worth:
         return None
     plain, device = learner.model_copy(update={"augment": 1}), prepare(resources)
-    plan, chunk = _planned(plain, constants, device, resources)
-    head = _of_the_head(sample, plain, constants, plan.tuned, chunk, resources, scale)
+    owners, chunk = _planned(plain, constants, device, resources)
+    head = _of_the_head(sample, plain, constants, owners.tuned, chunk, resources, scale)
     units = linear.units_of(sample, _counted(head.records, sample))
     directions = linear.directions_apart(head.records)
     if learner.trains == "head":
@@ -191,7 +191,7 @@ def _guide_of(
         return Guide(whole, head.gradients, directions, units, lambda meters: [worth])
     records = load(sample, constants, device, chunk=chunk, memory_mb=resources.mem_mb)
     batches = _batches(records, _counted(records, sample), constants)
-    gradients = partial(clipped_sum, plan, records, scale=scale)
+    gradients = partial(clipped_sum, owners, records, scale=scale)
     met = min(worth, float(steps * guide.BATCH))
     return Guide(batches, gradients, directions, units, lambda meters: [met])
 
@@ -237,18 +237,18 @@ def _sums_of(
     scale: Scale,
 ) -> Sums:
     """The records, and how their losses and clipped gradients are summed."""
-    plan, chunk = _planned(learner, constants, device, resources)
+    owners, chunk = _planned(learner, constants, device, resources)
     if learner.trains == "head":
-        return _of_the_head(data, learner, constants, plan.tuned, chunk, resources, scale)
+        return _of_the_head(data, learner, constants, owners.tuned, chunk, resources, scale)
     records = load(
         data, constants, device, chunk=chunk, memory_mb=resources.mem_mb, views=learner.augment
     )
-    gradients = partial(clipped_sum, plan, records, scale=scale)
+    gradients = partial(clipped_sum, owners, records, scale=scale)
     return Sums(
         records,
         gradients,
-        partial(summed_losses, plan.tuned, records),
-        plan.tuned.module.knowing_nothing,
+        partial(summed_losses, owners.tuned, records),
+        owners.tuned.module.knowing_nothing,
     )
 
 
@@ -257,10 +257,10 @@ def _planned(
 ) -> tuple[Ownership, int]:
     """Who owns what, and how many records are computed at a time, once both are seen to work."""
     torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
-    plan = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
-    chunk = plan.chunk(resources.mem_mb, learner.augment)
+    owners = owners_of(tuned_of(learner, constants).copied(device), constants.dimension)
+    chunk = owners.chunk(resources.mem_mb, learner.augment)
     _check(learner, constants.classes, constants.dimension, constants.network, device, chunk)
-    return plan, chunk
+    return owners, chunk
 
 
 def _of_the_head(
@@ -308,10 +308,10 @@ def _check(
     built = tuned_of(learner, constants)
     # under a head of zeros no gradient gets through
     random = learner.model_copy(update={"init": "random", "head": None, "public": "none"})
-    plan = owners_of(built.copied(device), dimension)
-    plan.tuned.put(start(random, constants, built).float().to(device))
-    refuse_untrainable(plan, learner.augment, dimension, classes)
-    refuse_mixing(plan, chunk, learner.augment, dimension, classes)
+    owners = owners_of(built.copied(device), dimension)
+    owners.tuned.put(start(random, constants, built).float().to(device))
+    refuse_untrainable(owners, learner.augment, dimension, classes)
+    refuse_mixing(owners, chunk, learner.augment, dimension, classes)
 
 
 def _begin(learner: FineTune) -> Begin:

@@ -14,7 +14,7 @@ from dpladder.config.label_sets import MANY, each_finding, each_label
 from dpladder.config.learner_sections import LeastSquares
 from dpladder.config.model import Resources
 from dpladder.learn.dp_ls import statistics
-from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
+from dpladder.learn.interface import Constants, Data, Hyper, Publish, Weights, metered
 from dpladder.learn.moments import (
     as_weights,
     class_by_class,
@@ -36,7 +36,7 @@ def fit(
     hyper: Hyper,
     learner: LeastSquares,
     constants: Constants,
-    release: Release,
+    release: Publish,
     resources: Resources,
 ) -> Weights:
     """From sums of its own, from shared ones, or from both together."""
@@ -76,7 +76,7 @@ def _of_findings(
     hyper: Hyper,
     learner: LeastSquares,
     constants: Constants,
-    release: Release,
+    release: Publish,
 ) -> Weights:
     """The first Newton step of each finding's logistic regression from its public bias: log-odds of
     records as they are, of their public length."""
@@ -97,7 +97,7 @@ def release_sums(
     data: Data,
     radius: float,
     constants: Constants,
-    release: Release,
+    release: Publish,
     keep: statistics.Keep,
     resources: Resources,
 ) -> None:

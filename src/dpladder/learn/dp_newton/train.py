@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dpladder.config.learner_sections import Newton
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
+from dpladder.learn.interface import Constants, Data, Hyper, Publish, Weights, metered
 from dpladder.learn.links import Link, link_of
 from dpladder.learn.moments import (
     as_weights,
@@ -41,7 +41,7 @@ def fit(
     hyper: Hyper,
     learner: Newton,
     constants: Constants,
-    release: Release,
+    release: Publish,
     resources: Resources,
 ) -> Weights:
     """Newton's method on two noised sums a step: the gradient, and each class's Hessian block at

@@ -18,7 +18,7 @@ from torch.nn.functional import normalize
 from dpladder.config.label_sets import MANY, each_finding
 from dpladder.config.learner_sections import Prototypes
 from dpladder.config.model import Resources
-from dpladder.learn.interface import Constants, Data, Hyper, Release, Weights, metered
+from dpladder.learn.interface import Constants, Data, Hyper, Publish, Weights, metered
 from dpladder.learn.moments import as_weights, in_ball, load_records, weighed_sums
 
 
@@ -28,7 +28,7 @@ def fit(
     hyper: Hyper,
     learner: Prototypes,
     constants: Constants,
-    release: Release,
+    release: Publish,
     resources: Resources,
 ) -> Weights:
     records = load_records(data, constants, resources)

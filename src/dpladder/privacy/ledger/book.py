@@ -136,14 +136,12 @@ class Held:
     output: str | None = None
     reserved: int = 0
     released: int | None = None
-    versions: Mapping[str, int] = field(
-        default_factory=dict
-    )  # empty: all first ones, of before versions were
+    # empty: all first ones, of before versions were
+    versions: Mapping[str, int] = field(default_factory=dict)
     code: str = ""
     unsound: str = ""  # why it costs more than was booked, where it does
-    continued: int | None = (
-        None  # the entry of the last run that took it up again, after something else was released
-    )
+    # the entry of the last run that took it up again, after something else was released
+    continued: int | None = None
     by: str = ""  # who asked; empty of before that was noted
 
 
@@ -168,9 +166,8 @@ class State:
     tokens: dict[Job, list[str]] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
     experiments: list[str] = field(default_factory=list)  # oldest first
-    former: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # names of experiments before today's
+    # names of experiments before today's
+    former: dict[str, list[str]] = field(default_factory=dict)
     # by the operator: the lineage is about other people than those before it
     confirmed: bool = False
     choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)

@@ -30,13 +30,14 @@ from dpladder.privacy.statement.build import (
 from dpladder.privacy.statement.documents import Cost, Promise, SealedStatement, Stated
 from dpladder.privacy.statement.records import Document, file_digest, spends_of
 
+# whatever an edited file may cause
 _UNREADABLE = (
     DpladderError,
     ValueError,
     LookupError,
     TypeError,
     AttributeError,
-)  # whatever an edited file may cause
+)
 # relative: what two machines' arithmetic may differ by when a statement is recomputed
 ROUNDING = 1e-9
 
