@@ -26,6 +26,7 @@ from dpladder.privacy.accounting.events import (
     Event,
     Exponential,
     Gaussian,
+    Job,
     Laplace,
     RepeatAndSelect,
     Sampled,
@@ -37,6 +38,7 @@ from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Held, Ledger
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
+from dpladder.privacy.release.store import Outcome, Question, Work, release_together
 
 ROOT = Path(__file__).parents[1]
 TINY: dict[str, Any] = {
@@ -60,6 +62,29 @@ def mixture(records: int = 300, seed: int = 0) -> dict[str, np.ndarray]:
     centres = 2.0 * np.random.default_rng(0).normal(size=(3, 16))
     features = centres[labels] + rng.normal(size=(records, 16))
     return {"features": features.astype(np.float32), "labels": labels}
+
+
+def release(
+    ledger: Ledger,
+    job: Job,
+    static: str,
+    query: str,
+    spends: Sequence[Spend],
+    draws: Sequence[Draw],
+    produce: Callable[[Meter, Path], None],
+    outputs: Mapping[str, Path],
+    seed: int | None = None,
+    ready: Callable[[], None] | None = None,
+) -> Outcome:
+    """One question's answer."""
+
+    def alone(works: Sequence[Work]) -> None:
+        for work in works:
+            produce(work.meter, work.folder)
+
+    question = Question(job, static, query, spends, draws, outputs)
+    [outcome] = release_together(ledger, [question], alone, seed, ready)
+    return outcome
 
 
 @dataclass(frozen=True)

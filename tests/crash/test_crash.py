@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import commit
+from support import commit, release
 
 from dpladder.errors import Refused
 from dpladder.privacy.accounting import gdp
@@ -42,7 +42,6 @@ from dpladder.privacy.ledger.book import (
 )
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.store import release
 
 pytestmark = pytest.mark.ci
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from support import release
 
 import dpladder.privacy.ledger.team  # noqa: F401, before a process becomes a user who reads no code
 from dpladder.cli import main
@@ -27,7 +28,6 @@ from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import Item, Ledger, Terms, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.store import release
 
 pytestmark = [
     pytest.mark.ci,

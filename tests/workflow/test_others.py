@@ -13,7 +13,7 @@ from support import ROOT
 
 from dpladder.config import others
 from dpladder.config.learner_sections import learner_of
-from dpladder.plan import digests
+from dpladder.plan import dag, digests
 from dpladder.privacy.statement.check import check, read_statement
 
 EXAMPLE = ROOT / "examples" / "own_methods"
@@ -122,19 +122,44 @@ def test_one_that_cannot_be_used_stands_in_nobodys_way(broken, taken, why, found
         assert found(broken, taken=taken) == {}
 
 
+@pytest.mark.parametrize("field", sorted(others.RESERVED))
+def test_a_field_that_dpladder_gives_a_meaning_is_not_theirs(
+    field: str, found, tmp_path, monkeypatch
+) -> None:
+    (tmp_path / "brought").mkdir()
+    (tmp_path / "brought" / "section.py").write_text(
+        "from typing import Literal\n"
+        "from dpladder.config.section import Section\n"
+        "class SECTION(Section):\n"
+        "    name: Literal['own.learner'] = 'own.learner'\n"
+        f"    {field}: float = 0.2\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "brought.section", raising=False)
+    monkeypatch.delitem(sys.modules, "brought", raising=False)
+    with pytest.warns(UserWarning, match=f"{field}: dpladder gives fields of this name a meaning"):
+        assert found(entry("brought", "own.learner")) == {}
+
+
+def test_whatever_identities_leave_out_of_a_learner_is_no_field_of_theirs() -> None:
+    learners = {key.partition(".")[2] for key in dag.LATER if key.startswith("learner.")}
+    assert learners <= others.RESERVED
+
+
 def test_what_is_not_installed_is_refused_by_name():
     with pytest.raises(ValueError, match=r"own\.nearest_mean"):
         learner_of({"name": "own.nearest_mean"})
 
 
 def test_the_digest_of_a_job_follows_its_code(tmp_path, monkeypatch):
-    package = tmp_path / "brought"
+    package = tmp_path / "followed"
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "inner.py").write_text("MOST = 1", "utf-8")
-    (package / "train.py").write_text("from brought.inner import MOST", "utf-8")
+    (package / "train.py").write_text("from .inner import MOST", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    before = digests.digest_of("brought.train")
+    before = digests.digest_of("followed.train")
     digests._read.cache_clear()
     (package / "inner.py").write_text("MOST = 2", "utf-8")
-    assert digests.digest_of("brought.train") != before
+    assert digests.digest_of("followed.train") != before

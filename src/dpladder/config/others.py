@@ -18,6 +18,13 @@ from typing import Any, get_args
 from dpladder.config.section import Section
 from dpladder.errors import BadInput
 
+HINTS = "__annotations__"
+RESERVED = frozenset(
+    ("augment", "covariance", "head", "init", "link", "look", "public", "statistics", "steering")
+)
+"""Keys of learners by which a plan finds purchases, guides and views, or leaves them out of what a
+job is known by at dpladder's own defaults."""
+
 
 @dataclass(frozen=True)
 class Other:
@@ -62,4 +69,10 @@ def _other(entry: EntryPoint, package: str, taken: Collection[str]) -> Other:
         raise BadInput(f"{module.__name__}.SECTION must be a class that extends Section.")
     if get_args(section.model_fields["name"].annotation) != (entry.name,):
         raise BadInput(f"{module.__name__}.SECTION must have name: Literal[{entry.name!r}].")
+    own = (cls for cls in section.__mro__ if cls.__module__.partition(".")[0] != "dpladder")
+    if taken_fields := RESERVED & {name for cls in own for name in cls.__dict__.get(HINTS, ())}:
+        raise BadInput(
+            f"{', '.join(sorted(taken_fields))}: dpladder gives fields of this name a meaning. "
+            "Choose other names, or extend the section of dpladder's that has them."
+        )
     return Other(entry.name, entry.value, package, section)

@@ -4,6 +4,7 @@ worth, so that no training of the network has to ask that again."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,4 +47,5 @@ def release_of(task: Task[EstimateHead]) -> Release:
 
     spends = held.concrete("head", found.declared.events, train)
     inputs = {"train": train.known_as, **shared(task)}
-    return single(task, held, spends, found.declared.draws, inputs, ("head",), produce)
+    ready = partial(found.ready, task.resources)
+    return single(task, held, spends, found.declared.draws, inputs, ("head",), produce, ready)

@@ -302,11 +302,10 @@ def metrics(
     rows = counts.reshape(-1, 2)
     correct, wrong = (float(count) for count in rows.sum(axis=0))
     total, summed = max(correct + wrong, 1.0), sd * math.sqrt(len(rows))
-    accuracy = min(max(correct / total, 0.0), 1.0)
-    spread = summed * math.hypot(1 - accuracy, accuracy) / total  # as in measures.share
+    accuracy = measures.share_of(correct, total, summed)
     return Tested(
-        accuracy,
-        spread,
+        accuracy.value,
+        accuracy.sd,
         correct,
         total,
         summed,

@@ -155,11 +155,14 @@ def _bins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def share(right: float, wrong: float, sd: float) -> Measured | None:
-    """The share that is right, of two noised counts. The delta method: c / (c + w) moves by (1 - a)
-    / total with c and by -a / total with w. None where there is too little to tell."""
+    """The share that is right, of two noised counts. None where there is too little to tell."""
     total = right + wrong
-    if total <= enough(sd, 2):
-        return None
+    return None if total <= enough(sd, 2) else share_of(right, total, sd)
+
+
+def share_of(right: float, total: float, sd: float) -> Measured:
+    """The same of any total. The delta method: c / (c + w) moves by (1 - a) / total with c and by
+    -a / total with w, each of which has this deviation."""
     value = min(max(right / total, 0.0), 1.0)
     return Measured(value, sd * math.hypot(1.0 - value, value) / total)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -89,21 +89,30 @@ def _closure(entry: str) -> set[str]:
 
 @cache
 def _read(name: str) -> _Module | None:
-    """A module of dpladder, or of a package that adds to it; None for a name that only looks like
-    one, such as a function imported from a module."""
+    """A module of dpladder, or all of a package that adds to it (config/others.py); None for a name
+    that only looks like a module, such as a function imported from one."""
     top, *inner = name.split(".")
-    base = (PACKAGE if top == NAME else _folder(top)).joinpath(*inner)
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.is_file():
-            tree = ast.parse(path.read_bytes(), filename=str(path))
-            tokens: list[str] = []
-            imported: list[str] = []
-            _dump(tree, tokens, imported)
-            return _Module(
-                hashlib.sha256("\0".join(tokens).encode()).hexdigest(),
-                frozenset(_inside(imported, {NAME, top})),
-            )
-    return None
+    if top != NAME:
+        return _module_of(_files_of(top))
+    base = PACKAGE.joinpath(*inner)
+    found = [path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()]
+    return _module_of(found[:1]) if found else None
+
+
+def _files_of(package: str) -> list[Path]:
+    """All of a package, however its modules import each other."""
+    spec = find_spec(package)
+    folders = (spec and spec.submodule_search_locations) or ()
+    return sorted(path for folder in folders for path in Path(folder).rglob("*.py"))
+
+
+def _module_of(files: Iterable[Path]) -> _Module:
+    tokens: list[str] = []
+    imported: list[str] = []
+    for file in files:
+        _dump(ast.parse(file.read_bytes(), filename=str(file)), tokens, imported)
+    digest = hashlib.sha256("\0".join(tokens).encode()).hexdigest()
+    return _Module(digest, frozenset(_inside(imported)))
 
 
 def _dump(node: object, tokens: list[str], imported: list[str]) -> None:
@@ -129,17 +138,11 @@ def _dump(node: object, tokens: list[str], imported: list[str]) -> None:
         tokens.append(f"{type(node).__name__}:{node!r}")
 
 
-def _folder(package: str) -> Path:
-    """Where a package lies that adds a learner or a search (config/others.py)."""
-    found = find_spec(package)
-    return Path(found.origin if found and found.origin else package).parent
-
-
-def _inside(names: list[str], tops: set[str]) -> Iterator[str]:
-    """Those of these packages, and the packages on the way to them, whose __init__ runs too."""
+def _inside(names: list[str]) -> Iterator[str]:
+    """Those of dpladder, and the packages on the way to them, whose __init__ runs too."""
     for name in names:
         parts = name.split(".")
-        if parts[0] in tops:
+        if parts[0] == NAME:
             yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, cost, gaussian, in_sample, tie
 from dpladder.privacy.accounting.events import (
     Booked,
@@ -169,6 +170,83 @@ def test_rounds_and_steps_are_counted():
     event, (sample, step) = PAIRS["sampled steps"]
     with pytest.raises(Refused):
         tie([Counted(event)], (replace(sample, count=6), replace(step, count=6)), "add_remove")
+
+
+def on(mask: str, multiplier: float, count: int = 5, name: str = "step") -> Draw:
+    return gaussian(name, multiplier, 1.0, (3,), count, under=mask, entering=1.0)
+
+
+STEPS = Counted(Sampled(0.1, Gaussian(2.0)), 5)
+NONE = Draw("none", "within", shape=(3,))  # trainings whose answers cost nothing by themselves
+HIDDEN: dict[str, tuple[tuple[Counted, ...], tuple[Draw, ...]]] = {
+    "two samples, one of them charged twice": (
+        (STEPS, STEPS),
+        (SAMPLE, replace(SAMPLE, name="other"), on("sample", 2.0), on("other", 0.01, name="b")),
+    ),
+    "noise under a draw that is none": (
+        (Counted(Gaussian(3.0)),),
+        (gaussian("sum", 3.0, 1.0), gaussian("b", 0.01, 1.0, under="ghost")),
+    ),
+    "noise under other noise": (
+        (Counted(Gaussian(3.0)),),
+        (gaussian("sum", 3.0, 1.0), gaussian("b", 0.01, 1.0, under="sum")),
+    ),
+    "trainings on a sample": (
+        (Counted(Gaussian(3.0)),),
+        (
+            gaussian("sum", 3.0, 1.0),
+            SAMPLE,
+            Draw("trainings", "within", sensitivity=50.0, under="sample"),
+        ),
+    ),
+    "steps that share one sample, charged as if each had its own": (
+        (STEPS,),
+        (replace(SAMPLE, count=1), on("sample", 2.0)),
+    ),
+    "one large Laplace release charged as the mu of many small ones": (
+        (Counted(Laplace(1 / gdp.pure_of_mu(math.sqrt(30) * gdp.mu_of_pure(0.1)))),),
+        (Draw("count", "laplace", 10.0, count=30, sensitivity=1.0),),
+    ),
+    "a Gaussian charged as Laplace noise of its mu": (
+        (Counted(Laplace(1.0)),),
+        (gaussian("sum", 1 / gdp.mu_of_pure(1.0), 1.0),),
+    ),
+    "rounds that are run more often than they are charged": (
+        (Counted(Exponential(1.0), 3),),
+        (Draw("level", "laplace", 1.0, (3,), 100, 1.0, under="rounds"),),
+    ),
+    "rounds of no length": (
+        (Counted(Exponential(1.0), 1),),
+        (Draw("level", "laplace", 1.0, (), 1, 1.0, under="rounds"),),
+    ),
+    "rounds under a secret number": (
+        (Counted(Exponential(1.0), 3),),
+        (Draw("runs", "uniform"), Draw("level", "laplace", 1.0, (3,), 1, 1.0, under="runs")),
+    ),
+    "a selection that is run again": (
+        (Counted(RUNS),),
+        (replace(SELECTION[0], count=50), *SELECTION[1:]),
+    ),
+    "a sample of a sample": (
+        (STEPS,),
+        (Draw("runs", "uniform"), replace(SAMPLE, under="runs"), on("sample", 2.0)),
+    ),
+    "free trainings with nothing that keeps their answers": (
+        (Counted(Gaussian(3.0)),),
+        (gaussian("sum", 3.0, 1.0), NONE),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_no_noise_escapes_the_count_by_where_it_lies(name: str) -> None:
+    with pytest.raises(Refused, match="the declaration of this mechanism is wrong"):
+        tie(*HIDDEN[name], "add_remove")
+
+
+def test_trainings_may_be_free_beside_what_keeps_their_answers() -> None:
+    rounds = Draw("level", "laplace", 1.0, (3,), 1, 1.0, under="rounds")
+    tie((Counted(Exponential(1.0), 3),), (rounds, NONE), "add_remove")
 
 
 def test_mus_add_in_squares():

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import release
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import gaussian
@@ -33,7 +34,7 @@ from dpladder.privacy.ledger.book import (
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Meter
-from dpladder.privacy.release.store import Outcome, is_kept, query_digest, release
+from dpladder.privacy.release.store import Outcome, is_kept, query_digest
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 JOB = Job("main", "run_trial", (("trial", "0"),))
@@ -471,6 +472,20 @@ def test_results_that_cannot_be_written_are_published_by_the_next_run(
     outputs["score"].parent.unlink()
     assert ask(produce=never).restored
     assert len(load(ledger).charged()) == 1
+
+
+def test_an_answer_that_is_gone_before_it_is_noted_is_never_done(
+    ledger: Ledger, ask: Ask, outputs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as swept:
+        swept.setattr(store, "_kept", lambda *_: None)
+        with pytest.raises(Refused, match=r"is gone from .* the next run computes it again"):
+            ask()
+    (held,) = load(ledger).items.values()
+    assert held.status == "COMMITTED"
+    assert not any(path.exists() for path in outputs.values())
+    assert not ask().restored
+    assert read(outputs)
 
 
 def test_finishing_twice_keeps_the_first(ledger: Ledger, ask: Ask) -> None:

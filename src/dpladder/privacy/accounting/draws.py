@@ -8,7 +8,7 @@ committed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -144,14 +144,14 @@ def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -
     """Refuse unless these draws cost exactly what these events charge, under the lineage's
     relation."""
     events = list(flat(charged))
-    direct = math.sqrt(math.fsum(_direct(e.event) ** 2 * e.count for e in events))
     others = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
+    claimed = [(e.event, e.count) for e in others]
+    _check_places(draws, answers_are_secret=any(_keeps_secrets(event) for event, _ in claimed))
     masks = {draw.name for draw in draws if draw.distribution == "mask"}
     rounds = [d for d in draws if d.distribution == "laplace" and d.under not in {"", *masks}]
-    claimed = [(e.event, e.count) for e in others]
     found = [*_sampled(draws), *_selected(draws), *_rounds(rounds)]
-    same = _equal(direct, cost(draws)) and len(found) == len(claimed) and _on_subset(events, draws)
-    if not (same and all(any(_matches(event, other) for other in found) for event in claimed)):
+    direct = _same_direct(events, draws) and _on_subset(events, draws)
+    if not (direct and _pair_off(claimed, found)):
         kinds = ", ".join(sorted({describe(e.event) for e in events})) or "nothing"
         raise Refused(
             f"what is charged ({kinds}) is not what the declared noise costs. Nothing was read: "
@@ -159,6 +159,69 @@ def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -
             "same sensitivity."
         )
     _check_samples(draws, relation)
+
+
+def _check_places(draws: Sequence[Draw], answers_are_secret: bool) -> None:
+    """Refuse a draw that lies where nothing would count it, or more often than what it lies under
+    is drawn. `answers_are_secret`: whether a selection or rounds are charged, which let trainings'
+    answers cost nothing by themselves."""
+    kinds = {draw.name: draw.distribution for draw in draws}
+    most = {draw.name: draw.count for draw in draws}
+    for draw in draws:
+        over = kinds.get(draw.under)
+        counted = not draw.under or over in _OVER.get(draw.distribution, ())
+        often = over == "mask" and draw.releases > most[draw.under]
+        again = over == "uniform" and most[draw.under] > 1
+        round_of = draw.distribution == "laplace" and bool(draw.under) and over is None
+        loose = round_of and (draw.count > 1 or not draw.shape)
+        free = draw.distribution == "within" and not draw.sensitivity and not answers_are_secret
+        if not counted or often or again or loose or free:
+            raise Refused(
+                f"draw {draw.name} ({draw.distribution}, {draw.count} times) lies under "
+                f"{draw.under or 'nothing'}, where its noise would not be counted as it is drawn. "
+                "Nothing was read: the declaration of this mechanism is wrong."
+            )
+
+
+_OVER: Mapping[str, tuple[str | None, ...]] = {
+    "gaussian": ("mask", "uniform"),
+    "within": ("uniform",),
+    "laplace": ("mask", None),
+}
+"""Under which draws each kind may lie: a sample, a secret number of runs; rounds are no draw."""
+
+
+def _keeps_secrets(event: Event) -> bool:
+    return isinstance(event, Exponential | RepeatAndSelect | SubsetSelect)
+
+
+def _same_direct(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
+    """Whether what lies under nothing is what is charged. A Laplace release may be charged as a
+    Gaussian that dominates it, and then adds to the others; no Gaussian may be charged as Laplace
+    noise, nor several Laplace releases as one."""
+    gaussians = math.sqrt(math.fsum(_direct(e.event) ** 2 * e.count for e in events))
+    drawn = [d for d in draws if d.distribution == "laplace" and not d.under]
+    left = sorted(d.sensitivity / d.scale for d in drawn for _ in range(d.releases))
+    for one in (e for e in events if isinstance(e.event, Laplace)):
+        for _ in range(one.count):
+            found = next((ratio for ratio in left if _equal(ratio, 1.0 / one.event.scale)), None)
+            if found is None:
+                return False
+            left.remove(found)
+    squares = [gdp.mu_of_pure(ratio) ** 2 for ratio in left]
+    others = cost(d for d in draws if d not in drawn)
+    return _equal(gaussians, math.hypot(others, math.sqrt(math.fsum(squares))))
+
+
+def _pair_off(claimed: Sequence[Priced], found: Sequence[Priced]) -> bool:
+    """Whether each event that is charged is one that is drawn, and none is left."""
+    left = list(found)
+    for event in claimed:
+        drawn = next((other for other in left if _matches(event, other)), None)
+        if drawn is None:
+            return False
+        left.remove(drawn)
+    return not left
 
 
 def _check_samples(draws: Sequence[Draw], relation: Relation) -> None:
@@ -264,12 +327,10 @@ def _square(draw: Draw) -> float:
 
 
 def _direct(event: Event) -> float:
-    """The mu of what an event releases by itself, under no mask and in no run."""
+    """The mu of the Gaussian that an event releases by itself, under no mask and in no run."""
     match event:
         case Gaussian(sigma) | SubsetSelect(final=Gaussian(sigma)):
             return 1.0 / sigma
-        case Laplace(scale):
-            return gdp.mu_of_pure(1.0 / scale)
     return 0.0
 
 

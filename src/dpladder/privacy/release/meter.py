@@ -139,7 +139,8 @@ class Within:
     mu: float  # of one training; 0 where its answers cost nothing by themselves
 
     def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
-        if self.mu and not math.isclose(cost(draws), self.mu, rel_tol=EQUAL):
+        beside = any(draw.under for draw in draws)  # what lies under anything is not in its cost
+        if self.mu and (beside or not math.isclose(cost(draws), self.mu, rel_tol=EQUAL)):
             raise Refused(
                 "a training inside a search declares noise for another mu than the search declared "
                 "for it. Nothing was published."

@@ -77,34 +77,6 @@ class Work:
 Produce = Callable[[Sequence[Work]], None]
 
 
-def release(
-    ledger: Ledger,
-    job: Job,
-    static: str,
-    query: str,
-    spends: Sequence[Spend],
-    draws: Sequence[Draw],
-    produce: Callable[[Meter, Path], None],
-    outputs: Mapping[str, Path],
-    seed: int | None = None,
-    ready: Callable[[], None] | None = None,
-) -> Outcome:
-    """Answer `query` once, ever, and publish the answer.
-
-    `produce` writes the files of `outputs` into the folder it is given, all randomness from the
-    meter. It runs after COMMIT and is the place to read private data. `ready` runs before COMMIT:
-    what it refuses costs nothing. `seed` makes the noise repeatable, on research lineages only.
-    """
-
-    def alone(works: Sequence[Work]) -> None:
-        for work in works:
-            produce(work.meter, work.folder)
-
-    question = Question(job, static, query, spends, draws, outputs)
-    [outcome] = release_together(ledger, [question], alone, seed, ready)
-    return outcome
-
-
 def release_together(
     ledger: Ledger,
     questions: Sequence[Question],
@@ -112,9 +84,18 @@ def release_together(
     seed: int | None = None,
     ready: Callable[[], None] | None = None,
 ) -> list[Outcome]:
-    """Answer several jobs' questions in one go: each is committed, kept and DONE by itself, and
-    what is DONE already is restored. `produce` is called once, for those that are left; killed at
-    any moment, no charge and no answer is lost."""
+    """Answer each of several jobs' questions once, ever, and publish the answers.
+
+    Each is committed, kept and DONE by itself, and what is DONE already is restored. Killed at any
+    moment, no charge and no answer is lost.
+
+    Args:
+        produce: Writes the files of `outputs` of those that are left into the folders that it is
+            given, all randomness from their meters. It runs once, after COMMIT, and is the place to
+            read private data.
+        seed: Makes the noise repeatable, on research lineages only.
+        ready: Runs before COMMIT: what it refuses costs nothing.
+    """
     for question in questions:
         if any(name != Path(name).name or name.startswith(".") for name in question.outputs):
             raise BadInput("outputs are named by plain file names: no folders, no leading dot.")
