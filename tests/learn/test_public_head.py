@@ -58,7 +58,7 @@ def test_what_has_no_label_counts_as_nothing_and_a_class_without_records_starts_
     assert head_of(data)[:3].any(axis=1).all()
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_few_records_of_classes_that_overlap_make_no_head_that_is_surer_than_it_may_be() -> None:
     """A single fifth of 50 records, ten of them, chose heads that are worse than guessing for three
     samples of six."""

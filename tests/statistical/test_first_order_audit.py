@@ -68,9 +68,11 @@ def test_losses_that_move_in_a_sample_as_on_a_full_batch_are_caught_by_what_is_r
 def test_half_the_noise_on_losses_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Declared and drawn alike, so that the meter sees nothing wrong."""
     honest = cost._losses
-    monkeypatch.setattr(
-        cost, "_losses", lambda *about: replace(honest(*about), scale=honest(*about).scale / 2)
-    )
+
+    def halved(*about: Any) -> tuple[Any, ...]:
+        return tuple(replace(draw, scale=draw.scale / 2) for draw in honest(*about))
+
+    monkeypatch.setattr(cost, "_losses", halved)
     assert "sensitivity over scale of noise" in failed(run_audit([look()], KEY))
 
 

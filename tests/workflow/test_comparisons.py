@@ -29,7 +29,7 @@ def lines(name):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_searches_and_learners_are_compared_on_public_data_and_charge_nothing(project):
     project.configure(PUBLIC)
     project.finish("compare_hpo", "compare_learners")

@@ -46,7 +46,7 @@ def table(records: int = 1500) -> pd.DataFrame:
     return pd.DataFrame(x, columns=COLUMNS).join(pd.DataFrame(states, columns=NAMES))
 
 
-@pytest.mark.ci
+@pytest.mark.long
 def test_findings_are_trained_tested_and_predicted_each_by_itself(project: Workspace) -> None:
     given = table()
     given.to_csv("data.csv", index=False)

@@ -82,6 +82,18 @@ def tuned(project):
 
 
 @pytest.mark.ci
+def test_a_network_is_tuned_through_the_workflow(project) -> None:
+    """One training of it; all that is made of several is left to the night."""
+    draw_images()
+    one = {"sweep": {"rungs": []}, "final": {"targets": [2.0]}, "experiments": {}}
+    project.configure({**TUNED, **one})
+    project.finish("results/privacy.json")
+    assert main(["verify", "results"]) == 0
+    assert Counter(held.job.rule for held in project.held()) == {"train_final": 1, "evaluate": 1}
+    _, facts = weights.load(FINAL)
+    assert facts["tensors"][0].startswith("network.blocks.4.")
+
+
 def test_a_network_is_tuned_from_data_to_statement_and_used_from_its_file_alone(tuned) -> None:
     assert main(["verify", "results"]) == 0
     assert Counter(held.job.rule for held in tuned.held()) == {
