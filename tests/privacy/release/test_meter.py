@@ -95,9 +95,10 @@ def test_one_draw_fewer_is_refused_at_close(missing: int) -> None:
 def test_a_training_inside_a_search_draws_for_the_mu_that_the_search_declared(mu: float) -> None:
     within = Meter(DRAWS, SOURCE).within("runs")
     assert within.meter("a", [gaussian("noise", 2.0, 1.0)])
+    beside = gaussian("more", 0.01, 1.0, under="sample", entering=1.0)
+    hidden = [gaussian("noise", 2.0, 1.0), Draw("sample", "mask", 0.1), beside]
     with pytest.raises(Refused, match="another mu than the search declared"):
-        beside = gaussian("more", 0.01, 1.0, under="sample", entering=1.0)
-        within.meter("c", [gaussian("noise", 2.0, 1.0), Draw("sample", "mask", 0.1), beside])
+        within.meter("c", hidden)
     with pytest.raises(Refused, match="another mu"):
         within.meter("b", [gaussian("noise", 1.0 / mu, 1.0)])
 
