@@ -202,12 +202,14 @@ def _same_direct(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
     gaussians = math.sqrt(math.fsum(_direct(e.event) ** 2 * e.count for e in events))
     drawn = [d for d in draws if d.distribution == "laplace" and not d.under]
     left = sorted(d.sensitivity / d.scale for d in drawn for _ in range(d.releases))
-    for one in (e for e in events if isinstance(e.event, Laplace)):
-        for _ in range(one.count):
-            found = next((ratio for ratio in left if _equal(ratio, 1.0 / one.event.scale)), None)
-            if found is None:
-                return False
-            left.remove(found)
+    charged = (
+        1.0 / e.event.scale for e in events if isinstance(e.event, Laplace) for _ in range(e.count)
+    )
+    for epsilon in charged:
+        found = next((ratio for ratio in left if _equal(ratio, epsilon)), None)
+        if found is None:
+            return False
+        left.remove(found)
     squares = [gdp.mu_of_pure(ratio) ** 2 for ratio in left]
     others = cost(d for d in draws if d not in drawn)
     return _equal(gaussians, math.hypot(others, math.sqrt(math.fsum(squares))))
