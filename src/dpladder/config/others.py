@@ -18,7 +18,6 @@ from typing import Any, get_args
 from dpladder.config.section import Section
 from dpladder.errors import BadInput
 
-HINTS = "__annotations__"
 RESERVED = frozenset(
     ("augment", "covariance", "head", "init", "link", "look", "public", "statistics", "steering")
 )
@@ -70,7 +69,9 @@ def _other(entry: EntryPoint, package: str, taken: Collection[str]) -> Other:
     if get_args(section.model_fields["name"].annotation) != (entry.name,):
         raise BadInput(f"{module.__name__}.SECTION must have name: Literal[{entry.name!r}].")
     own = (cls for cls in section.__mro__ if cls.__module__.partition(".")[0] != "dpladder")
-    if taken_fields := RESERVED & {name for cls in own for name in cls.__dict__.get(HINTS, ())}:
+    if taken_fields := RESERVED & {
+        name for cls in own for name in vars(cls).get("__annotations__", ())
+    }:
         raise BadInput(
             f"{', '.join(sorted(taken_fields))}: dpladder gives fields of this name a meaning. "
             "Choose other names, or extend the section of dpladder's that has them."

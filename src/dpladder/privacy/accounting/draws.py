@@ -165,15 +165,16 @@ def _check_places(draws: Sequence[Draw], answers_are_secret: bool) -> None:
     """Refuse a draw that lies where nothing would count it, or more often than what it lies under
     is drawn. `answers_are_secret`: whether a selection or rounds are charged, which let trainings'
     answers cost nothing by themselves."""
-    kinds = {draw.name: draw.distribution for draw in draws}
-    most = {draw.name: draw.count for draw in draws}
+    named = {draw.name: draw for draw in draws}
     for draw in draws:
-        over = kinds.get(draw.under)
+        above = named.get(draw.under)
+        over = None if above is None else above.distribution
         counted = not draw.under or over in _OVER.get(draw.distribution, ())
-        often = over == "mask" and draw.releases > most[draw.under]
-        again = over == "uniform" and most[draw.under] > 1
-        round_of = draw.distribution == "laplace" and bool(draw.under) and over is None
-        loose = round_of and (draw.count > 1 or not draw.shape)
+        most = 1 if above is None else above.count
+        often = over == "mask" and draw.releases > most
+        again = over == "uniform" and most > 1
+        in_rounds = draw.distribution == "laplace" and bool(draw.under) and over is None
+        loose = in_rounds and (draw.count > 1 or not draw.shape)
         free = draw.distribution == "within" and not draw.sensitivity and not answers_are_secret
         if not counted or often or again or loose or free:
             raise Refused(
