@@ -202,6 +202,15 @@ def test_looking_at_a_source_loads_no_network(tmp_path):
     assert loaded.stdout.splitlines()[-1] == ""
 
 
+def test_who_asks_for_help_waits_for_no_package():
+    """Each command imports what it needs when it runs: a shell's user asks for help often."""
+    code = "import sys, dpladder.cli; print(*{'pydantic', 'yaml', 'numpy'} & sys.modules.keys())"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.split() == []
+
+
 @pytest.mark.few(4)
 @pytest.mark.parametrize("module", AT_PARSE)
 def test_what_is_loaded_at_parse_time_is_light(module):

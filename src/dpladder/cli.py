@@ -7,28 +7,22 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from getpass import getpass
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from dpladder.commands.completion import SHELLS, Argument, Command, Run, script, takes
-from dpladder.commands.project import SLURM, VERBOSE, entered, init, run
-from dpladder.errors import BadInput, DpladderError, Refused
-from dpladder.plan import edits
-from dpladder.plan.kept import assign
-from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import opened
-from dpladder.plan.startup import recalled, refuse_new, states_here
-from dpladder.plan.table import plan_document, plan_table
-from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Anchor, Ledger, State
-from dpladder.privacy.ledger.home import open_home, subkey
-from dpladder.privacy.statement.check import anchors_in, check, read_statement
+# What a command imports stands in it: whoever asks for help waits for nothing else.
+from dpladder.commands.completion import (
+    SHELLS,
+    SLURM,
+    VERBOSE,
+    Argument,
+    Command,
+    Run,
+    script,
+    takes,
+)
+from dpladder.errors import BadInput, DpladderError
 
 GROUPS = {
     "ledger": "what was ever spent on each lineage",
@@ -53,13 +47,14 @@ PASSPHRASE = takes(
     "--passphrase-file", type=Path, help="a file with the passphrase; none: it is asked for"
 )
 COMMANDS: dict[str, Command] = {}
-NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else [*arguments]
     try:
         if words[:1] == ["run"]:  # its arguments are Snakemake's, whatever they are
+            from dpladder.commands.project import run
+
             return run(words[1:])
         given = _parser().parse_args(words)
         return int(given.run(given))
@@ -103,6 +98,8 @@ def command(name: str, what: str, *taken: Argument) -> Callable[[Run], Run]:
     takes("folder", type=Path, help="a new folder, best outside the clone"),
 )
 def _init(given: argparse.Namespace) -> int:
+    from dpladder.commands.project import init
+
     init(given.folder)
     print(
         f"{given.folder} is a project: put your data into data/, edit config.yaml, then `dpladder "
@@ -130,21 +127,11 @@ def _run(given: argparse.Namespace) -> int:
     JSON,
 )
 def _plan(given: argparse.Namespace) -> int:
-    try:
-        with entered(given.config + given.configfile) as configs:
-            project = opened(configs, recall=recalled)
-            states = states_here(project)
-            project, states = assign(project, states)
-            with edits.named(project):
-                plan = make_plan(project, states)
-                document = plan_document(plan, states, project)
-                refuse_new(plan, states, project)
-    except Refused as refused:
-        if given.json:
-            print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))
-        raise
-    print(json.dumps(asdict(document), indent=2) if given.json else plan_table(document))
-    return 0 if document.feasible else 1
+    from dpladder.commands.plan import plan
+    from dpladder.commands.project import entered
+
+    with entered(given.config + given.configfile) as configs:
+        return 0 if plan(configs, given.json) else 1
 
 
 @command(
@@ -159,6 +146,7 @@ def _plan(given: argparse.Namespace) -> int:
 )
 def _check(given: argparse.Namespace) -> int:
     from dpladder.commands.check import check
+    from dpladder.commands.project import entered
 
     with entered(given.config) as configs:
         check(configs, given.contact_sheet)
@@ -172,54 +160,10 @@ def _check(given: argparse.Namespace) -> int:
     takes("--by", choices=["user"], help="what each user asked for, in place of the entries"),
 )
 def _ledger_show(given: argparse.Namespace) -> int:
-    home = open_home(create=False)
-    found = {name: _shown(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)}
-    shown = {name: lineage for name, lineage in found.items() if lineage is not None}
-    if given.json:
-        print(json.dumps(shown, indent=2))
-        return 0
-    if not shown:
-        print(f"{NO_LEDGER} {home.path}")
-    for name, lineage in shown.items():
-        limit = lineage["lifetime_epsilon"]
-        print(
-            f"lineage {name}: epsilon = {up(lineage['epsilon'])} spent or reserved at delta = "
-            f"{lineage['delta']:g}, "
-            + (f"lifetime limit {limit:g}" if limit is not None else "no lifetime limit declared")
-        )
-        if given.by == "user":
-            for name, epsilon in lineage["users"].items():
-                print(f"  {name or 'not noted':<24} epsilon alone {up(epsilon)}")
-            continue
-        for item in lineage["items"]:
-            print(f"  {item['state']:<10} {item['job']:<48} epsilon alone {up(item['epsilon'])}")
+    from dpladder.commands.ledgers import show, table
+
+    print(json.dumps(show(), indent=2) if given.json else table(show(), given.by == "user"))
     return 0
-
-
-def _shown(state: State) -> dict[str, Any] | None:
-    """A lineage for the reader; None where its first entry was never written."""
-    terms = state.terms
-    if terms is None:
-        return None
-    return {
-        "epsilon": ledgers.ever(terms, state.charged()).epsilon,
-        "delta": terms.delta,
-        "relation": terms.relation,
-        "lifetime_epsilon": terms.lifetime_epsilon,
-        "items": [
-            {
-                "job": ledgers.name(h.job),
-                "state": h.status,
-                "epsilon": compose(h.spends, terms.delta).epsilon,
-                "user": h.by,
-            }
-            for h in state.items.values()
-        ],
-        "users": {
-            name: ledgers.ever(terms, ledgers.spends_of(state, name)).epsilon
-            for name in sorted({h.by for h in state.items.values()})
-        },
-    }
 
 
 @command(
@@ -240,11 +184,9 @@ def _home_init(given: argparse.Namespace) -> int:
 
 @command("home backup", "write it to a new encrypted file; runs may go on", BACKUP, PASSPHRASE)
 def _home_backup(given: argparse.Namespace) -> int:
-    from dpladder.privacy.ledger.backup import backup
+    from dpladder.commands.home import back_up
 
-    home = open_home(create=False)
-    count = backup(home, given.file, _passphrase(given.passphrase_file, again=True))
-    print(f"{given.file} holds {home.path}: {count:,} files")
+    print(back_up(given.file, given.passphrase_file))
     return 0
 
 
@@ -262,26 +204,10 @@ def _home_backup(given: argparse.Namespace) -> int:
     ),
 )
 def _home_restore(given: argparse.Namespace) -> int:
-    from dpladder.privacy.ledger.backup import restore
+    from dpladder.commands.home import restore
 
-    anchors = [anchor for results in given.results for anchor in anchors_in(results)]
-    place = open_home(create=False).path
-    found = restore(given.file, place, _passphrase(given.passphrase_file), anchors)
-    print(f"{place} is restored: lineages {', '.join(found) or 'none'}")
+    print(restore(given.file, given.passphrase_file, given.results))
     return 0
-
-
-def _passphrase(file: Path | None, again: bool = False) -> str:
-    """The first line of a file, or what is typed."""
-    if file is None:
-        typed = getpass("passphrase: ")
-        if again and getpass("the same again: ") != typed:
-            raise BadInput("the two differ. Nothing was written.")
-        return typed
-    try:
-        return file.read_text("utf-8").partition("\n")[0]
-    except (OSError, UnicodeDecodeError):
-        raise BadInput(f"{file} cannot be read as a file with a passphrase.") from None
 
 
 @command(
@@ -292,67 +218,18 @@ def _passphrase(file: Path | None, again: bool = False) -> str:
     ),
 )
 def _ledger_verify(given: argparse.Namespace) -> int:
-    home = open_home(create=False)
-    anchors = [anchor for results in given.results for anchor in _anchors(results)]
-    names = dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
-    problems = [
-        f"lineage {name}: {problem}"
-        for name in names
-        for problem in ledgers.verify(Ledger(home, name), anchors)
-    ]
-    fine = "every entry is as it was written in the ledgers of" if names else NO_LEDGER
-    return _report(problems, f"{fine} {', '.join(names) or home.path}")
+    from dpladder.commands.ledgers import verify
 
-
-def _anchors(results: Path) -> list[Anchor]:
-    found = anchors_in(results)
-    if not found:
-        read_statement(results)  # which says what is missing
-    return found
+    problems, fine = verify(given.results)
+    return _report(problems, fine)
 
 
 @command("verify", "recompose a finished run from its records; needs no private data", RESULTS)
 def _verify(given: argparse.Namespace) -> int:
-    statement = read_statement(given.results)
-    home = open_home(create=False)
-    known = set(ledgers.lineages(home))
-    key = subkey(home, "ledger") if known.issuperset(statement["datasets"]) else None
-    problems = check(statement, given.results.resolve(), key)
-    anchors = anchors_in(given.results)
-    for lineage in dict.fromkeys(anchor.lineage for anchor in anchors):
-        if lineage in known:
-            problems += [
-                f"ledger of {lineage}: {p}" for p in ledgers.verify(Ledger(home, lineage), anchors)
-            ]
-            problems += _understated(statement, ledgers.load(Ledger(home, lineage)))
-        else:
-            print(
-                f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
-            )
-    return _report(
-        problems, "the statement follows from the records: " + "; ".join(_totals(statement))
-    )
+    from dpladder.commands.ledgers import verify_statement
 
-
-def _understated(statement: Mapping[str, Any], state: State) -> Iterator[str]:
-    """The bugs by which the ledger charges more than a statement of before they were known
-    counts."""
-    stated = {
-        line.get("unsound") for one in statement["datasets"].values() for line in one["spends"]
-    }
-    for why in dict.fromkeys(held.unsound for held in state.items.values() if held.unsound):
-        if why not in stated:
-            yield (
-                f"privacy.json: {why}; the ledger charges what they cost. Run the workflow again, "
-                "and it is stated"
-            )
-
-
-def _totals(statement: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{lineage} epsilon = {up(dataset['epsilon'])} at delta = {dataset['delta']:g}"
-        for lineage, dataset in statement["datasets"].items()
-    ]
+    problems, fine = verify_statement(given.results)
+    return _report(problems, fine)
 
 
 def _report(problems: Sequence[str], fine: str) -> int:
@@ -416,6 +293,7 @@ def _crate(given: argparse.Namespace) -> int:
 )
 def _croissant(given: argparse.Namespace) -> int:
     from dpladder.commands.croissant import croissant
+    from dpladder.commands.project import entered
 
     folder = given.folder and given.folder.absolute()
     with entered(given.config) as configs:
@@ -538,6 +416,7 @@ def _audit(given: argparse.Namespace) -> int:
         return _audit_canaries(given)
     from dpladder.audit.engine.attack import table, to_json
     from dpladder.audit.every import audit
+    from dpladder.privacy.ledger.home import open_home, subkey
 
     report = audit(subkey(open_home(), "audit"), given.learner)
     print(json.dumps(to_json(report), indent=2) if given.json else table(report))
@@ -546,6 +425,7 @@ def _audit(given: argparse.Namespace) -> int:
 
 def _audit_canaries(given: argparse.Namespace) -> int:
     from dpladder.audit import canaries
+    from dpladder.privacy.ledger.home import open_home, subkey
 
     found = canaries.audit(subkey(open_home(), "audit"))
     print(canaries.to_json(found) if given.json else canaries.sentence(found))
@@ -568,6 +448,7 @@ def _audit_canaries(given: argparse.Namespace) -> int:
 )
 def _cache(given: argparse.Namespace) -> int:
     from dpladder.data.cache import list_caches, verify_cache
+    from dpladder.privacy.ledger.home import open_home, subkey
 
     if not given.root.is_dir():
         raise BadInput(

@@ -12,6 +12,7 @@ from documented import commands
 from support import Workspace, mixture
 
 from dpladder import cli
+from dpladder.commands import home
 
 pytestmark = pytest.mark.ci
 
@@ -66,7 +67,7 @@ def test_a_command_of_the_pages_does_what_it_is_for(
     command: str, finished: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     np.savez("new.npz", **mixture(20, seed=5))
-    monkeypatch.setattr(cli, "getpass", lambda _: "a passphrase")
+    monkeypatch.setattr(home, "getpass", lambda _: "a passphrase")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{finished.folder}/mlflow.db")
     text = command.replace("[--to huggingface]", "--to huggingface")
     words = [STANDS_FOR.get(word, word) for word in shlex.split(text)[1:]]

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Any
 
 Run = Callable[[argparse.Namespace], int]
+SLURM, VERBOSE = "--slurm", "--verbose"
 
 
 @dataclass(frozen=True)

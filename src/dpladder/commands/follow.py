@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TextIO
 
+from dpladder.commands.completion import SLURM
 from dpladder.plan.startup import SAY
 
 WORDS = Path("logs") / "snakemake.txt"
@@ -31,7 +32,7 @@ ALIKE = {
     "--forcerun",
     "-F",
     "--forceall",
-    "--slurm",
+    SLURM,
 }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from dpladder.commands.completion import SLURM, VERBOSE
 from dpladder.commands.follow import WORDS, follow, follows
 from dpladder.config.section import NAME_PATTERN
 from dpladder.errors import BadInput
@@ -19,7 +20,6 @@ from dpladder.plan.startup import DEMO, INSTALLED, ROOT, need_submission
 CONFIG = "config.yaml"
 PROFILES = ROOT / "workflow" / "profiles"
 ENVIRONMENT = Path(sys.prefix) if INSTALLED else ROOT / ".venv"
-SLURM, VERBOSE = "--slurm", "--verbose"
 DRY = {"-n", "--dry-run", "--dryrun"}
 
 RUN_HELP = f"""usage: dpladder run [CONFIG ...] [{SLURM}] [--] [arguments of snakemake ...]

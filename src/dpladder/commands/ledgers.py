@@ -1,0 +1,131 @@
+"""`dpladder ledger` and `dpladder verify`: what was spent, and whether it is as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dpladder.privacy.accounting.composition import compose
+from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.ledger import book as ledgers
+from dpladder.privacy.ledger.book import Anchor, Ledger, State
+from dpladder.privacy.ledger.home import open_home, subkey
+from dpladder.privacy.statement.check import anchors_in, check, read_statement
+
+NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
+
+
+def show() -> dict[str, dict[str, Any]]:
+    """Every lineage of this home, with what each of its entries costs."""
+    home = open_home(create=False)
+    found = {name: _shown(ledgers.load(Ledger(home, name))) for name in ledgers.lineages(home)}
+    return {name: lineage for name, lineage in found.items() if lineage is not None}
+
+
+def _shown(state: State) -> dict[str, Any] | None:
+    """A lineage for the reader; None where its first entry was never written."""
+    terms = state.terms
+    if terms is None:
+        return None
+    return {
+        "epsilon": ledgers.ever(terms, state.charged()).epsilon,
+        "delta": terms.delta,
+        "relation": terms.relation,
+        "lifetime_epsilon": terms.lifetime_epsilon,
+        "items": [
+            {
+                "job": ledgers.name(h.job),
+                "state": h.status,
+                "epsilon": compose(h.spends, terms.delta).epsilon,
+                "user": h.by,
+            }
+            for h in state.items.values()
+        ],
+        "users": {
+            name: ledgers.ever(terms, ledgers.spends_of(state, name)).epsilon
+            for name in sorted({h.by for h in state.items.values()})
+        },
+    }
+
+
+def table(shown: Mapping[str, Mapping[str, Any]], by_user: bool) -> str:
+    """The same as text: a line for each entry, or for each user."""
+    if not shown:
+        return f"{NO_LEDGER} {open_home(create=False).path}"
+    return "\n".join(line for name in shown for line in _lines(name, shown[name], by_user))
+
+
+def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str]:
+    limit = lineage["lifetime_epsilon"]
+    yield (
+        f"lineage {name}: epsilon = {up(lineage['epsilon'])} spent or reserved at delta = "
+        f"{lineage['delta']:g}, "
+        + (f"lifetime limit {limit:g}" if limit is not None else "no lifetime limit declared")
+    )
+    if by_user:
+        for user, epsilon in lineage["users"].items():
+            yield f"  {user or 'not noted':<24} epsilon alone {up(epsilon)}"
+        return
+    for item in lineage["items"]:
+        yield f"  {item['state']:<10} {item['job']:<48} epsilon alone {up(item['epsilon'])}"
+
+
+def verify(results: Sequence[Path]) -> tuple[list[str], str]:
+    """What is wrong with the ledgers of this home, and what to say where nothing is."""
+    home = open_home(create=False)
+    anchors = [anchor for folder in results for anchor in _anchors(folder)]
+    names = dict.fromkeys([*ledgers.lineages(home), *(anchor.lineage for anchor in anchors)])
+    problems = [
+        f"lineage {name}: {problem}"
+        for name in names
+        for problem in ledgers.verify(Ledger(home, name), anchors)
+    ]
+    fine = "every entry is as it was written in the ledgers of" if names else NO_LEDGER
+    return problems, f"{fine} {', '.join(names) or home.path}"
+
+
+def _anchors(results: Path) -> list[Anchor]:
+    found = anchors_in(results)
+    if not found:
+        read_statement(results)  # which says what is missing
+    return found
+
+
+def verify_statement(results: Path) -> tuple[list[str], str]:
+    """What a finished run's statement gets wrong, and what to say where it is right."""
+    statement = read_statement(results)
+    home = open_home(create=False)
+    known = set(ledgers.lineages(home))
+    key = subkey(home, "ledger") if known.issuperset(statement["datasets"]) else None
+    problems = check(statement, results.resolve(), key)
+    anchors = anchors_in(results)
+    for lineage in dict.fromkeys(anchor.lineage for anchor in anchors):
+        if lineage in known:
+            problems += [
+                f"ledger of {lineage}: {p}" for p in ledgers.verify(Ledger(home, lineage), anchors)
+            ]
+            problems += _understated(statement, ledgers.load(Ledger(home, lineage)))
+        else:
+            print(
+                f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
+            )
+    totals = [
+        f"{lineage} epsilon = {up(dataset['epsilon'])} at delta = {dataset['delta']:g}"
+        for lineage, dataset in statement["datasets"].items()
+    ]
+    return problems, f"the statement follows from the records: {'; '.join(totals)}"
+
+
+def _understated(statement: Mapping[str, Any], state: State) -> Iterator[str]:
+    """The bugs by which the ledger charges more than a statement of before they were known
+    counts."""
+    stated = {
+        line.get("unsound") for one in statement["datasets"].values() for line in one["spends"]
+    }
+    for why in dict.fromkeys(held.unsound for held in state.items.values() if held.unsound):
+        if why not in stated:
+            yield (
+                f"privacy.json: {why}; the ledger charges what they cost. Run the workflow again, "
+                "and it is stated"
+            )

@@ -1,0 +1,34 @@
+"""`dpladder plan`: what a config would spend, before anything is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from dpladder.errors import Refused
+from dpladder.plan import edits
+from dpladder.plan.kept import assign
+from dpladder.plan.plan import make_plan
+from dpladder.plan.settle import opened
+from dpladder.plan.startup import recalled, refuse_new, states_here
+from dpladder.plan.table import plan_document, plan_table
+
+
+def plan(configs: Sequence[Path], as_json: bool) -> bool:
+    """Print the price, and say whether a run may start."""
+    try:
+        project = opened(configs, recall=recalled)
+        states = states_here(project)
+        project, states = assign(project, states)
+        with edits.named(project):
+            found = make_plan(project, states)
+            document = plan_document(found, states, project)
+            refuse_new(found, states, project)
+    except Refused as refused:
+        if as_json:
+            print(json.dumps({"feasible": False, "problems": [str(refused)]}, indent=2))
+        raise
+    print(json.dumps(asdict(document), indent=2) if as_json else plan_table(document))
+    return document.feasible
