@@ -91,6 +91,11 @@ class JobAsked:
         return Path(self.config.paths.private)
 
     @property
+    def folder(self) -> Path:
+        """The lineage's own folder among the private ones."""
+        return self.private / self.config.dataset.lineage
+
+    @property
     def further(self) -> FurtherTest | None:
         """The further test that it is for, if it is one's."""
         named = ALSO + self.wildcards["test"] if "test" in self.wildcards else ""
@@ -124,13 +129,9 @@ def _places(asked: JobAsked) -> Keys:
     return _facts(asked, get_type_hints(stage_of(asked.rule).reads)["places"])
 
 
-def _diagnostics(asked: JobAsked) -> str:
-    return str(asked.private / asked.config.dataset.lineage / "diagnostics")
-
-
 def _manifests(asked: JobAsked) -> dict[str, str]:
     """Corrupted images are those of another part's records."""
-    root, config = asked.private / asked.config.dataset.lineage / "data", asked.config
+    root, config = asked.folder / "data", asked.config
     records = {part: records_of(config, part) for part in asked.parts}
     return {
         part: str(root / _version(config, "prepare_dataset", own)) for part, own in records.items()
@@ -138,56 +139,16 @@ def _manifests(asked: JobAsked) -> dict[str, str]:
 
 
 def _features(asked: JobAsked) -> dict[str, str]:
-    root = asked.private / asked.config.dataset.lineage / "features"
+    root = asked.folder / "features"
     return {
         part: str(root / _version(asked.config, "merge_features", part)) for part in asked.parts
     }
-
-
-def _also(asked: JobAsked) -> Keys | None:
-    return _plain(asked.further)
-
-
-def _all_further(asked: JobAsked) -> list[Keys]:
-    return [found for test in further(asked.config).values() if (found := _plain(test))]
-
-
-def _spans(asked: JobAsked) -> Keys | None:
-    return _plain(asked.config.spans)
-
-
-def _matched(asked: JobAsked) -> Keys | None:
-    return None if asked.further is None else _plain(asked.further.matched)
-
-
-def _corruption(asked: JobAsked) -> Keys | None:
-    return None if asked.further is None else _plain(asked.further.corruption)
 
 
 def _plain(fact: Any) -> Keys | None:
     """A dataclass of plain values as JSON has it."""
     found: Keys | None = None if fact is None else json.loads(json.dumps(asdict(fact)))
     return found
-
-
-def _cache(asked: JobAsked) -> str:
-    return asked.config.paths.cache or str(asked.private / "cache")
-
-
-def _static(asked: JobAsked) -> str:
-    return static(asked.config, asked.rule, asked.wildcards, asked.of, asked.at)
-
-
-def _public_parts(asked: JobAsked) -> list[str]:
-    return [part for part in asked.parts if is_public(asked.config, part)]
-
-
-def _source(asked: JobAsked) -> str:
-    return asked.source
-
-
-def _fingerprint(asked: JobAsked) -> str:
-    return fingerprint(asked.source)
 
 
 def _few_usable(asked: JobAsked) -> bool | str:
@@ -223,31 +184,15 @@ def _all_rungs(asked: JobAsked) -> list[Keys]:
     return _values(asked.config)["sweep"]["rungs"] or []
 
 
-def _target(asked: JobAsked) -> float:
-    return float(asked.wildcards["target"])
-
-
 def _total(asked: JobAsked) -> float | None:
     """Its own, which another experiment's target does not say."""
     return asked.config.privacy.epsilon if asked.config.evaluate.epsilon is None else None
-
-
-def _totals(asked: JobAsked) -> list[float]:
-    return sorted({*asked.config.totals, asked.config.privacy.epsilon})
-
-
-def _ablated(asked: JobAsked) -> float:
-    return asked.config.privacy.epsilon
 
 
 def _views(asked: JobAsked) -> int:
     """Of each record: several in the training part alone, and so behind all that stands on that."""
     elsewhere = STAGES[asked.rule].prepares and "train" not in asked.parts
     return 1 if elsewhere else getattr(asked.config.learner, "augment", 1)
-
-
-def _mirror(asked: JobAsked) -> bool:
-    return asked.config.features.mirror and _views(asked) > 1
 
 
 OF_VIEWS = ("views", "mirror")  # what tells apart the features of one network
@@ -261,30 +206,30 @@ FREE = (
 )
 FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "places": _places,
-    "diagnostics": _diagnostics,
+    "diagnostics": lambda asked: str(asked.folder / "diagnostics"),
     "manifests": _manifests,
     "features": _features,
-    "cache": _cache,
-    "static": _static,
-    "public_parts": _public_parts,
-    "source": _source,
-    "fingerprint": _fingerprint,
+    "cache": lambda asked: asked.config.paths.cache or str(asked.private / "cache"),
+    "static": lambda asked: static(asked.config, asked.rule, asked.wildcards, asked.of, asked.at),
+    "public_parts": lambda asked: [part for part in asked.parts if is_public(asked.config, part)],
+    "source": lambda asked: asked.source,
+    "fingerprint": lambda asked: fingerprint(asked.source),
     "few_usable": _few_usable,
-    "spans": _spans,
+    "spans": lambda asked: _plain(asked.config.spans),
     "scored": _scored,
     "below": _below,
     "epsilon": _epsilon,
     "rungs": _rungs,
-    "target": _target,
+    "target": lambda asked: float(asked.wildcards["target"]),
     "total": _total,
-    "totals": _totals,
-    "ablated": _ablated,
-    "also": _also,
-    "further": _all_further,
-    "matched": _matched,
-    "corruption": _corruption,
+    "totals": lambda asked: sorted({*asked.config.totals, asked.config.privacy.epsilon}),
+    "ablated": lambda asked: asked.config.privacy.epsilon,
+    "also": lambda asked: _plain(asked.further),
+    "further": lambda asked: [_plain(test) for test in further(asked.config).values()],
+    "matched": lambda asked: _plain(asked.further and asked.further.matched),
+    "corruption": lambda asked: _plain(asked.further and asked.further.corruption),
     "views": _views,
-    "mirror": _mirror,
+    "mirror": lambda asked: asked.config.features.mirror and _views(asked) > 1,
 }
 
 
@@ -451,8 +396,8 @@ def identity(config: Config, rule: str, wildcards: Wildcards) -> Keys:
     behind, asked = ancestry(config, rule), JobAsked(config, rule, wildcards)
     keys = _present(values, (key for name in behind for key in STAGES[name].keys))
     seen = {name: FACTS[name](asked) for name in OF_VIEWS} if "extract_features" in behind else {}
-    also = {} if asked.further is None else {"also": _also(asked)}
-    spans = {} if not config.dataset.spans else {"spans": _spans(asked)}
+    also = {} if asked.further is None else {"also": _plain(asked.further)}
+    spans = {} if not config.dataset.spans else {"spans": _plain(asked.config.spans)}
     return keys | seen | also | spans | _facts(asked, STAGES[rule].reads, OF_LADDER)
 
 
