@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save
 
-from dpladder.config.learner_sections import guided, starts_bought
+from dpladder.config.learner_sections import starts_bought
 from dpladder.data import sealed
 from dpladder.data.cache import name_of, network_behind, open_cache
 from dpladder.data.centre import Map, Mapped, ball
@@ -24,14 +24,7 @@ from dpladder.learn.interface import Claim, Constants, Data
 from dpladder.network.facts import Network
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.outer import advice
-from dpladder.plan.reads import (
-    EvaluateOf,
-    EvaluateTest,
-    ReleaseReads,
-    SearchPrivately,
-    SeenReads,
-    TrainingReads,
-)
+from dpladder.plan.reads import EvaluateOf, ReleaseReads, SeenReads, TrainingReads
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.accounting.events import Counted, Job, Spend
@@ -50,7 +43,7 @@ RESULTS = Path("results")
 RELEASES = ("mean", "covariance", "statistics", "start", "weights")
 
 SAMPLE = "sample"  # the part that holds public records
-VERSION = 16  # digits of a commitment that tell versions apart
+VERSION_DIGITS = 16  # of a commitment, which tell versions of the data apart
 
 
 @dataclass(frozen=True)
@@ -151,19 +144,12 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
 def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
     """A job runs the code that the head node reserved it for, also when files were edited since, or
     a node has others."""
-    code = stages.rule_code(task.rule, *_methods(task))
+    code = stages.code_of(task.reads, task.rule)
     if any(one.status == "RESERVED" and one.code != code for one in held):
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another "
             "version of it. Nothing was read or spent: start the workflow again."
         )
-
-
-def _methods(task: Task[ReleaseReads]) -> tuple[str | None, str | None]:
-    """The learner and the search that a job runs, if it runs one."""
-    reads = task.reads
-    learner = reads.learner.name if isinstance(reads, TrainingReads | EvaluateTest) else None
-    return learner, reads.hpo.name if isinstance(reads, SearchPrivately) else None
 
 
 def _check_versions(asked: Asked, question: Question) -> None:
@@ -176,8 +162,7 @@ def _check_versions(asked: Asked, question: Question) -> None:
     state, task = asked.held.ledger.state, asked.task
     if state.done(question.query) is not None:
         return
-    guide = mechanisms.GUIDE if guided(getattr(task.reads, "learner", task.reads)) else None
-    names = mechanisms.behind(task.rule, *_methods(task), guide)
+    names = stages.mechanisms_of(task.reads, task.rule)
     for held in state.of(question.job):
         older = [n for n in names if held.versions.get(n, 1) < mechanisms.VERSIONS.get(n, 1)]
         cut_off = held.status == "COMMITTED" and held.query == question.query
@@ -207,7 +192,7 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
         )
     attrs, seal = sealed.read_attrs(path)
     # Both names are digests under home's key, and say nothing to those without it.
-    version = str(attrs["commitment"])[:VERSION] if attrs["identity"] == "content" else ""
+    version = str(attrs["commitment"])[:VERSION_DIGITS] if attrs["identity"] == "content" else ""
     home = job_home()
     name = name_of(attrs, subkey(home, "cache"))
     known = known_as(home, name, seal.hex())

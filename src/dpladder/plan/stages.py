@@ -354,6 +354,11 @@ class Stage:
         return issubclass(self.reads, reads.TrainingReads | reads.EvaluateTest)
 
     @property
+    def searches(self) -> bool:
+        """Whether a search other than the ladder is behind it."""
+        return issubclass(self.reads, reads.SearchPrivately)
+
+    @property
     def keys(self) -> tuple[str, ...]:
         return reads.keys_of(self.reads)
 
@@ -562,17 +567,23 @@ def is_mechanism(rule: str) -> bool:
     return STAGES[rule].private or rule in ("select_rung", "fit_radius")
 
 
-def _methods(config: Config, rule: str) -> tuple[str | None, str | None]:
+def _methods(told: Any, rule: str) -> tuple[str | None, str | None]:
     """The learner and the search that a rule's job runs, if it runs one."""
-    search = config.hpo.name if issubclass(STAGES[rule].reads, reads.SearchPrivately) else None
-    return config.learner.name if STAGES[rule].trains else None, search
+    stage = STAGES[rule]
+    return told.learner.name if stage.trains else None, told.hpo.name if stage.searches else None
 
 
-def _guide(config: Config, rule: str) -> str | None:
+def _guide(told: Any, rule: str) -> str | None:
     """Of a head that is bought, too."""
     stage = STAGES[rule]
     descends = stage.trains or issubclass(stage.reads, reads.EstimateHead)
-    return mechanisms.GUIDE if descends and guided(config.learner) else None
+    learner = getattr(told, "learner", told)  # a job that buys a head reads the keys alone
+    return mechanisms.GUIDE if descends and guided(learner) else None
+
+
+def mechanisms_of(told: Any, rule: str) -> tuple[str, ...]:
+    """The mechanisms of a rule's job. `told`: the config, or what the job reads of it."""
+    return mechanisms.behind(rule, *_methods(told, rule), _guide(told, rule))
 
 
 def versions_of(config: Config, rule: str) -> dict[str, int]:
@@ -582,7 +593,7 @@ def versions_of(config: Config, rule: str) -> dict[str, int]:
         name
         for one in ancestry(config, rule)
         if is_mechanism(one)
-        for name in mechanisms.behind(one, *_methods(config, one), _guide(config, one))
+        for name in mechanisms_of(config, one)
     }
     return {name: mechanisms.VERSIONS.get(name, 1) for name in sorted(names)}
 
@@ -597,17 +608,17 @@ def identity_of(config: Config, rule: str, at: Versions) -> str:
     return mechanisms.token(rule, *_methods(config, rule), at, _guide(config, rule))
 
 
-def code_of(config: Config, rule: str) -> str:
+def code_of(told: Any, rule: str) -> str:
     """Digest of the code behind a job: of all learners and searches, the one that it runs. Told,
-    and no part of identity."""
-    return rule_code(rule, *_methods(config, rule))
+    and no part of identity. `told`: the config, or what the job reads of it."""
+    return rule_code(rule, *_methods(told, rule))
 
 
 def code_behind(rule: str, names: Collection[str]) -> str:
     """The same by the names of the mechanisms behind the job, without the config."""
-    trains, searches = STAGES[rule].trains, issubclass(STAGES[rule].reads, reads.SearchPrivately)
-    learner = next((name for name in names if trains and name in LEARNERS), None)
-    search = next((name for name in names if searches and name in SEARCHED), None)
+    stage = STAGES[rule]
+    learner = next((name for name in names if stage.trains and name in LEARNERS), None)
+    search = next((name for name in names if stage.searches and name in SEARCHED), None)
     return rule_code(rule, learner, search)
 
 
