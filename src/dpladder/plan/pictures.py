@@ -28,7 +28,12 @@ class Kind:
 
 def pictures_of(project: Project) -> tuple[Picture, ...]:
     """All pictures of a project, each once."""
-    return (*_of_experiments(project), *_of_all(project))
+    own = ((name, kind) for name in project.modelled for kind in OWN)
+    return tuple(
+        Picture(kind.name, str(Path("results", name, kind.file)), shows, kind.category, name)
+        for name, kind in (*own, *(("", kind) for kind in OF_ALL))
+        if (shows := kind.shows(project, name)) is not None
+    )
 
 
 def left_over(project: Project) -> tuple[str, ...]:
@@ -37,19 +42,6 @@ def left_over(project: Project) -> tuple[str, ...]:
     own = [Path("results", name, kind.file) for name in project.modelled for kind in OWN]
     found = {str(path) for path in [*own, *(Path("results", kind.file) for kind in OF_ALL)]}
     return tuple(sorted(found - {picture.path for picture in pictures_of(project)}))
-
-
-def _of_experiments(project: Project) -> Iterator[Picture]:
-    for name in project.modelled:
-        for kind in OWN:
-            if (shows := kind.shows(project, name)) is not None:
-                yield Picture(kind.name, f"results/{name}/{kind.file}", shows, kind.category, name)
-
-
-def _of_all(project: Project) -> Iterator[Picture]:
-    for kind in OF_ALL:
-        if (shows := kind.shows(project, "")) is not None:
-            yield Picture(kind.name, f"results/{kind.file}", shows, kind.category)
 
 
 # --- whose summaries a picture of an experiment shows ---

@@ -14,10 +14,11 @@ from dpladder.plan.edits import keys_of
 from dpladder.plan.kept import renews, told_of_kept
 from dpladder.plan.notes import notes
 from dpladder.plan.plan import Artifact, Plan, artifact_cost
-from dpladder.privacy.accounting.composition import Composition, compose, entry_of
+from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import State, ever
+from dpladder.privacy.statement.build import mu_of_spend
 from dpladder.privacy.statement.documents import (
     NamedJob,
     PlanDocument,
@@ -274,6 +275,6 @@ def _spend(spend: Spend, delta: float) -> PlannedSpend:
         relation=spend.relation,
         event=to_json(spend.event),
         count=spend.count,
-        mu=entry_of(spend).mu if entry_of(spend).plain else None,
+        mu=mu_of_spend(spend),
         epsilon=compose([spend], delta).epsilon,
     )

@@ -260,9 +260,7 @@ def _agree(
                 "charged and answered anew: set DPLADDER_HOME to the home that these results were "
                 "made under, as it was last."
             )
-        if [replace(spend, query=None) for spend in held.spends] != list(
-            spends
-        ) and not held.unsound:
+        if not (_is_of(held, spends) or held.unsound):
             raise Refused(
                 f"the privacy record of {name(job)} disagrees with the ledger of lineage "
                 f"{lineage}. Delete its outputs and run again: what was released is restored, free."
