@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpladder.config.search_sections import DpHypo
-from dpladder.learn.interface import Declaration
-from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.accounting.selection import Lean
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Meter
+from dpladder.search import secret_runs
 from dpladder.search.asking import Answer, Ask, Asking, Setting, Units, spread
-from dpladder.search.secret_runs import Chance, best, budget, draws, selected, toss
+from dpladder.search.secret_runs import Chance, best, budget, selected, toss
 
 CELLS = 48  # places in log r between which a proposal chooses
 LENGTH = 0.15  # over which scores are alike, as a share of the range
@@ -31,14 +30,10 @@ SHARPNESS = (
 
 
 @dataclass(frozen=True)
-class Searcher:
-    """A small total hardly lets a proposal lean at all."""
+class Searcher(secret_runs.Searcher):
+    """It declares what all secret runs do. A small total hardly lets a proposal lean at all."""
 
     section: DpHypo
-
-    def declare(self, setting: Setting) -> Declaration:
-        event = selected(self.section, setting)
-        return Declaration((Counted(event),), draws(budget(event, setting)))
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         event = selected(self.section, setting)
