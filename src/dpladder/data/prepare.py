@@ -392,11 +392,15 @@ def _rows(
         group = (
             -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
         )
-        own = (
-            prf(keys.units, b"id", _name(given))
+        of_group = () if group < 0 else (str(group).encode(),)
+        # Without an id a record is its content with its label, and its group where it has one: two
+        # people may well label one image differently.
+        said = (
+            (b"id", _name(given))
             if given
-            else _content_id(keys.units, content, label, group)
+            else (b"content", content, str(label).encode(), *of_group)
         )
+        own = prf(keys.units, *said)
         user = _given(source.users, index) if by_user else ""
         unit = prf(keys.units, b"user", _name(user)) if user else prf(keys.units, b"record", own)
         part = part_of(unit, index)
@@ -417,18 +421,10 @@ def _rows(
         if sorter is not None and group < 0:
             problems.append((index, "group is none of the declared ones"))
             label = -1
-        of_group = () if group < 0 else (str(group).encode(),)
         rank = prf(keys.units, b"rank", content, bytes([part]), str(label).encode(), *of_group)
         yield Row(
             unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index, group
         )
-
-
-def _content_id(key: bytes, content: bytes, label: int, group: int = -1) -> bytes:
-    """Without an id a record is its content with its label, and its group where it has one: two
-    people may well label one image differently."""
-    of_group = () if group < 0 else (str(group).encode(),)
-    return prf(key, b"content", content, str(label).encode(), *of_group)
 
 
 def _identity(source: Source, dataset: Dataset) -> Identity:

@@ -204,33 +204,17 @@ TrainMany = Callable[
 def alone(train_many: TrainMany) -> Train:
     """`train` of a learner that trains many over one pass."""
 
-    def train(
-        data: Data,
-        hyper: Hyper,
-        learner: Any,
-        constants: Constants,
-        meter: Meter,
-        resources: Resources,
-    ) -> Weights:
-        return (train_many(data, [hyper], learner, constants, [meter], resources)[0],)
-
-    return train
+    return lambda data, hyper, learner, constants, meter, resources: (
+        train_many(data, [hyper], learner, constants, [meter], resources)[0],
+    )
 
 
 def metered(fit: Callable[..., Weights]) -> Train:
     """`train` of a learner that releases its sums by the names it declares."""
 
-    def train(
-        data: Data,
-        hyper: Hyper,
-        learner: Any,
-        constants: Constants,
-        meter: Meter,
-        resources: Resources,
-    ) -> Weights:
-        return fit(data, hyper, learner, constants, partial(publish, meter), resources)
-
-    return train
+    return lambda data, hyper, learner, constants, meter, resources: fit(
+        data, hyper, learner, constants, partial(publish, meter), resources
+    )
 
 
 def noise_multiplier(learner: Descending, hyper: Hyper, constants: Constants) -> float:

@@ -66,9 +66,9 @@ def frontier(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
     return best
 
 
-def no_privacy(axes: Axes, accuracy: float, name: str, colour: str = INK) -> None:
+def no_privacy(axes: Axes, accuracy: float, name: str) -> None:
     """What the same learner reaches without noise."""
-    look: dict[str, Any] = {"color": colour, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
+    look: dict[str, Any] = {"color": INK, "lw": 1, "ls": (0, (4, 3)), "zorder": 1}
     axes.axhline(accuracy, label="ε = ∞: no privacy", gid=f"open-{name}", **look)
 
 
