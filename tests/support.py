@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -237,6 +238,16 @@ class SmoothMeter(Meter):
     def noise(self, name: str, shape: Shape) -> Noise:
         found = super().noise(name, shape)
         return Unrounded(found.values, found.scale)
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """Streams that a test can ask for twice."""
+
+    seed: int = 0
+
+    def stream(self, name: str, index: int) -> bytes:
+        return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
 
 
 class Silent:

@@ -3,7 +3,6 @@ what is told of each finding."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from itertools import product
 
@@ -14,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.metrics import roc_auc_score
+from support import Seeded
 
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import (
@@ -42,11 +42,6 @@ CLASSES, DIMENSION = 4, 6
 CONSTANTS = Constants(n0=60, classes=CLASSES, dimension=DIMENSION, labels="many")
 LINK = Link("sigmoid", CLASSES, "many")
 ONE = Resources(threads=1)
-
-
-class Seeded:
-    def stream(self, name: str, index: int) -> bytes:
-        return hashlib.sha256(f"{name} {index}".encode()).digest()
 
 
 def states_of(count: int, seed: int = 0):

@@ -4,7 +4,6 @@ it releases."""
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 from dataclasses import replace
 from functools import cache
@@ -18,6 +17,7 @@ import timm
 import torch
 from kinds import KINDS, registered
 from languages import ENCODERS, tiny_causal_model, tiny_language_model
+from support import Seeded
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -310,10 +310,6 @@ def test_a_product_is_the_same_whole_and_in_factors(bias: bool, turned: bool) ->
 
 
 def trained(learner: FineTune, data: Data, constants: Constants = SMALL, hyper: Hyper = HYPER):
-    class Seeded:
-        def stream(self, name: str, index: int) -> bytes:
-            return hashlib.sha256(f"{name} {index}".encode()).digest()
-
     meter = Meter(dp_finetune.declare(learner, hyper, constants).draws, Seeded(), audit=True)
     found = dp_finetune.train(data, hyper, learner, constants, meter, ONE)
     meter.close()

@@ -3,9 +3,7 @@ what could break them."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax
-from support import Silent, SmoothMeter
+from support import Seeded, Silent, SmoothMeter
 
 from dpladder.config.learner_sections import (
     Adam,
@@ -111,16 +109,6 @@ LEARNERS = {
     "dp_zo": (dp_zo, ZerothOrder(smoothing=0.5)),
     "dp_zo with Laplace noise": (dp_zo, ZerothOrder(noise="laplace", bias=True)),
 }
-
-
-@dataclass(frozen=True)
-class Seeded:
-    """Streams that a test can ask for twice."""
-
-    seed: int = 0
-
-    def stream(self, name, index):
-        return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
 
 
 def constants_of(**more):

@@ -3,7 +3,6 @@ time, and what it releases."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import replace
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from learn.test_finetune import CLASSES, CPU, SMALL, constants_of, moved, one_by_one, records
-from support import Silent
+from support import Seeded, Silent
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -153,11 +152,6 @@ def test_a_record_that_counts_as_nothing_adds_nothing() -> None:
         noised_losses(step, weights, weights, torch.ones(1).double(), LOOK, [Silent()]).norm()
         == 0.0
     )
-
-
-class Seeded:
-    def stream(self, name: str, index: int) -> bytes:
-        return hashlib.sha256(f"{name} {index}".encode()).digest()
 
 
 def trained(learner, data: Data, constants: Constants = SMALL, hyper: Hyper = HYPER, meter=None):

@@ -3,20 +3,18 @@ break it."""
 
 from __future__ import annotations
 
-import hashlib
 import mmap
 import os
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support import Silent, SmoothMeter
+from support import Seeded, Silent, SmoothMeter
 
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
@@ -36,16 +34,6 @@ ONE = Resources(threads=1)
 CPU = torch.device("cpu")
 CLASSES, DIMENSION = 5, 24
 HYPER = Hyper(eta=0.7, steps=6, mu=0.5, delta0=1e-7)
-
-
-@dataclass(frozen=True)
-class Seeded:
-    """Streams that a test can ask for twice."""
-
-    seed: int = 0
-
-    def stream(self, name: str, index: int) -> bytes:
-        return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
 
 
 def constants_of(data, **more):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 from opacus import GradSampleModule
 from opacus.optimizers import DPOptimizer
+from support import Seeded
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -36,11 +36,6 @@ HYPER = Hyper(eta=0.5, steps=6, mu=0.5, delta0=1e-7)
 CONSTANTS = Constants(n0=60, classes=CLASSES, dimension=DIMENSION)
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning")
-
-
-class Seeded:
-    def stream(self, name: str, index: int) -> bytes:
-        return hashlib.sha256(f"{name} {index}".encode()).digest()
 
 
 def records(count=60, spread=3.0, seed=0):

@@ -3,12 +3,12 @@ trained by what was released."""
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 import pytest
 from learn.test_finetune import CLASSES, SMALL, records
+from support import Seeded
 
 from dpladder.config.learner_sections import StepSizeFree, StepSizeFreeTuning
 from dpladder.config.model import Resources
@@ -17,11 +17,6 @@ from dpladder.learn.registry import method
 from dpladder.privacy.release.meter import Meter
 
 ONE = Resources(threads=1, mem_mb=50)
-
-
-class Seeded:
-    def stream(self, name: str, index: int) -> bytes:
-        return hashlib.sha256(f"{name} {index}".encode()).digest()
 
 
 def trained(learner: Any, data: Data, constants: Constants, hyper: Hyper) -> Weights:

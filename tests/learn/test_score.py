@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import Seeded
 
 from dpladder.config.label_sets import number_of
 from dpladder.errors import BadInput, Refused
@@ -20,11 +20,6 @@ from dpladder.search import bench
 from dpladder.search.looking import ceiling
 
 CONSTANTS = Constants(n0=500, classes=4, dimension=6)
-
-
-class Seeded:
-    def stream(self, name: str, index: int) -> bytes:
-        return hashlib.sha256(f"{name} {index}".encode()).digest()
 
 
 def linear(count=500, dtype=np.float32, seed=0):

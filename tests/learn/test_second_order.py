@@ -3,7 +3,6 @@ systems indefinite."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.linear_model import LogisticRegression
-from support import SmoothMeter, Unrounded
+from support import Seeded, SmoothMeter, Unrounded
 
 from dpladder.config.label_sets import number_of
 from dpladder.config.learner_sections import (
@@ -57,14 +56,6 @@ LEARNERS = {
     "dp_newton sigmoid": Newton(link="sigmoid"),
     "dp_prototypes": Prototypes(),
 }
-
-
-class Seeded:
-    def __init__(self, seed: int = 0) -> None:
-        self.seed = seed
-
-    def stream(self, name: str, index: int) -> bytes:
-        return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
 
 
 class Swallowing(Meter):
