@@ -22,8 +22,7 @@ from dpladder.config.model import Search
 from dpladder.config.search_sections import PapernotSteinke
 from dpladder.research.contest import Arena, Competitor, contest, oracle
 from dpladder.research.joint import Joint, total_beside, variants
-from dpladder.search.asking import Setting
-from dpladder.search.methods import searcher_of
+from dpladder.search.asking import Setting, searcher_of
 
 PLAIN = FineTune(trains="all", bias=True)
 CLIPS, RATES = (0.1, 1.0, 10.0), (0.25, 1.0)

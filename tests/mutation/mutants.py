@@ -1556,7 +1556,7 @@ left = left & ~mask""",
     ),
     Mutant(
         "a rung's best is its worst",
-        "search/select.py",
+        "search/trial.py",
         "best",
         "max",
         "min",

@@ -36,10 +36,9 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contestants import DECADES, METHODS, PUBLISHED, entry
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Answer, Setting, alone
+from dpladder.search.asking import Answer, Setting, alone, searcher_of
 from dpladder.search.cost import rounds_of, runs_of
 from dpladder.search.dp_hypo import CELLS, proposal
-from dpladder.search.methods import searcher_of
 from dpladder.search.propose_test import climb
 
 CONSTANTS = Constants(n0=1000, classes=10, dimension=4, length=10.0)

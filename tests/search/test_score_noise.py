@@ -17,8 +17,7 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import SecretNoise
 from dpladder.research import ladder
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Answer, Searcher, Setting, alone
-from dpladder.search.methods import searcher_of
+from dpladder.search.asking import Answer, Searcher, Setting, alone, searcher_of
 from dpladder.search.propose_test import rounds_in
 
 SETTING = Setting(1.0, Search(), Constants(n0=1000, classes=10, dimension=4, length=10.0))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dpladder.search.select import best
-from dpladder.search.trial import Trial
+from dpladder.search.trial import Trial, best
 
 
 def trials(*scores):

@@ -33,10 +33,9 @@ from dpladder.privacy.release.grid import Noise
 from dpladder.research import ladder
 from dpladder.research.ladder import Climbed, LadderSearcher
 from dpladder.search import dp_hypo, koskela_kulkarni, naive_composition
-from dpladder.search.asking import Answer, Setting, alone
+from dpladder.search.asking import Answer, Setting, alone, searcher_of
 from dpladder.search.cost import lean_of, price
 from dpladder.search.dp_hypo import CELLS
-from dpladder.search.methods import searcher_of
 from dpladder.search.propose_test import Searcher as DoublingTests
 from dpladder.search.space import bounds
 

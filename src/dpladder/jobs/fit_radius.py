@@ -11,10 +11,9 @@ from dpladder.plan.reads import FitRadius
 from dpladder.privacy.accounting import gdp
 from dpladder.search.fit import Target
 from dpladder.search.fit import fit_radius as fit
-from dpladder.search.select import best
 from dpladder.search.space import Space
 from dpladder.search.training import of_trial
-from dpladder.search.trial import Trial
+from dpladder.search.trial import Trial, best
 
 
 def fit_radius(task: Task[FitRadius]) -> None:

@@ -27,9 +27,8 @@ from dpladder.learn.registry import method
 from dpladder.plan.reads import SearchPrivately
 from dpladder.privacy.accounting.events import Counted
 from dpladder.privacy.release.meter import Draw, Meter
-from dpladder.search.asking import Answer, Ask, Found, Setting, alone
+from dpladder.search.asking import Answer, Ask, Found, Setting, alone, searcher_of
 from dpladder.search.bench import Bench, NamedAsk, answers
-from dpladder.search.methods import searcher_of
 from dpladder.search.space import hyper_of
 from dpladder.search.training import chosen
 

@@ -7,8 +7,7 @@ import dataclasses
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.reads import SelectRung
-from dpladder.search.select import best
-from dpladder.search.trial import Trial
+from dpladder.search.trial import Trial, best
 
 
 def select_rung(task: Task[SelectRung]) -> None:

@@ -11,8 +11,7 @@ from dpladder.config.model import Fit
 from dpladder.config.search_sections import DpHypo, KoskelaKulkarni, LiuTalwar, PapernotSteinke
 from dpladder.research.contest import Competitor, Straight
 from dpladder.research.ladder import LadderSearcher
-from dpladder.search.asking import Searcher, Setting
-from dpladder.search.methods import searcher_of
+from dpladder.search.asking import Searcher, Setting, searcher_of
 
 HYPERPARAMETER_FREE = "hyperparameter_free"  # HyFreeDP, a learner that searches nothing
 PUBLISHED = ((0.1, 3), (0.2, 3))

@@ -31,9 +31,8 @@ from dpladder.search.asking import (
     trainings,
 )
 from dpladder.search.fit import Target, fit_radius
-from dpladder.search.select import best
 from dpladder.search.space import draw
-from dpladder.search.trial import Trial
+from dpladder.search.trial import Trial, best
 
 
 @dataclass(frozen=True)

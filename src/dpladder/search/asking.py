@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.model import Search
-from dpladder.config.search_sections import PrivateSearch
+from dpladder.config.search_sections import PrivateSearch, runner_of
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Declaration, Weights
 from dpladder.privacy.accounting import gdp
@@ -111,6 +112,13 @@ class Searcher(Protocol):
     def declare(self, setting: Setting) -> Declaration: ...
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking: ...
+
+
+def searcher_of(section: PrivateSearch) -> Searcher:
+    """The search that a section of the config describes: a module of the search's name holds its
+    `Searcher`."""
+    found: Searcher = import_module(runner_of(section.name)).Searcher(section)
+    return found
 
 
 def alone(asking: Asking, answer: Callable[[list[Ask]], list[Answer]]) -> Found:

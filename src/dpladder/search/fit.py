@@ -19,9 +19,8 @@ from scipy.special import log_ndtr
 from dpladder.config.model import Fit
 from dpladder.errors import BadInput
 from dpladder.privacy.arrays import Floats
-from dpladder.search.select import best
 from dpladder.search.space import Space
-from dpladder.search.trial import Trial
+from dpladder.search.trial import Trial, best
 
 # What the response surface assumes, in fractions of correct predictions. Results hardly depend on
 # the figures.

@@ -1,7 +1,9 @@
-"""What the ladder knows about one trial: public constants and releases, nothing else."""
+"""What the ladder knows about one trial, public constants and releases and nothing else; and which
+trial of a rung is its best."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -19,3 +21,9 @@ class Trial:
     score: float  # noised count of correct predictions
     sd: float  # of the score's noise
     counted: int  # nominal number of records behind a score
+
+
+def best(trials: Sequence[Trial]) -> Trial:
+    """The trial with the highest noised score, among equals the first in public order: free, for
+    scores are releases."""
+    return max(sorted(trials, key=lambda t: (t.rung, t.trial)), key=lambda t: t.score)
