@@ -348,11 +348,6 @@ def _labels(c: Config, of_one: str = "leave it out") -> Messages:
         )
 
 
-def _public_size(c: Config) -> Messages:
-    if c.dataset.public_size is not None and c.dataset.public_sample is None:
-        yield "it is about dataset.public_sample, which is not given: leave it out"
-
-
 def _test_part(c: Config) -> Messages:
     split = c.dataset.split
     if c.dataset.public_test is None and split.rule == "hash" and split.test == 0:
@@ -547,7 +542,10 @@ OF_ONE_CLASS: Table = {
         "learner without features.until, or a cap",
     ),
     "dataset.split.test": _test_part,
-    "dataset.public_size": _public_size,
+    "dataset.public_size": when(
+        lambda c: c.dataset.public_size is not None and c.dataset.public_sample is None,
+        "it is about dataset.public_sample, which is not given: leave it out",
+    ),
     **group_rules("dataset.group", lambda c: (c.dataset.source, c.dataset.group)),
     "evaluate.measures": _measures,
     "features.model": _model,

@@ -285,16 +285,8 @@ def contestants(project: Project, experiment: str) -> list[Keys]:
     ]
 
 
-def repeats(project: Project, experiment: str) -> int:
-    return 1 + len(project.repeats[BASE])
-
-
 def pictures(project: Project, experiment: str) -> list[Keys]:
     return [asdict(picture) | {"shows": [*picture.shows]} for picture in pictures_of(project)]
-
-
-def left_behind(project: Project, experiment: str) -> list[str]:
-    return [*left_over(project)]
 
 
 def contests(project: Project, experiment: str) -> list[str]:
@@ -306,10 +298,10 @@ def contests(project: Project, experiment: str) -> list[str]:
 OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
     "contestants": contestants,
     "measured_by": measured_by,
-    "repeats": repeats,
+    "repeats": lambda project, experiment: 1 + len(project.repeats[BASE]),
     "cells": cells,
     "pictures": pictures,
-    "left_behind": left_behind,
+    "left_behind": lambda project, experiment: [*left_over(project)],
     "about": about,
     "contests": contests,
 }

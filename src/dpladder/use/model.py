@@ -329,27 +329,17 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
             f"{file} was trained on {name} with a checkpoint of your own: give its path as the "
             "network."
         )
-    known = {name: told[name] for name in ("normalize", "batch_size", "layers")} | {
+    known = {name: told[name] for name in ("batch_size", "layers")} | {
         "model": name,
+        "weights": own,
         "until": told.get("until") or None,
+        "normalize": bool(told["normalize"]),
+        "image_size": told["image_size"] or None,
+        **{key: told[key] for key in ("largest_image", "tokens", "pooling") if key in told},
     }
     if known["until"] != INPUT:  # pixels and tokens are kept as they are, whatever the config says
         known["dtype"] = told["dtype"]
-    features = Features.model_validate_json(
-        json.dumps(
-            known
-            | {
-                "weights": own,
-                "normalize": bool(told["normalize"]),
-                "image_size": told["image_size"] or None,
-                **{
-                    name: told[name]
-                    for name in ("largest_image", "tokens", "pooling")
-                    if name in told
-                },
-            }
-        )
-    )
+    features = Features.model_validate_json(json.dumps(known))
     return Model(
         file,
         weights,
