@@ -132,10 +132,8 @@ class Test:
             known = (data.labels >= 0) & (data.groups >= 0)
             shares = score.shares_of_findings(self._logits(data), data.labels)[known]
             return measures.in_groups(shares, data.groups[known], self.rows, score.FULL)
-        predicted, classes = (
-            score.predict(self.model, data.features, self.own),
-            self.constants.classes,
-        )
+        predicted = score.predict(self.model, data.features, self.own)
+        classes = self.constants.classes
         if not self.groups.apart:
             return measures.by_class(predicted, data.labels, classes)
         assert data.groups is not None, "prepared with the groups that the config declares"

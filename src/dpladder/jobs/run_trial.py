@@ -209,10 +209,8 @@ def _write(one: Prepared, found: Weights, counted: Data, work: Work) -> None:
     own = known.judge(learner, constants)
     names = known.tensors(learner, constants)
     if one.public:
-        released, size = (
-            float(score.correct_count(found, counted.features, counted.labels, own)),
-            len(counted.labels),
-        )
+        released = float(score.correct_count(found, counted.features, counted.labels, own))
+        size = len(counted.labels)
     else:
         released = score.noised_count(found, counted.features, counted.labels, work.meter, own)
         size = one.trial.counted

@@ -50,10 +50,8 @@ def _over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -
     clean = ["test", *(one.name for one in targets[0].also if one.severity is None)]
     for number, name in enumerate(clean):
         colour = INK if not number else CYCLE[(number - 1) % len(CYCLE)]
-        marker, each = (
-            MARKERS[number % len(MARKERS)],
-            [(target, target.tests[name]) for target in targets],
-        )
+        marker = MARKERS[number % len(MARKERS)]
+        each = [(target, target.tests[name]) for target in targets]
         told = name if number else "test part"
         points = [(target.epsilon, test.accuracy, test.spread) for target, test in each]
         _line(axes, points, told, colour, marker)

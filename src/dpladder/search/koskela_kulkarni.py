@@ -49,11 +49,9 @@ class Searcher:
 
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         selected = _selected(self.declare(setting).events)
-        plan, mu, share = (
-            budget(selected.tuning, setting),
-            mu_of(selected.final),
-            selected.probability,
-        )
+        plan = budget(selected.tuning, setting)
+        mu = mu_of(selected.final)
+        share = selected.probability
         subset = meter.mask("subset", units)
         chance = toss(selected.tuning, plan, self.section.padded, meter)
         rest = 1 - share if selected.apart else 1.0

@@ -172,11 +172,9 @@ def _privacy(model: Model) -> Iterator[str]:
 def _figure(stated: Mapping[str, Any]) -> str:
     """A config that came after other releases may follow from them: then the figure with them is
     the model's."""
-    alone, earlier, joint = (
-        up(stated["epsilon"]),
-        stated["with_earlier"],
-        up(stated["joint_epsilon"]),
-    )
+    alone = up(stated["epsilon"])
+    earlier = stated["with_earlier"]
+    joint = up(stated["joint_epsilon"])
     own = f"its own training and search compose to epsilon = {alone}"
     if earlier:
         own = (

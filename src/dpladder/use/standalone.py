@@ -177,10 +177,8 @@ class Texts(Classifier):
     def logits(self, records: Sequence[str]) -> Tensor:
         """In batches of one shape, as the features were made that the head was trained on: rounding
         may depend on it."""
-        size, found = (
-            self.config["batch"],
-            [torch.zeros(0, len(self.config["classes"]), dtype=torch.float64)],
-        )
+        size = self.config["batch"]
+        found = [torch.zeros(0, len(self.config["classes"]), dtype=torch.float64)]
         for start in range(0, len(records), size):
             batch = [*records[start : start + size]]
             filled = batch + batch[:1] * (size - len(batch))

@@ -326,10 +326,8 @@ def clipped_losses(relation: Relation, mu: float = 2.0) -> Mechanism:
     record's loss, which may be anything, is clipped by itself; replaced, a unit may go from one of
     the sums to the other."""
     constants = Constants(N0, 1, 1, relation, cap=2)
-    judge, weights = (
-        Losses(lambda _, features: features[:, 0], 1.0),
-        (np.zeros((1, 1), np.float32),),
-    )
+    judge = Losses(lambda _, features: features[:, 0], 1.0)
+    weights = (np.zeros((1, 1), np.float32),)
     declared = score.declare(mu, constants)
     sigma = gdp.sigma(mu, 1)
     sums = gaussian("counts", sigma, constants.moves_apart(1.0), (2,))

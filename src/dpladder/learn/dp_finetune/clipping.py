@@ -324,10 +324,8 @@ def _of_layer(layer: Layer, taken: Tensor, gradient: Tensor, views: int) -> Laye
         return product if product.is_cheap else product.made()
 
     if _is_table(module):
-        rows, g = (
-            taken.reshape(-1, views * taken.shape[1]),
-            gradient.reshape(-1, views * taken.shape[1], gradient.shape[2]),
-        )
+        rows = taken.reshape(-1, views * taken.shape[1])
+        g = gradient.reshape(-1, views * taken.shape[1], gradient.shape[2])
         # whose row is never trained
         padding = -1 if module.padding_idx is None else module.padding_idx
         return Looked(g.masked_fill((rows == padding)[..., None], 0.0), rows, module.num_embeddings)

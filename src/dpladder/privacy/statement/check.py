@@ -153,11 +153,9 @@ def _check_dataset(
     """Compute each figure of one lineage again from the spends under it, and these from the
     records: a reader who trusts neither needs the ledger (`dpladder ledger verify`)."""
     delta = dataset.delta
-    where, lines, outside = (
-        f"privacy.json: dataset {lineage}",
-        dataset.spends,
-        dataset.outside_this_dag,
-    )
+    where = f"privacy.json: dataset {lineage}"
+    lines = dataset.spends
+    outside = dataset.outside_this_dag
     # A record of what a bug had priced too low still holds that price: the statement's is the
     # ledger's.
     low = {from_json(line.spend).job for line in lines if line.unsound}
@@ -191,11 +189,9 @@ def _check_dataset(
 def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
     """Of the whole lineage, and of whichever model is chosen: statements of format 1 lack the
     second."""
-    where, lines, outside = (
-        f"privacy.json: dataset {lineage}",
-        dataset.spends,
-        dataset.outside_this_dag.spends,
-    )
+    where = f"privacy.json: dataset {lineage}"
+    lines = dataset.spends
+    outside = dataset.outside_this_dag.spends
     if not _same(chosen_among(lines, outside, dataset.delta), dataset.chosen):
         yield f"{where}: the figure of a model chosen among several does not follow from its spends"
     spends = [from_json(line.spend) for line in (*lines, *outside)]
