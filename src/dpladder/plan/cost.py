@@ -24,6 +24,7 @@ from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Job, Partition, Spend
 from dpladder.privacy.accounting.selection import largest
 from dpladder.privacy.ledger.book import Held
+from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.cost import price
 
 TRAIN, TEST = "train", "test"
@@ -139,7 +140,7 @@ def final_jobs(project: Project, name: str, config: Config, target: float) -> tu
     private test part: the further ones first, for their prices are given."""
     return tuple(
         dag.owned_job(project, name, rule, **job)
-        for rule in (*stages.FINALS, "evaluate_also", "evaluate", "evaluate_of")
+        for rule in (*FINALS, "evaluate_also", "evaluate", "evaluate_of")
         for job in stages.jobs(config, rule, target=stages.target_name(target))
         if not all(
             stages.is_public(config, part) for part in stages.STAGES[rule].parts(config, job)

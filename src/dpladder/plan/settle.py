@@ -21,6 +21,7 @@ from dpladder.plan import dag, stages
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.book import Held, State
+from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.looking import Bought, bought, written
 from dpladder.search.prior import DEFAULT, expecting
 
@@ -139,7 +140,7 @@ def as_planned(
             one
             for one in held
             if one.job.experiment == name
-            or (one.job.experiment not in today and one.job.rule in stages.FINALS)
+            or (one.job.experiment not in today and one.job.rule in FINALS)
         )
         if config != today[name] and any(_only_before(one, config, today[name]) for one in ours):
             found[name, _hung_on(asked)] = chosen

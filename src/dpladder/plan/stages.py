@@ -30,7 +30,7 @@ from dpladder.config.sources import labels_of, names_of
 from dpladder.plan import mechanisms, reads
 from dpladder.plan.digests import digest_of
 from dpladder.plan.mechanisms import Versions
-from dpladder.privacy.statement.documents import PlanDocument
+from dpladder.privacy.statement.documents import FINALS, PlanDocument
 
 Wildcards = Mapping[str, str]
 
@@ -379,8 +379,6 @@ LEARNER_MODULES = tuple(
     )
 )
 STATEMENT = ("dpladder.privacy.statement.build", "dpladder.privacy.statement.page")
-# the one or the other puts out an experiment's final models
-FINALS = ("train_final", "private_search")
 CACHES = ("merge_features",)
 STAGES: dict[str, Stage] = {
     "prepare_dataset": Stage(reads.PrepareDataset, models="any", per=()),

@@ -23,6 +23,7 @@ from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, Spend, counts_for, from_json, to_json
 from dpladder.privacy.ledger.book import NOTHING, OWN, Anchor, Held, State, Terms, caps, ever, name
 from dpladder.privacy.statement.documents import (
+    FINALS,
     Cost,
     Costs,
     Origin,
@@ -40,7 +41,6 @@ Lines = Sequence[StatedSpend]
 MODIFIED = " with uncommitted changes"  # beside a commit
 Value = TypeVar("Value")
 NO_STATICS: Mapping[Job, str | None] = {}
-MODELS = ("train_final", "private_search")
 FINAL = ("train_final", "evaluate", "evaluate_also", "evaluate_of")  # what all else is a search for
 
 
@@ -373,7 +373,7 @@ def chosen_among(lines: Lines, beside: Lines, delta: float) -> Cost | None:
     ever released, and what else was out before its last plan. Whoever goes back to an earlier model
     has seen the later ones too."""
     released = [line for line in lines if line.released is not None]
-    models = {(line.job, line.reserved) for line in released if line.rule in MODELS}
+    models = {(line.job, line.reserved) for line in released if line.rule in FINALS}
     if len(models) < 2:
         return None
     return figure_of([*released, *_seen_by(lines, beside)], delta)

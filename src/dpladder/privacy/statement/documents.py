@@ -49,6 +49,9 @@ class Promise:
     shared_with: tuple[str, ...] = field(default=(), kw_only=True)
 
 
+FINALS = ("train_final", "private_search")  # the one or the other puts out final models
+
+
 def measures_another(jobs: Sequence[NamedJob]) -> bool:
     """Whether what these jobs publish are counts of another lineage's model, and no model."""
     return all(job.rule == "evaluate_of" for job in jobs)
