@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import yaml
 
+from dpladder.audit.engine.attack import Report
 from dpladder.config.load import overlay
 from dpladder.plan import stages
 from dpladder.plan.settle import opened
@@ -248,6 +249,11 @@ class Seeded:
 
     def stream(self, name: str, index: int) -> bytes:
         return hashlib.sha256(f"{self.seed} {name} {index}".encode()).digest()
+
+
+def failed(report: Report) -> set[str]:
+    """The checks of an audit that failed."""
+    return {finding.check for finding in report.findings if not finding.ok}
 
 
 class Silent:

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from support import SmoothMeter
+
 from dpladder.privacy.accounting.draws import Draw
-from dpladder.privacy.release import grid, noise
+from dpladder.privacy.release import noise
 from dpladder.privacy.release.meter import Meter, Within
 
 KEY = b"a public key of the golden tests"
@@ -33,18 +35,7 @@ class Case:
     long: bool = False
 
 
-class PlainNoise(grid.Noise):
-    """Noise that is added as it is."""
-
-    def onto(self, total: Any, values: Any = None) -> Any:
-        return total + (self.values if values is None else values) * self.scale
-
-
-class PlainMeter(Meter):
-    def noise(self, name: str, shape: tuple[int, ...]) -> grid.Noise:
-        found = super().noise(name, shape)
-        return PlainNoise(found.values, found.scale)
-
+class PlainMeter(SmoothMeter):
     def within(self, name: str) -> Within:
         found = super().within(name)
         return PlainWithin(found.source, found.mu)

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from golden.case import Case, Found, PlainNoise
+from golden.case import Case, Found
+from support import Unrounded
 
 from dpladder.config import Project
 from dpladder.config.learner_sections import (
@@ -206,7 +207,7 @@ def _task(
 def leaning() -> Found:
     """Where dp_hypo's next run may lie, after three."""
     answers = [Answer((), correct) for correct in (410, 455, 430)]
-    chance = Chance(3, np.zeros(3), PlainNoise(np.zeros(3), 1.0), np.zeros(3))
+    chance = Chance(3, np.zeros(3), Unrounded(np.zeros(3), 1.0), np.zeros(3))
     wished = beliefs([5, 20, 40], answers, chance, 15.0)
     return {"wished": wished.tolist(), "density": proposal(wished, Lean(0.7, 1.4)).tolist()}
 

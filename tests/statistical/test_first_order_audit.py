@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import torch
+from support import failed
 
 from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import Mechanism, Report, run_audit
+from dpladder.audit.engine.attack import Mechanism, run_audit
 from dpladder.audit.engine.cells import GridCell
 from dpladder.audit.methods import hyfree_dp
 from dpladder.audit.methods.dp_zo import differences
@@ -33,10 +34,6 @@ def one_look_far_away() -> Mechanism:
 
 def three_differences() -> Mechanism:
     return differences(ZerothOrder(), 3, GridCell("dp_zo", "add_remove"))
-
-
-def failed(report: Report) -> set[str]:
-    return {finding.check for finding in report.findings if not finding.ok}
 
 
 @pytest.mark.usefixtures("few")

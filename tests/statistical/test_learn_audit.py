@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from learn.test_attacks import BRIEF
+from support import failed
 
-from dpladder.audit.engine.attack import Mechanism, Report, run_audit
+from dpladder.audit.engine.attack import Mechanism, run_audit
 from dpladder.audit.engine.trainings import along_momentum, training
 from dpladder.audit.learners import mechanisms
 from dpladder.config.learner_sections import Descent
@@ -29,10 +30,6 @@ def one_step() -> Mechanism:
 
 def three_steps() -> Mechanism:
     return training(Descent(), 3, "add_remove", partial(along_momentum, Descent()))
-
-
-def failed(report: Report) -> set[str]:
-    return {finding.check for finding in report.findings if not finding.ok}
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name not in BRIEF])

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support import failed
 
 from dpladder.audit.engine import trainings as attacks
-from dpladder.audit.engine.attack import Mechanism, Report, run_audit
+from dpladder.audit.engine.attack import Mechanism, run_audit
 from dpladder.audit.engine.cells import GridCell
 from dpladder.audit.engine.trainings import shared_covariance, sums
 from dpladder.audit.methods import dp_ls as shared
@@ -21,10 +22,6 @@ from dpladder.learn.interface import Constants
 pytestmark = pytest.mark.ci
 
 KEY = b"a public key for audits in tests"
-
-
-def failed(report: Report) -> set[str]:
-    return {finding.check for finding in report.findings if not finding.ok}
 
 
 def test_a_shared_covariance_passes() -> None:
