@@ -50,7 +50,6 @@ INERT = frozenset(
         "dpladder.jobs",
         "dpladder.jobs.places",
         "dpladder.jobs.record",
-        "dpladder.search.methods",
         "dpladder.plan.dag",
         "dpladder.plan.mechanisms",
         "dpladder.plan.reads",
