@@ -323,6 +323,38 @@ def test_parts_of_versions_that_follow_each_other_add_up(ledger: Ledger) -> None
     assert compose(load(ledger).charged(), TERMS.delta).mu == pytest.approx(math.sqrt(2) * MU)
 
 
+@pytest.mark.parametrize("versions", [("content", ""), ("", "content")], ids=["ids", "none"])
+def test_ids_that_come_or_go_move_units_to_other_parts(
+    ledger: Ledger, versions: tuple[str, str]
+) -> None:
+    """By its content a record lies in train, by its id in test: it bears both, whatever came
+    first."""
+
+    def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
+        return spends(trial, gdp.mu(0.9, 1e-5), partition=Partition("hash", (part,), version))
+
+    train, test = reserve(
+        ledger, [Item(job(0), "static", on("train", 0)), Item(job(1), "static", on("test", 1))]
+    )
+    commit(ledger, train.token, "train", on("train", 0, versions[0]))
+    with pytest.raises(Refused, match="lifetime limit"):
+        commit(ledger, test.token, "test", on("test", 1, versions[1]))
+    commit(ledger, test.token, "test", on("test", 1, versions[0]))
+
+
+def test_what_is_reserved_counts_as_of_the_ids_that_came_last(ledger: Ledger) -> None:
+    def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
+        return spends(trial, partition=Partition("hash", (part,), version))
+
+    first, second, _ = reserve(
+        ledger,
+        [Item(job(t), "static", on(part, t)) for t, part in enumerate(("train", "test", "train"))],
+    )
+    commit(ledger, first.token, "one", on("train", 0, "content"))
+    commit(ledger, second.token, "two", on("test", 1))
+    assert compose(load(ledger).charged(), TERMS.delta).mu == pytest.approx(math.sqrt(2) * MU)
+
+
 def test_a_reservation_whose_price_has_changed_is_replaced(ledger: Ledger) -> None:
     dear, cheap = (Item(job(0), "same", spends(0, mu=mu)) for mu in (MU, MU / 2))
     (first,) = reserve(ledger, [dear])

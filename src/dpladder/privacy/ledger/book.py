@@ -47,6 +47,7 @@ Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
 # have a space
 OWN = "own code"
 NOTHING: Mapping[Any, Any] = {}
+BY_IDS = "ids"  # a version, where another one's parts hang on contents
 LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
@@ -171,25 +172,35 @@ class State:
     # by the operator: the lineage is about other people than those before it
     confirmed: bool = False
     choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
-    version: str = ""  # of the data that was read last, where parts hang on it
+    # of the data that was read last: empty where parts hang on ids, None before anything was read
+    version: str | None = None
 
     def charged(self, *without: str) -> tuple[Spend, ...]:
         """Every spend that was not refunded, but those of the tokens in `without`."""
         counted = (
             h for h in self.items.values() if h.status != "REFUNDED" and h.token not in without
         )
-        return tuple(spend for held in counted for spend in self.settled(held.spends))
-
-    def settled(self, spends: Iterable[Spend]) -> tuple[Spend, ...]:
-        """Spends on the version that was read last as spends on the current one, which is what is
-        planned for: a plan cannot know more. Those on earlier versions stay apart."""
         return tuple(
-            replace(spend, partition=replace(spend.partition, version=""))
-            if spend.partition.version
-            and (not self.version or spend.partition.version == self.version)
-            else spend  # as it is, not made anew: a thousand of them are read at every COMMIT
-            for spend in spends
+            spend
+            for held in counted
+            for spend in (held.spends if held.status == "RESERVED" else self.settled(held.spends))
         )
+
+    def settled(self, read: Iterable[Spend]) -> tuple[Spend, ...]:
+        """Spends that read data, on the version that was read last as spends on the current one,
+        which is what is planned for: a plan cannot know more. Those on earlier versions stay apart.
+        So do those of before records lost their ids: by its content a record has another part."""
+        return tuple(
+            spend  # as it is, not made anew: a thousand of them are read at every COMMIT
+            if not spend.partition.parts
+            or (known := self._known(spend.partition.version)) == spend.partition.version
+            else replace(spend, partition=replace(spend.partition, version=known))
+            for spend in read
+        )
+
+    def _known(self, version: str) -> str:
+        """A version as plans know it."""
+        return "" if self.version in (None, version) else version or BY_IDS
 
     def named(self, names: Mapping[Job, Sequence[str]]) -> State:
         """The same, where these jobs have these answers too, by their tokens."""
@@ -692,7 +703,7 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body, by: str) -> None:
             spends = unsound.charged(booked, body["draws"])
             bug = unsound.found(booked, body["draws"])
             state.version = next(
-                (s.partition.version for s in spends if s.partition.version), state.version
+                (s.partition.version for s in spends if s.partition.parts), state.version
             )
             facts = {"spends": spends, "unsound": "" if bug is None else bug.why}
             _move(state, status="COMMITTED", **body | facts)
