@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dpladder.errors import Refused
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.privacy.accounting.composition import compose
+from dpladder.privacy.accounting.composition import compose, most
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -267,3 +267,36 @@ def test_the_worst_part_may_change_with_delta_when_components_differ() -> None:
     assert composed.epsilon == max(figure.epsilon for figure in composed.parts.values())
     assert composed.mu is None
     assert composed.parts["hash", "test"].entry.within(Entry(0.2 * (1 + 1e-12)))
+
+
+def on(version: str, spend: Spend) -> Spend:
+    return replace(spend, partition=replace(spend.partition, version=version))
+
+
+def test_a_parts_figure_is_the_worst_of_its_versions() -> None:
+    """Dearest of those in train is who trained in v2 and was tested in v1. A later version's name
+    in the alphabet has no say."""
+    spends = [
+        on("v1", spend_mu(3.0, "test")),
+        on("v1", spend_mu(0.1, "train")),
+        on("v2", spend_mu(2.0, "train")),
+        on("v2", spend_mu(0.1, "test")),
+    ]
+    for renamed in ({"v1": "a", "v2": "b"}, {"v1": "b", "v2": "a"}):
+        found = compose([on(renamed[s.partition.version], s) for s in spends], DELTA)
+        assert found.parts["hash", "train"].mu == pytest.approx(math.hypot(3.0, 2.0))
+        assert found.parts["hash", "test"].mu == pytest.approx(math.hypot(3.0, 2.0))
+
+
+def test_the_most_of_each_component_may_be_a_unit_that_is_no_parts_dearest() -> None:
+    """A filter holds for every unit: also one whose mu is the largest where delta0 makes others
+    dearer."""
+    booked = Booked((Counted(Gaussian(1 / 0.5)),), 4e-6)
+    spends = [
+        on(version, spend(event, part))
+        for version in ("v1", "v2")
+        for part, event in (("train", booked), ("test", Gaussian(1 / 0.51)))
+    ]
+    assert max(figure.entry.mu for figure in compose(spends, DELTA).parts.values()) < 0.72
+    assert most(spends).mu == pytest.approx(math.hypot(0.51, 0.51))
+    assert most(spends).delta0 == pytest.approx(8e-6)

@@ -355,6 +355,25 @@ def test_what_is_reserved_counts_as_of_the_ids_that_came_last(ledger: Ledger) ->
     assert compose(load(ledger).charged(), TERMS.delta).mu == pytest.approx(math.sqrt(2) * MU)
 
 
+def test_the_filter_holds_for_a_unit_that_is_not_the_dearest(tmp_path: Path) -> None:
+    """Who was in test in both versions bears the largest mu, and no delta0, which makes others
+    dearer."""
+    terms = dataclasses.replace(TERMS, share=0.9)
+    ledger = open_ledger(open_home(tmp_path / "home"), terms)
+    each = caps(terms).mu / math.sqrt(2)
+    booked = Booked((Counted(Gaussian(1 / (0.98 * each))),), 4.4e-6)
+
+    def on(part: str, trial: int, version: str = "") -> tuple[Spend, ...]:
+        event = booked if part == "train" else Gaussian(1 / (1.005 * each))
+        return spends(trial, event=event, partition=Partition("hash", (part,), version))
+
+    for trial, (part, version) in enumerate((("train", "v1"), ("test", "v1"), ("train", "v2"))):
+        (held,) = reserve(ledger, [Item(job(trial), "static", on(part, trial))])
+        book.commit_elsewhere(ledger, held.token, f"{trial}", on(part, trial, version))
+    with pytest.raises(Refused, match="lifetime limit"):
+        reserve(ledger, [Item(job(3), "static", on("test", 3))])
+
+
 def test_a_reservation_whose_price_has_changed_is_replaced(ledger: Ledger) -> None:
     dear, cheap = (Item(job(0), "same", spends(0, mu=mu)) for mu in (MU, MU / 2))
     (first,) = reserve(ledger, [dear])

@@ -114,6 +114,17 @@ def total(entries: Iterable[Entry]) -> Entry:
     )
 
 
+def largest(entries: Iterable[Entry]) -> Entry:
+    """The least entry that all of these lie within."""
+    every = list(entries)
+    return Entry(
+        max(e.mu for e in every),
+        max(e.loss for e in every),
+        max(e.weight for e in every),
+        max(e.delta0 for e in every),
+    )
+
+
 def epsilon(entry: Entry, delta: float) -> float:
     """(2); infinite where the events use all of delta up."""
     left = (delta - entry.delta0) * math.exp(-entry.weight)

@@ -54,15 +54,21 @@ class Composition:
 def compose(spends: Sequence[Spend], delta: float) -> Composition:
     """The composed cost at delta of spends on one lineage, whatever was spent because of what."""
     choices = _choices(spends, _relation(spends))
-    figures = {
-        (rule, part): _worst(
-            {**choices, (rule, version): [c for c in of_rule if part in c.parts]}, delta
-        )
-        for (rule, version), of_rule in choices.items()
-        for part in dict.fromkeys(part for choice in of_rule for part in choice.parts)
-    }
+    figures: dict[Part, Figure] = {}
+    for (rule, version), of_rule in choices.items():
+        for part in dict.fromkeys(part for choice in of_rule for part in choice.parts):
+            within = [choice for choice in of_rule if part in choice.parts]
+            found = _worst({**choices, (rule, version): within}, delta)
+            figures[rule, part] = max(figures.get((rule, part), found), found, key=_cost)
     worst = max(figures.values(), key=_cost, default=Figure(0.0, FREE))
     return Composition(worst.epsilon, worst.entry, figures)
+
+
+def most(spends: Sequence[Spend]) -> Entry:
+    """What a unit may bear of each component, each at its largest: what a filter looks at, for the
+    unit with the dearest components together need not have the largest of any."""
+    choices = _choices(spends, _relation(spends)).values()
+    return booking.total(booking.largest(choice.entry for choice in of_rule) for of_rule in choices)
 
 
 @cache

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import FREE, Entry
-from dpladder.privacy.accounting.composition import Composition, compose, entry_of
+from dpladder.privacy.accounting.composition import Composition, compose, entry_of, most
 from dpladder.privacy.accounting.draws import Draw, tie
 from dpladder.privacy.accounting.events import (
     Counted,
@@ -624,7 +624,7 @@ def spent(ledger: Ledger, state: State) -> Composition:
 def left(terms: Terms, charged: tuple[Spend, ...]) -> float:
     """Epsilon of the largest Gaussian mechanism that the limit still has room for, rounded down:
     who asks for just that must get it."""
-    room = gdp.remaining(caps(terms).mu, [compose(charged, terms.delta).entry.mu])
+    room = gdp.remaining(caps(terms).mu, [most(charged).mu])
     return math.floor(gdp.epsilon(room, terms.delta) * 1e4) / 1e4 if room else 0.0
 
 
@@ -800,20 +800,15 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
     """What there is no room for; empty where there is."""
     if terms.mode == "research":
         return ""
-    most, total = caps(terms), compose(kept + asked, terms.delta)
-    entries = [figure.entry for figure in total.parts.values()]
-    if any(entry.delta0 > most.delta0 for entry in entries):
+    limit, need = caps(terms), most(kept + asked)
+    if need.delta0 > limit.delta0:
         return (
             f"lineage {terms.lineage} keeps {terms.share:g} of its delta for trainings on samples "
             "and for searches booked like them, and this would use more. That share is fixed when "
             "a lineage is opened (privacy.share, a tenth where a config samples or searches so). "
             "Train on full batches"
         )
-    if (
-        any(entry.loss > most.loss or entry.weight > most.weight for entry in entries)
-        and most.mu < math.inf
-    ):
-        need = max(entries, key=_selected)
+    if (need.loss > limit.loss or need.weight > limit.weight) and limit.mu < math.inf:
         return (
             f"lineage {terms.lineage} was opened with a lifetime limit that leaves private "
             f"selections a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs "
@@ -821,7 +816,7 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
             "for data that nothing was spent on yet, declare privacy.lifetime.loss and "
             "privacy.lifetime.weight so (dpladder.Ledger: loss=, weight=)"
         )
-    if all(entry.mu <= most.mu for entry in entries):
+    if need.mu <= limit.mu:
         return ""
     before = compose(kept, terms.delta)
     room = left(terms, kept)
@@ -829,12 +824,8 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
     return (
         f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at "
         f"delta = {terms.delta:g}. Spent or reserved so far: {up(before.epsilon)}{remains}. Asked "
-        f"for: {up(compose(asked, terms.delta).epsilon)}, which would make {up(total.epsilon)}"
+        f"for: {up(compose(asked, terms.delta).epsilon)}, which would make {up(compose(kept + asked, terms.delta).epsilon)}"
     )
-
-
-def _selected(entry: Entry) -> float:
-    return entry.loss + entry.weight
 
 
 def ever(terms: Terms, spends: Sequence[Spend]) -> Composition:
