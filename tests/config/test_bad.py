@@ -1124,6 +1124,19 @@ EXPERIMENTS = {
         "fixed for the life",
         more="experiments: {a: {dataset: {unit: {by: user, cap: 3}}}}",
     ),
+    "two columns of ids on one lineage": bad(
+        "experiments.a.dataset.id",
+        "given 'alt', but nothing in main",
+        "fixed for the life of lineage digits",
+        dataset=a_dataset("classes: 3", f"npz:{__file__}"),
+        more="experiments: {a: {dataset: {id: alt}}}",
+    ),
+    "two columns of users on one lineage": bad(
+        "experiments.a.dataset.user",
+        "given 'alt', but 'user' in main",
+        dataset=a_dataset("unit: {by: user}, user: user, classes: 3", f"npz:{__file__}"),
+        more="experiments: {a: {dataset: {user: alt}}}",
+    ),
     "two split rules on one lineage": bad(
         "experiments.a.dataset.split",
         "fixed for the life",

@@ -266,3 +266,25 @@ def test_a_reservation_that_was_taken_back_is_made_again_by_the_next_run(
     again = [one for one in finished.held() if one.status == "RESERVED"]
     assert [one.spends for one in again] == [one.spends for one in held]
     commit(ledger, again[0].token, "0" * 64, again[0].spends)
+
+
+def test_units_known_by_another_column_are_refused_before_anything_is_charged(
+    finished: Workspace, capsys
+) -> None:
+    """At the parse, and again where it is charged, for another clone may have begun meanwhile. What is finished may be looked at all the same."""
+    base = yaml.safe_load(Path("config.yaml").read_text())
+    configure(base, targets(1.0, 2.0))
+    due = [(rule, {"experiment": "main", "target": "2"}) for rule in PAID]
+    planned, ledger, job = parsed(), Ledger(open_home(), "tiny"), Job("others", "run_trial")
+    where = planned.plan.items_of("tiny")[0].spends[0].partition
+    spend = Spend("tiny", "add_remove", where, job, Gaussian(50.0))
+    units = {"dataset.id": "case"}
+    book.reserve(ledger, [book.Item(job, "another", (spend,))], units=units)
+    with pytest.raises(SystemExit):
+        reserve(planned, due, "local")
+    told = "lineage tiny knows its units by dataset.id: case, and the config says empty"
+    assert told in " ".join(capsys.readouterr().err.split())
+    assert main(["plan"]) == 1
+    assert told in " ".join(capsys.readouterr().err.split())
+    configure(base)
+    assert main(["plan"]) == 0

@@ -82,10 +82,10 @@ def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
         terms, lineage = lineage_terms(config), config.dataset.lineage
         owner, agreed = first.setdefault(lineage, (name, terms))
         for key in terms:
-            if terms[key] != agreed[key]:
+            if terms[key] != agreed.get(key):
                 yield (
                     ("experiments", name, *key.split(".")),
-                    f"given {shown(terms[key])}, but {shown(agreed[key])} in {owner}; it is fixed "
+                    f"given {shown(terms[key])}, but {shown(agreed.get(key))} in {owner}; it is fixed "
                     f"for the life of lineage {lineage}, so give both the same",
                 )
         repeats = {repeat_name(name, number) for number in range(1, config.research.repeats)}
@@ -108,6 +108,22 @@ def lineage_terms(config: Config) -> dict[str, object]:
         "dataset.split": dataset.split.model_dump(),
         "dataset.declared_public": dataset.declared_public,
         "mode": config.mode,
+        **unit_keys(config),
+    }
+
+
+def unit_keys(config: Config) -> dict[str, object]:
+    """The keys that say by what a unit is known, which its part follows from: by another column
+    the same people would lie in other parts. Nothing where parts are given, which add anyhow, and
+    where nobody is protected."""
+    dataset = config.dataset
+    if dataset.split.rule == "given" or config.mode == "research":
+        return {}
+    by_user, apart = dataset.unit.by == "user", apart_of(dataset.source)
+    return {
+        "dataset.id": None if by_user else dataset.id,
+        "dataset.user": dataset.user if by_user else None,
+        "dataset.source.patient": apart.patient if by_user and apart is not None else None,
     }
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dpladder.config import Project, from_command_line
+from dpladder.config.check import unit_keys
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
 from dpladder.plan.kept import assign, names_today, paid_again, refuse_replaced
@@ -250,6 +251,17 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
         terms = plan.terms[lineage]
         admitted, replaced = ledgers.admit(terms, state, new, paid_again(project, plan.items))
         ledgers.check_user(Ledger(home, lineage), terms, state, admitted, replaced)
+        if admitted:
+            unused = [h.token for h in state.items.values() if h.status == "RESERVED"]
+            units = _units_of(project, lineage)
+            ledgers.check_units(Ledger(home, lineage), state, units, unused)
+
+
+def _units_of(project: Project, lineage: str) -> dict[str, object] | None:
+    """By what the units of a lineage are known; config/check.py has all its experiments agree."""
+    own = (c for c in project.experiments.values() if c.dataset.lineage == lineage)
+    found = unit_keys(next(own))
+    return {key: value for key, value in found.items() if value is not None} if found else None
 
 
 def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
@@ -288,7 +300,8 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
     for lineage, ledger in opened.items():
         items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
         ledgers.refund(ledger, _left_behind(ledger.state, parsed))
-        ledgers.reserve(ledger, items, paid_again(parsed.project, parsed.plan.items))
+        again = paid_again(parsed.project, parsed.plan.items)
+        ledgers.reserve(ledger, items, again, _units_of(parsed.project, lineage))
     anchors.keep(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
 
 

@@ -374,6 +374,26 @@ def test_the_filter_holds_for_a_unit_that_is_not_the_dearest(tmp_path: Path) -> 
         reserve(ledger, [Item(job(3), "static", on("test", 3))])
 
 
+def test_units_that_are_known_by_another_column_are_refused(ledger: Ledger) -> None:
+    """They would lie in other parts, and nothing would add what one person bears in two."""
+    case, other = {"dataset.id": "case"}, {"dataset.id": "alt"}
+    reserve(ledger, [item(0)], units=case)
+    for units, told in ((other, "case, and the config says alt"), ({}, "config says empty")):
+        with pytest.raises(Refused, match=told):
+            reserve(ledger, [item(1)], units=units)
+    reserve(ledger, [item(0)], units=other)  # nothing new: no part is read
+    reserve(ledger, [item(1)], units=case)
+    assert load(ledger).units == case
+
+
+def test_a_column_may_be_corrected_while_nothing_is_charged(ledger: Ledger) -> None:
+    (held,) = reserve(ledger, [item(0)], units={"dataset.id": "cas"})
+    refund(ledger, [held.token])
+    reserve(ledger, [item(0)], units={"dataset.id": "case"})
+    with pytest.raises(Refused, match="knows its units by"):
+        reserve(ledger, [item(1)], units={"dataset.id": "cas"})
+
+
 def test_a_reservation_whose_price_has_changed_is_replaced(ledger: Ledger) -> None:
     dear, cheap = (Item(job(0), "same", spends(0, mu=mu)) for mu in (MU, MU / 2))
     (first,) = reserve(ledger, [dear])

@@ -42,6 +42,7 @@ from dpladder.privacy.ledger.team import limits, user
 Mode = Literal["release", "research"]
 Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
 Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
+Units = Mapping[str, object]  # the keys of the config that say by what units are known
 
 # the experiment that mechanisms outside the workflow are booked under (embed/); no config's may
 # have a space
@@ -174,6 +175,8 @@ class State:
     choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     # of the data that was read last: empty where parts hang on ids, None before anything was read
     version: str | None = None
+    # what the config said of how units are known, when something was reserved last; None before
+    units: Units | None = None
 
     def charged(self, *without: str) -> tuple[Spend, ...]:
         """Every spend that was not refunded, but those of the tokens in `without`."""
@@ -334,23 +337,55 @@ def check_terms(fixed: Terms, given: Terms) -> None:
 
 
 def reserve(
-    ledger: Ledger, items: Iterable[Item], respend: bool | Collection[Job] = False
+    ledger: Ledger,
+    items: Iterable[Item],
+    respend: bool | Collection[Job] = False,
+    units: Units | None = None,
 ) -> tuple[Held, ...]:
     """Charge the items that are new, all or none, in one entry; each item's place in the ledger
-    comes back."""
+    comes back. `units`: by what they are known, where their parts hang on it."""
     wanted = tuple(items)
 
     def reserved(state: State) -> Step:
         new, replaced = admit(terms_of(ledger, state), state, wanted, respend)
         check_user(ledger, terms_of(ledger, state), state, new, replaced)
+        if new:
+            check_units(ledger, state, units, replaced)
         body = [{"token": secrets.token_hex(16), **_to_json(item)} for item in new]
         continued = _continued(state, wanted, replaced)
         if not (new or replaced or continued):
             return None
-        return "RESERVED", {"items": body, "replaces": replaced, "continued": continued}
+        told = {"units": dict(units)} if new and units is not None else {}
+        return "RESERVED", {"items": body, "replaces": replaced, "continued": continued, **told}
 
     state = _append(ledger, reserved)
     return tuple(_place(state, item) for item in wanted)
+
+
+def check_units(
+    ledger: Ledger, state: State, units: Units | None, without: Collection[str] = ()
+) -> None:
+    """Refuse units that are known by something else than those of what is charged already: a
+    person's part would be another, and parts compose as if nobody were in two of them."""
+    stands = any(
+        held.status != "REFUNDED" and held.token not in without and spend.partition.parts
+        for held in state.items.values()
+        for spend in held.spends
+    )
+    before = units if state.units is None or not stands else state.units
+    if units is None or before is None or units == before:
+        return
+    key = min(one for one in {*units, *before} if units.get(one) != before.get(one))
+    raise Refused(
+        f"lineage {ledger.lineage} knows its units by {key}: {_or_empty(before.get(key))}, and the "
+        f"config says {_or_empty(units.get(key))}. By another column the same people would lie in "
+        "other parts, and bear what was spent on two of them. Nothing was charged: go back to it; "
+        "where the column is only called otherwise now, call it as before."
+    )
+
+
+def _or_empty(value: object) -> str:
+    return "empty" if value is None else str(value)
 
 
 def check_user(
@@ -679,6 +714,7 @@ def _fold(ledger: Ledger, state: State, kind: str, body: Body, by: str) -> None:
                 _move(state, token, "REFUNDED")
             for token in body.get("continued", ()):
                 state.items[token] = replace(state.items[token], continued=state.entries)
+            state.units = body.get("units", state.units)
             for item in body["items"]:
                 declared = from_json(item["spends"])
                 job, entry = from_json(item["job"]), state.entries
