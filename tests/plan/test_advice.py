@@ -271,7 +271,8 @@ def test_a_reservation_that_was_taken_back_is_made_again_by_the_next_run(
 def test_units_known_by_another_column_are_refused_before_anything_is_charged(
     finished: Workspace, capsys
 ) -> None:
-    """At the parse, and again where it is charged, for another clone may have begun meanwhile. What is finished may be looked at all the same."""
+    """At the parse, and again where it is charged, for another clone may have begun meanwhile. What
+    is finished may be looked at all the same."""
     base = yaml.safe_load(Path("config.yaml").read_text())
     configure(base, targets(1.0, 2.0))
     due = [(rule, {"experiment": "main", "target": "2"}) for rule in PAID]

@@ -82,10 +82,11 @@ def problems_of_project(experiments: Mapping[str, Config]) -> Iterator[Problem]:
         terms, lineage = lineage_terms(config), config.dataset.lineage
         owner, agreed = first.setdefault(lineage, (name, terms))
         for key in terms:
-            if terms[key] != agreed.get(key):
+            theirs = agreed.get(key)
+            if terms[key] != theirs:
                 yield (
                     ("experiments", name, *key.split(".")),
-                    f"given {shown(terms[key])}, but {shown(agreed.get(key))} in {owner}; it is fixed "
+                    f"given {shown(terms[key])}, but {shown(theirs)} in {owner}; it is fixed "
                     f"for the life of lineage {lineage}, so give both the same",
                 )
         repeats = {repeat_name(name, number) for number in range(1, config.research.repeats)}

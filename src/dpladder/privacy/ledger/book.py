@@ -854,13 +854,13 @@ def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ..
         )
     if need.mu <= limit.mu:
         return ""
-    before = compose(kept, terms.delta)
+    before, total = compose(kept, terms.delta), compose(kept + asked, terms.delta)
     room = left(terms, kept)
     remains = f", which leaves epsilon = {room:.4f}" if room else ""
     return (
         f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at "
         f"delta = {terms.delta:g}. Spent or reserved so far: {up(before.epsilon)}{remains}. Asked "
-        f"for: {up(compose(asked, terms.delta).epsilon)}, which would make {up(compose(kept + asked, terms.delta).epsilon)}"
+        f"for: {up(compose(asked, terms.delta).epsilon)}, which would make {up(total.epsilon)}"
     )
 
 
