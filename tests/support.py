@@ -194,9 +194,10 @@ def _noise_of(name: str, event: Event, count: int) -> list[Draw]:
             return [mask, gaussian(name, sigma, 1.0, count=count, under=mask.name, entering=0.5)]
         case Exponential(epsilon):
             return [Draw(name, "laplace", 1.0 / epsilon, (count,), sensitivity=1.0, under="rounds")]
-        case RepeatAndSelect(inner):
+        case RepeatAndSelect(inner, mean, shape, limit):
             within = Draw(name, "within", sensitivity=mu(inner) or 0.0, under=f"{name} runs")
-            return [Draw(f"{name} runs", "uniform"), within] * count
+            runs = Draw(f"{name} runs", "uniform", law=(mean, shape, limit or 20))
+            return [runs, within] * count
         case SubsetSelect(probability, tuning, final):
             subset = Draw(f"{name} subset", "mask", probability, count=count)
             return [

@@ -38,7 +38,7 @@ class Searcher(secret_runs.Searcher):
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         event = selected(self.section, setting)
         plan, lean = budget(event, setting), Lean(event.low, event.high)
-        chance = toss(event, plan, self.section.padded, meter)
+        chance = toss(plan, self.section.padded, meter)
         cells: list[int] = []
         asks: list[Ask] = []
         answers: list[Answer] = []

@@ -53,7 +53,7 @@ class Searcher:
         mu = mu_of(selected.final)
         share = selected.probability
         subset = meter.mask("subset", units)
-        chance = toss(selected.tuning, plan, self.section.padded, meter)
+        chance = toss(plan, self.section.padded, meter)
         rest = 1 - share if selected.apart else 1.0
         finals = [spread(place, setting.space, mu) for place in chance.places]
         smaller = [setting.space.clamp(r * share / rest) for r in finals]

@@ -16,10 +16,8 @@ import numpy as np
 from dpladder.config.search_sections import SecretRuns
 from dpladder.learn import score
 from dpladder.learn.interface import Declaration
-from dpladder.privacy.accounting import selection
-from dpladder.privacy.accounting.draws import Draw
+from dpladder.privacy.accounting.draws import Draw, Law
 from dpladder.privacy.accounting.events import Counted, RepeatAndSelect
-from dpladder.privacy.accounting.selection import Runs
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
@@ -52,7 +50,7 @@ class Searcher:
     def run(self, setting: Setting, meter: Meter, units: Units) -> Asking:
         event = selected(self.section, setting)
         plan = budget(event, setting)
-        chance = toss(event, plan, self.section.padded, meter)
+        chance = toss(plan, self.section.padded, meter)
         asks = [
             Ask(spread(place, setting.space, plan.weights), plan.weights) for place in chance.places
         ]
@@ -63,12 +61,16 @@ class Searcher:
 @dataclass(frozen=True)
 class Budget:
     """What each run may spend on its weights, the noise of its score and what a unit moves that by,
-    and where the number of runs is cut off."""
+    and the law of their number."""
 
     weights: float
     scale: float
     moves: float
-    limit: int
+    law: Law
+
+    @property
+    def limit(self) -> int:
+        return self.law[-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +103,17 @@ def budget(event: RepeatAndSelect, setting: Setting) -> Budget:
     assert event.limit is not None, "a search declares where it cuts its runs off"
     constants = setting.constants
     return Budget(
-        weights, score.noise_scale(counted, constants), constants.moves_count(), event.limit
+        weights,
+        score.noise_scale(counted, constants),
+        constants.moves_count(),
+        (event.mean, event.shape, event.limit),
     )
 
 
 def draws(plan: Budget) -> tuple[Draw, ...]:
     """Enough for the longest selection, always: how many are used must not show."""
     return (
-        Draw("runs", "uniform"),
+        Draw("runs", "uniform", law=plan.law),
         Draw("place", "uniform", shape=(plan.limit,)),
         Draw("score", "gaussian", plan.scale, (plan.limit,), sensitivity=plan.moves, under="runs"),
         Draw("tie", "uniform", shape=(plan.limit,)),
@@ -116,9 +121,8 @@ def draws(plan: Budget) -> tuple[Draw, ...]:
     )
 
 
-def toss(event: RepeatAndSelect, plan: Budget, padded: bool, meter: Meter) -> Chance:
-    runs = Runs(event.mean, event.shape)
-    number = selection.number(float(meter.uniform("runs")), runs, plan.limit)
+def toss(plan: Budget, padded: bool, meter: Meter) -> Chance:
+    number = meter.runs("runs")
     places, noise = meter.uniform("place"), meter.noise("score", (plan.limit,))
     return Chance(number, places if padded else places[:number], noise, meter.uniform("tie"))
 

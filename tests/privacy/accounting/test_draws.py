@@ -3,14 +3,16 @@ of the data."""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.draws import Draw, cost, gaussian, in_sample, tie
+from dpladder.privacy.accounting.draws import Draw, cost, gaussian, in_sample, tie, to_json
 from dpladder.privacy.accounting.events import (
     Booked,
     Composed,
@@ -27,7 +29,7 @@ from dpladder.privacy.accounting.events import (
 
 RUNS = RepeatAndSelect(Gaussian(2.0), 3.0, 1.0, 20)
 SELECTION = (
-    Draw("runs", "uniform"),
+    Draw("runs", "uniform", law=(3.0, 1.0, 20)),
     gaussian("score", 4.0, 1.0, (20,), under="runs"),
     Draw("trainings", "within", sensitivity=math.sqrt(1 / 4 - 1 / 16), under="runs"),
 )
@@ -170,6 +172,24 @@ def test_rounds_and_steps_are_counted():
     event, (sample, step) = PAIRS["sampled steps"]
     with pytest.raises(Refused):
         tie([Counted(event)], (replace(sample, count=6), replace(step, count=6)), "add_remove")
+
+
+@pytest.mark.parametrize("law", [(30.0, 1.0, 20), (3.0, 0.0, 20), (3.0, 1.0, 200), None], ids=str)
+@pytest.mark.parametrize(
+    "kind", [name for name, (_, draws) in PAIRS.items() if SELECTION[0] in draws]
+)
+def test_a_secret_number_of_runs_is_drawn_by_the_law_that_is_charged(kind: str, law: Any) -> None:
+    event, draws = PAIRS[kind]
+    other = tuple(replace(draw, law=law) if draw.name == "runs" else draw for draw in draws)
+    tie([Counted(event)], draws, "add_remove")
+    with pytest.raises(Refused):
+        tie([Counted(event)], other, "add_remove")
+
+
+def test_a_journal_holds_a_law_and_nothing_else_that_older_draws_lacked() -> None:
+    assert "law" not in to_json(SAMPLE)
+    poisson = replace(SELECTION[0], law=(3.0, math.inf, 20))
+    assert json.loads(json.dumps(to_json(poisson), allow_nan=False))["law"] == [3.0, "inf", 20]
 
 
 def on(mask: str, multiplier: float, count: int = 5, name: str = "step") -> Draw:

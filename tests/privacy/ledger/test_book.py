@@ -24,7 +24,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.formats import Newer
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.draws import Draw
+from dpladder.privacy.accounting.draws import Draw, to_json
 from dpladder.privacy.accounting.events import (
     Booked,
     Counted,
@@ -116,7 +116,7 @@ def test_an_item_is_charged_from_reservation_on(ledger: Ledger) -> None:
     assert (held.status, held.query, held.draws) == (
         "COMMITTED",
         "query",
-        json.loads(json.dumps([dataclasses.asdict(draw) for draw in noise_for(held.spends)])),
+        json.loads(json.dumps([to_json(draw) for draw in noise_for(held.spends)])),
     )
     assert {spend.query for spend in held.spends} == {"query"}
     held = finish(ledger, held.token, "output")

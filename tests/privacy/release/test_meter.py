@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.release import noise
@@ -189,3 +190,20 @@ def test_other_impossible_declarations_are_refused() -> None:
             Draw(**given)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="share a name"):
         Meter([Draw("a", "mask"), Draw("a", "uniform")], SOURCE)
+
+
+LAW = (5.0, 1.0, 30)
+
+
+def test_a_secret_number_of_runs_is_made_by_its_declared_law_alone() -> None:
+    draws = [Draw("number", "uniform", law=LAW), Draw("plain", "uniform")]
+    uniform = float(noise.uniform(SOURCE.stream("number", 0), ()))
+    expected = selection.number(uniform, selection.Runs(*LAW[:2]), LAW[2])
+    assert Meter(draws, SOURCE).runs("number") == expected
+    for stray in (
+        lambda meter: meter.uniform("number"),
+        lambda meter: meter.runs("plain"),
+        lambda meter: meter.runs("other"),
+    ):
+        with pytest.raises(Refused):
+            stray(Meter(draws, SOURCE))

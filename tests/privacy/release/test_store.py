@@ -19,7 +19,7 @@ import pytest
 from support import release
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.draws import gaussian, to_json
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import (
     Item,
@@ -103,7 +103,7 @@ def test_a_release_is_charged_kept_and_published(
     assert (held.status, held.output, held.draws) == (
         "DONE",
         outcome.output,
-        json.loads(json.dumps([dataclasses.asdict(draw) for draw in DRAWS])),
+        json.loads(json.dumps([to_json(draw) for draw in DRAWS])),
     )
     kept = ledger.home.releases / "toy" / QUERY / outcome.output
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == read(outputs)

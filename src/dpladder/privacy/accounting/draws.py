@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import gdp
@@ -33,6 +33,7 @@ from dpladder.privacy.accounting.events import (
 
 Distribution = Literal["gaussian", "laplace", "uniform", "mask", "within"]
 Shape = tuple[int, ...]
+Law = tuple[float, float, int]  # of a secret number of runs: mean, shape, limit
 
 EQUAL = 1e-9  # relative: what rounding to the safe side may leave between a charge and its noise
 
@@ -50,6 +51,9 @@ class Draw:
     `entering` belongs to a draw under a mask: how far one unit moves the sum when the unit enters
     the sample. `in_sample` makes the sensitivity of it, and `tie` refuses a smaller one.
 
+    `law` belongs to the uniform that a secret number of runs is drawn by: its mean and shape, and
+    where it is cut off (`selection.Runs`), which is what the cost of a private selection hangs on.
+
     `within` gives trainings streams of their own; its sensitivity is the mu of all of them, as many
     as its shape says.
     """
@@ -63,6 +67,7 @@ class Draw:
     stack: int = 1
     under: str = ""
     entering: float = 0.0
+    law: Law | None = None
 
     def __post_init__(self) -> None:
         if self.distribution not in get_args(Distribution):
@@ -89,6 +94,10 @@ class Draw:
         if not (self.entering >= 0.0 and math.isfinite(self.entering)):
             raise BadInput(
                 f"draw {self.name}: entering {self.entering} must be 0 or more, and finite."
+            )
+        if self.law is not None and (self.distribution, self.shape) != ("uniform", ()):
+            raise BadInput(
+                f"draw {self.name}: a law is that of one number, which a uniform is made into."
             )
         if self.stack < 1 or self.count % self.stack:
             raise BadInput(f"draw {self.name}: stack {self.stack} must divide count {self.count}.")
@@ -133,6 +142,14 @@ def in_sample(entering: float, relation: Relation) -> float:
     and a smaller sensitivity can be right (`Constants.moves_count`, `moves_apart`).
     """
     return entering * (2.0 if relation == "replace_one" else 1.0)
+
+
+def to_json(draw: Draw) -> dict[str, Any]:
+    """A draw as a journal holds it. A law, which came later, only where there is one: who resumes
+    what an older dpladder began must declare the very draws."""
+    found = asdict(draw)
+    law = found.pop("law")
+    return found if law is None else found | {"law": ["inf" if x == math.inf else x for x in law]}
 
 
 def cost(draws: Iterable[Draw], under: str = "") -> float:
@@ -284,8 +301,8 @@ def _release(draw: Draw) -> Event:
 def _selected(draws: Sequence[Draw]) -> Iterator[Priced]:
     """The best of a secret number of runs: the mu of one run."""
     for runs in draws:
-        if runs.distribution == "uniform" and any(draw.under == runs.name for draw in draws):
-            yield RepeatAndSelect(Gaussian(1.0 / cost(draws, runs.name)), 2.0, 1.0), 1
+        if runs.law is not None and any(draw.under == runs.name for draw in draws):
+            yield RepeatAndSelect(Gaussian(1.0 / cost(draws, runs.name)), *runs.law), 1
 
 
 def _rounds(draws: Sequence[Draw]) -> Iterator[Priced]:
@@ -304,13 +321,21 @@ def _matches(charged: Priced, found: Priced) -> bool:
         case Sampled(q, inner), Sampled(p, drawn):
             one, two = _noises(inner), _noises(drawn)
             return q == p and len(one) == len(two) and all(map(_equal, one, two))
-        case RepeatAndSelect(inner), RepeatAndSelect(Gaussian(sigma)):
-            return _equal(mu(inner) or math.nan, 1.0 / sigma)
-        case SubsetSelect(_, tuning), RepeatAndSelect(Gaussian(sigma)):
-            return _equal(mu(tuning.event) or math.nan, 1.0 / sigma)
+        case RepeatAndSelect(), RepeatAndSelect():
+            return _selects(event, other)
+        case SubsetSelect(_, tuning), RepeatAndSelect():
+            return _selects(tuning, other)
         case Exponential(epsilon), Exponential(drawn):
             return _equal(epsilon, drawn)
     return False
+
+
+def _selects(charged: RepeatAndSelect, drawn: RepeatAndSelect) -> bool:
+    """Whether a run costs as much, and as many are made; to cut their number off costs no more
+    (selection.py). How far proposals lean is no draw."""
+    law = replace(drawn, event=charged.event, low=charged.low, high=charged.high)
+    same = charged in (law, replace(law, limit=None))
+    return same and _equal(mu(charged.event) or math.nan, mu(drawn.event) or math.nan)
 
 
 def _noises(event: Event) -> list[float]:

@@ -24,6 +24,7 @@ from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import FREE, Entry
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of, most
 from dpladder.privacy.accounting.draws import Draw, tie
+from dpladder.privacy.accounting.draws import to_json as to_json_draw
 from dpladder.privacy.accounting.events import (
     Counted,
     Job,
@@ -497,7 +498,7 @@ def commit(
     replaced = any(spend.relation == "replace_one" for spend in concrete)
     charged = [Counted(spend.event, spend.count) for spend in concrete]
     tie(charged, draws, "replace_one" if replaced else "add_remove")
-    declared_draws = json.loads(json.dumps([dataclasses.asdict(draw) for draw in draws]))
+    declared_draws = json.loads(json.dumps([to_json_draw(draw) for draw in draws]))
     return _commit(ledger, token, query, concrete, declared_draws)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.draws import EQUAL, Distribution, Draw, Shape, cost
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release import noise
@@ -74,7 +75,19 @@ class Meter:
     def uniform(self, name: str) -> Floats:
         """Uniforms on (0, 1], as many as were declared."""
         stream = self._take(name, "uniform")
+        if self._declared[name].law is not None:
+            self._refuse(f"draw {name} is a number of runs by a declared law, and no uniform")
         return self._note(name, noise.uniform(stream, self._declared[name].shape))
+
+    def runs(self, name: str) -> int:
+        """A secret number of runs, by the declared law."""
+        law = self._declared[name].law if name in self._declared else None
+        stream = self._take(name, "uniform", ())
+        if law is None:
+            self._refuse(f"draw {name} has no declared law of a number of runs")
+        mean, shape, limit = law
+        uniform = self._note(name, noise.uniform(stream, ()))
+        return selection.number(float(uniform), selection.Runs(mean, shape), limit)
 
     def mask(self, name: str, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Poisson sampling by 128-bit unit id, at the declared probability."""
