@@ -145,11 +145,11 @@ def in_sample(entering: float, relation: Relation) -> float:
 
 
 def to_json(draw: Draw) -> dict[str, Any]:
-    """A draw as a journal holds it. A law, which came later, only where there is one: who resumes
-    what an older dpladder began must declare the very draws."""
+    """A draw as a journal holds it: without a law, for the event that is charged says it too, and
+    what an older dpladder began is resumed by the very same draws."""
     found = asdict(draw)
-    law = found.pop("law")
-    return found if law is None else found | {"law": ["inf" if x == math.inf else x for x in law]}
+    del found["law"]
+    return found
 
 
 def cost(draws: Iterable[Draw], under: str = "") -> float:
