@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 RECORD = "golden/test_golden.py::test_a_mechanism_does_what_its_version_did"
 ATTACK = "audits/test_every.py::test_every_rule_and_every_search_passes"
-BOOK = "privacy/ledger/test_book.py"
 
 REBUILT = "month/test_found.py::test_features_of_another_build_and_device_are_those_that_were_lost"
 TUNED = "month/test_found.py::test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total"
@@ -835,30 +834,6 @@ return found""",
         "elsewhere or not self.trained or self.names[group] in self.trained",
         "True",
         ("data/test_prepare.py",),
-    ),
-    Mutant(
-        "the filter holds for each part's dearest unit alone",
-        "privacy/ledger/book.py",
-        "_over_lifetime",
-        "most(kept + asked)",
-        "compose(kept + asked, terms.delta).entry",
-        (BOOK + "::test_the_filter_holds_for_a_unit_that_is_not_the_dearest",),
-    ),
-    Mutant(
-        "what was spent by ids is in parallel to what is spent by contents",
-        "privacy/ledger/book.py",
-        "State._known",
-        "version or BY_IDS",
-        "version",
-        (BOOK,),
-    ),
-    Mutant(
-        "units may be known by another column than before",
-        "privacy/ledger/book.py",
-        "check_units",
-        "units == before",
-        "True",
-        (BOOK,),
     ),
     Mutant(
         "every part that a job reads is taken for public",
