@@ -74,6 +74,10 @@ class Dice:
     def uniform(self, name):
         return 1.0 - self.random.random(self.draws[name].shape)
 
+    def runs(self, name):
+        mean, shape, limit = self.draws[name].law
+        return selection.number(float(self.uniform(name)), selection.Runs(mean, shape), limit)
+
     def noise(self, name, shape):
         draw = self.draws[name]
         of = self.random.laplace if draw.distribution == "laplace" else self.random.normal
