@@ -373,8 +373,8 @@ def check_units(
         for held in state.items.values()
         for spend in held.spends
     )
-    before = units if state.units is None or not stands else state.units
-    if units is None or before is None or units == before:
+    before = state.units
+    if units is None or before is None or not stands or units == before:
         return
     key = min(one for one in {*units, *before} if units.get(one) != before.get(one))
     raise Refused(
