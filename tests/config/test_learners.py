@@ -159,6 +159,16 @@ def test_the_reference_names_every_option_of_every_learner() -> None:
         assert all(f"| `learner.{key}` |" in page for key in section.model_fields)
 
 
+def test_the_reference_says_what_several_learners_have_once_and_who_has_it() -> None:
+    page = reference()
+    assert page.count("| `learner.name` |") == page.count("| `learner.look` |") == 1
+    adam = next(line for line in page.splitlines() if line.startswith("| *learner: dp_adam* |"))
+    assert "`look`" in adam
+    assert "`betas`" not in adam
+    assert page.count("| `learner.eta` | number > 0 | `1.0` | first learning rate") == 1
+    assert page.count("| `learner.eta` |") == 4  # of others it means something else
+
+
 def test_the_schema_tells_learners_apart() -> None:
     """An editor checks against it: a section without a name is the default learner's, and no
     other's."""

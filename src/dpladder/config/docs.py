@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -177,16 +178,49 @@ def reference() -> str:
 def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
         key, inner = prefix + name, list(_inner(field.annotation))
-        yield (
-            f"| `{key}` | {_cell(_allowed(field))} | {_default(field)} | "
-            f"{_cell(field.description or '')} |"
-        )
+        yield _row(key, _allowed(field), field)
+        if len(inner) > 1:
+            yield from _alternatives(key, [section for section, _ in inner])
+            continue
         for section, listed in inner:
-            if len(inner) > 1:
-                yield (
-                    f"| *{key}: {', '.join(names(section))}* | | | {_cell(section.__doc__ or '')} |"
-                )
             yield from _rows(section, f"{key}[]." if listed else f"{key}.")
+
+
+def _row(key: str, allowed: str, field: FieldInfo) -> str:
+    told = _cell(field.description or "")
+    return f"| `{key}` | {_cell(allowed)} | {_default(field)} | {told} |"
+
+
+def _alternatives(key: str, sections: Sequence[type[BaseModel]]) -> Iterator[str]:
+    """The sections of which a name chooses one; what several of them have stands once, first."""
+    rows = {section: [*_rows(section, f"{key}.")][1:] for section in sections}  # [0]: its name
+    shared = _shared(row for own in rows.values() for row in own)
+    chosen = [section.model_fields["name"] for section in sections]
+    allowed = " \\| ".join(f"`{name}`" for section in sections for name in names(section))
+    yield _row(f"{key}.name", allowed, next(field for field in chosen if not field.is_required()))
+    if shared:
+        yield f"| *{key}: what several have* | | | each says below which of these it has |"
+        yield from shared
+    for section, own in rows.items():
+        has = [_name(row, key) for row in own if row in shared]
+        also = f" Has {', '.join(f'`{name}`' for name in has if '.' not in name)}." if has else ""
+        told = _cell(section.__doc__ or "")
+        yield f"| *{key}: {', '.join(names(section))}* | | | {told}{also} |"
+        yield from (row for row in own if row not in shared)
+
+
+def _shared(rows: Iterable[str]) -> list[str]:
+    """Rows that occur more than once; of several about one key the most frequent alone."""
+    often: dict[str, str] = {}
+    counted = Counter(rows)
+    for row, times in counted.items():
+        if times > 1 and times > counted[often.get(_name(row), "")]:
+            often[_name(row)] = row
+    return [row for row in counted if row in often.values()]
+
+
+def _name(row: str, section: str = "") -> str:
+    return row.split("`")[1].removeprefix(f"{section}.")
 
 
 def _inner(kind: Any, listed: bool = False) -> Iterator[tuple[type[BaseModel], bool]]:
