@@ -125,7 +125,8 @@ def lines(found: Sequence[Told], declared: bool) -> Iterator[str]:
         return
     yield (
         "propose  name the features, with levels and ranges from public knowledge, never from "
-        f"this data: dataset.columns: [{', '.join(fit)}]"
+        "this data (without a range a column of large numbers outweighs all others): "
+        f"dataset.columns: [{', '.join(fit)}]"
         + (f"; left out: {', '.join(unfit)}" if unfit else "")
     )
 
