@@ -27,7 +27,8 @@ from dpladder.config.model import Features, Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import public_head, score, weights
 from dpladder.learn.bounds import clip, scale_of
-from dpladder.learn.dp_finetune import clipping, cost, parts
+from dpladder.learn.dp_finetune import clipping, cost, forms, parts, probing
+from dpladder.learn.dp_finetune import owners as tensors
 from dpladder.learn.dp_finetune import train as finetune
 from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
 from dpladder.learn.records import load
@@ -105,8 +106,8 @@ def moved(learner: FineTune, constants: Constants, size: float = 0.01) -> Tensor
     )
 
 
-def owners_of(learner: FineTune, constants: Constants) -> clipping.Ownership:
-    return clipping.owners_of(parts.tuned_of(learner, constants).copied(CPU), constants.dimension)
+def owners_of(learner: FineTune, constants: Constants) -> tensors.Ownership:
+    return tensors.owners_of(parts.tuned_of(learner, constants).copied(CPU), constants.dimension)
 
 
 def summed(
@@ -281,12 +282,12 @@ def test_a_record_that_counts_as_nothing_adds_nothing() -> None:
 def test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms() -> None:
     """Its norm alone would let float32's rounding of the terms pass for a record of the bound's
     length."""
-    layer = clipping.Layer(nn.Linear(2, 2), ("weight",), (slice(0, 4),))
+    layer = tensors.Layer(nn.Linear(2, 2), ("weight",), (slice(0, 4),))
     big, small = (
         torch.tensor([[[1e4, 0.0], [-1e4, 0.0]]]),
         torch.tensor([[[1.0, 0.0], [1.0, 1e-6]]]),
     )
-    product = clipping.Product(big, small, bias=False, turned=False)
+    product = forms.Product(big, small, bias=False, turned=False)
     for part in (product, product.made()):
         assert part.squares().sqrt().item() == pytest.approx(1e-2, rel=1e-3)
         (factor,) = clipping.factors([(layer, part)], 1.0).tolist()
@@ -301,7 +302,7 @@ def test_a_product_is_the_same_whole_and_in_factors(bias: bool, turned: bool) ->
     gradients, inputs = (torch.randn(4, 7, width, generator=random) for width in (5, 3))
     gradients[2, 1, 0] = np.inf  # of a record that counts as nothing
     factor = torch.tensor([0.5, 1.0, 0.0, 0.25], dtype=torch.float64)
-    product = clipping.Product(gradients, inputs, bias, turned)
+    product = forms.Product(gradients, inputs, bias, turned)
     whole, sound = product.made(), factor > 0
     assert torch.allclose(product.squares()[sound], whole.squares()[sound], rtol=1e-5)
     assert torch.allclose(product.terms()[sound], whole.terms()[sound], rtol=1e-5)
@@ -428,10 +429,10 @@ def test_a_network_that_mixes_records_is_refused_whatever_its_layers_are_called(
     learner = FineTune(trains="all", init="random")
     owners = owners_of(learner, SMALL)
     owners.tuned.put(moved(learner, SMALL).float())
-    clipping.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
+    probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
     owners.tuned.module.enter.append(Mixing())
     with pytest.raises(Refused, match="depends on the other records of its batch"):
-        clipping.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
+        probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
 
 
 def test_batch_norm_in_training_mode_is_seen_too() -> None:
@@ -440,7 +441,7 @@ def test_batch_norm_in_training_mode_is_seen_too() -> None:
     owners.tuned.put(moved(learner, SMALL).float())
     owners.tuned.module.train()
     with pytest.raises(Refused, match="depends on the other records of its batch"):
-        clipping.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
+        probing.refuse_mixing(owners, 8, 1, SMALL.dimension, CLASSES)
 
 
 @pytest.mark.few(4)
@@ -471,17 +472,17 @@ def test_a_layer_whose_sum_is_not_autograds_is_named(
 ) -> None:
     owners = owners_of(FineTune(trains="all", init="random"), SMALL)
     owners.tuned.put(moved(FineTune(trains="all"), SMALL).float())
-    clipping.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
+    probing.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
     right = clipping._of_layer
 
-    def of_layer(layer: clipping.Layer, *given: Any) -> Any:
+    def of_layer(layer: tensors.Layer, *given: Any) -> Any:
         found = right(layer, *given)
         plain = type(layer.module) is not nn.Linear
         return found if plain else replace(found, gradients=wrong * found.gradients)
 
     monkeypatch.setattr(clipping, "_of_layer", of_layer)
     with pytest.raises(Refused, match=r"gradients of head.weight are not those of plain autograd"):
-        clipping.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
+        probing.refuse_untrainable(owners, 1, SMALL.dimension, CLASSES)
 
 
 @pytest.mark.parametrize(
@@ -507,7 +508,7 @@ def test_chunks_are_as_large_as_the_declared_memory_allows() -> None:
     owners = owners_of(FineTune(trains="all"), SMALL)
     sizes = [owners.chunk(memory, 1) for memory in (1, 10, 100, 10_000)]
     assert sizes == sorted(sizes)
-    assert (sizes[0], sizes[-1]) == (1, clipping.MOST)
+    assert (sizes[0], sizes[-1]) == (1, tensors.MOST)
     assert isinstance(SMALL.network, Network)
 
 

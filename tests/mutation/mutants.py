@@ -308,7 +308,7 @@ MUTANTS = (
     ),
     Mutant(
         "a fine-tuned layer's bias is left out of the norm",
-        "learn/dp_finetune/clipping.py",
+        "learn/dp_finetune/forms.py",
         "Product.squares",
         "found + g.sum(1).square().sum(1) if self.bias else found",
         "found",
@@ -349,7 +349,7 @@ MUTANTS = (
     ),
     Mutant(
         "terms that cancel in a matrix made whole count for nothing",
-        "learn/dp_finetune/clipping.py",
+        "learn/dp_finetune/forms.py",
         "Product.made",
         "Made([matrices.flatten(1)], terms)",
         "Made([matrices.flatten(1)])",
@@ -357,7 +357,7 @@ MUTANTS = (
     ),
     Mutant(
         "a word that a text says twice is in its gradient's norm once",
-        "learn/dp_finetune/clipping.py",
+        "learn/dp_finetune/forms.py",
         "Looked.squares",
         "same * (g @ g.mT)",
         "g.square()",
@@ -376,7 +376,7 @@ MUTANTS = (
     ),
     Mutant(
         "a network that mixes records is not refused",
-        "learn/dp_finetune/clipping.py",
+        "learn/dp_finetune/probing.py",
         "refuse_mixing",
         "torch.equal(a[same], b[same])",
         "torch.equal(a[:0], b[:0])",
@@ -2612,7 +2612,7 @@ _sweep(ledger, finished)""",
     ),
     Mutant(
         "a matrix with a row an input is trained by its gradient turned round",
-        "learn/dp_finetune/clipping.py",
+        "learn/dp_finetune/forms.py",
         "Product.sums",
         "a.mT @ g if self.turned else g.mT @ a",
         "g.mT @ a",

@@ -27,16 +27,11 @@ from dpladder.errors import BadInput
 from dpladder.learn import guide, linear
 from dpladder.learn.bounds import Scale, scale_of
 from dpladder.learn.descent import Begin, Bounded, Guide, Sums, descend, momentum
-from dpladder.learn.dp_finetune.clipping import (
-    Ownership,
-    clipped_sum,
-    owners_of,
-    refuse_mixing,
-    refuse_untrainable,
-    summed_losses,
-)
+from dpladder.learn.dp_finetune.clipping import clipped_sum, summed_losses
 from dpladder.learn.dp_finetune.cost import shapes
+from dpladder.learn.dp_finetune.owners import Ownership, owners_of
 from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, Tuned, start, tuned_of
+from dpladder.learn.dp_finetune.probing import refuse_mixing, refuse_untrainable
 from dpladder.learn.heads.train import adam
 from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights, public_random
 from dpladder.learn.records import LONGEST, Records, Rows, load, prepare

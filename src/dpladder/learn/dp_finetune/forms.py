@@ -1,0 +1,136 @@
+"""The forms that records' gradients of a layer come in: factors of a matrix product, rows of a table,
+or the gradients themselves. Each tells their norms, and their sum with a factor for each record.
+
+A matrix product's weights have the gradient sum_t g_t a_t^T over positions t, whose norm needs no
+gradient (Li et al. 2022, Eq. 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# What writing and reading a number of a record's gradient takes, and copying one of its factors, in
+# multiplications of float32: measured on a CPU at 1 to 200 positions and 200 to 2 million numbers.
+PASSES, COPIES = 64, 16
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Factors of records' gradients of one matrix: outputs' gradients and inputs, as (records,
+    positions, width). `turned`: the matrix has a row an input."""
+
+    gradients: Tensor
+    inputs: Tensor
+    bias: bool
+    turned: bool
+
+    @property
+    def shown(self) -> list[Tensor]:
+        return [self.gradients, self.inputs]
+
+    def squares(self) -> Tensor:
+        """|sum_p g_p a_p^T|^2 = sum_(p, q) (a_p . a_q)(g_p . g_q), of each record."""
+        a, g = self.inputs.double(), self.gradients.double()
+        found = ((a @ a.mT) * (g @ g.mT)).sum((1, 2))
+        return found + g.sum(1).square().sum(1) if self.bias else found
+
+    def terms(self) -> Tensor:
+        """The square of the sum of the terms' norms: what the norm would be if nothing cancelled
+        (LOOSE)."""
+        a, g = self.inputs.double().norm(dim=2), self.gradients.double().norm(dim=2)
+        found = (a * g).sum(1).square()
+        return found + g.sum(1).square() if self.bias else found
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether norm and sum take less of these factors than of the gradients themselves.
+
+        Over P positions a number of the gradient takes P multiplications in float32, and some
+        passes over memory. The factors take two P x P products for the norm and P for the sum, all
+        in float64, which is twice as slow. To compare P^2 with the gradient's size (Bu et al. 2022)
+        is to weigh memory alone, and a chunk has room for either.
+        """
+        positions, rows, columns = *self.gradients.shape[1:], self.inputs.shape[2]
+        held = positions * (rows + columns) / (rows * columns)
+        return positions + (2 * positions + COPIES) * held <= PASSES
+
+    def made(self) -> Made:
+        """The same as gradients, in the order of `sums`. A record's terms may overflow: then it
+        counts as nothing."""
+        a, g = self.inputs, self.gradients
+        matrices = a.mT @ g if self.turned else g.mT @ a
+        lengths = a.norm(dim=2).double(), g.norm(dim=2).double()
+        terms = (lengths[0] * lengths[1]).sum(1).square()
+        if not self.bias:
+            return Made([matrices.flatten(1)], terms)
+        return Made([matrices.flatten(1), g.sum(1)], terms + lengths[1].sum(1).square())
+
+    def sums(self, factor: Tensor) -> list[Tensor]:
+        dead = (factor == 0)[:, None, None]  # what is not finite is no number times zero
+        g = (self.gradients * factor[:, None, None].float()).masked_fill(dead, 0.0).flatten(0, 1)
+        a, g = self.inputs.masked_fill(dead, 0.0).flatten(0, 1).double(), g.double()
+        found = a.mT @ g if self.turned else g.mT @ a
+        return [found.flatten(), g.sum(0)] if self.bias else [found.flatten()]
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """Of a table that is looked things up in: outputs' gradients, and which rows they are of, as
+    (records, positions)."""
+
+    gradients: Tensor
+    rows: Tensor
+    count: int
+
+    @property
+    def shown(self) -> list[Tensor]:
+        return [self.gradients, self.rows]
+
+    def squares(self) -> Tensor:
+        """As of a matrix product whose inputs are 1 in one place."""
+        g, same = self.gradients.double(), self.rows[:, :, None] == self.rows[:, None]
+        return (same * (g @ g.mT)).sum((1, 2))
+
+    def terms(self) -> Tensor:
+        return self.gradients.double().norm(dim=2).sum(1).square()
+
+    def sums(self, factor: Tensor) -> list[Tensor]:
+        g = (self.gradients * factor[:, None, None].float()).masked_fill(
+            (factor == 0)[:, None, None], 0.0
+        )
+        found = g.new_zeros(self.count, g.shape[2], dtype=torch.float64)
+        return [found.index_add_(0, self.rows.flatten(), g.flatten(0, 1).double()).flatten()]
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Records' gradients of some tensors, as (records, numbers) each. `added`: the squared sum of
+    what each was added up from, where that is known."""
+
+    gradients: Sequence[Tensor]
+    added: Tensor | None = None
+
+    @property
+    def shown(self) -> list[Tensor]:
+        return [*self.gradients]
+
+    def squares(self) -> Tensor:
+        norms = [
+            torch.linalg.vector_norm(found, dim=1, dtype=torch.float64) for found in self.gradients
+        ]
+        return torch.stack(norms).square().sum(0)
+
+    def terms(self) -> Tensor:
+        return self.squares() if self.added is None else self.added
+
+    def sums(self, factor: Tensor) -> list[Tensor]:
+        return [
+            factor.double() @ found.nan_to_num(0.0, 0.0, 0.0).double() for found in self.gradients
+        ]
+
+
+LayerGradients = Product | Looked | Made
