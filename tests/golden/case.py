@@ -38,7 +38,7 @@ class Case:
 class PlainMeter(SmoothMeter):
     def within(self, name: str) -> Within:
         found = super().within(name)
-        return PlainWithin(found.source, found.mu)
+        return PlainWithin(found.source, found.mu, found.most)
 
 
 class PlainWithin(Within):

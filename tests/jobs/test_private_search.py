@@ -10,7 +10,7 @@ from dpladder.config.model import Resources, Search
 from dpladder.errors import Refused
 from dpladder.jobs.private_search import _head, _meters
 from dpladder.learn.interface import Constants, Data
-from dpladder.privacy.accounting.draws import gaussian
+from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.book import Terms
 from dpladder.privacy.release.meter import Meter
@@ -25,7 +25,7 @@ NOTHING = Data(
 )  # features all zero: noise alone trains
 
 
-DRAWS = (trainings(0.5, under="runs"),)
+DRAWS = (Draw("runs", "uniform", law=(3.0, 1.0, 40)), trainings(0.5, under="runs"))
 
 
 def outer(seed=0):
@@ -66,6 +66,11 @@ def test_a_training_for_more_than_its_search_declared_is_refused():
     training = NamedAsk("0", Ask(8.0, 0.5), learner_of({"name": "dp_gd"}), SEARCH)
     with pytest.raises(Refused, match="another mu"):
         _meters(outer(), DRAWS)(training, [gaussian("noise", 1.0, 1.0, (3,))])
+
+
+def test_more_trainings_than_the_search_declared_are_refused():
+    with pytest.raises(Refused, match="more trainings than the declared 40"):
+        trained(41)
 
 
 def test_the_stream_of_all_trainings_is_taken_once():

@@ -251,6 +251,22 @@ HIDDEN: dict[str, tuple[tuple[Counted, ...], tuple[Draw, ...]]] = {
         (STEPS,),
         (Draw("runs", "uniform"), replace(SAMPLE, under="runs"), on("sample", 2.0)),
     ),
+    "noise under a number of runs that no law was declared for": (
+        (Counted(Gaussian(3.0)),),
+        (
+            gaussian("sum", 3.0, 1.0),
+            Draw("runs", "uniform"),
+            gaussian("b", 0.01, 1.0, under="runs"),
+        ),
+    ),
+    "trainings under a number of runs that no law was declared for": (
+        (Counted(Gaussian(3.0)),),
+        (
+            gaussian("sum", 3.0, 1.0),
+            Draw("runs", "uniform"),
+            Draw("trainings", "within", sensitivity=50.0, under="runs"),
+        ),
+    ),
     "free trainings with nothing that keeps their answers": (
         (Counted(Gaussian(3.0)),),
         (gaussian("sum", 3.0, 1.0), NONE),
@@ -280,3 +296,9 @@ def test_noise_says_what_it_hides():
         Draw("sum", "gaussian", 1.0)
     with pytest.raises(BadInput, match="must divide"):
         gaussian("moments", 1.0, 1.0, count=3, stack=2)
+
+
+@pytest.mark.parametrize("other", [{"scale": 10.0}, {"count": 4, "stack": 4}], ids=str)
+def test_trainings_are_charged_by_the_mu_that_their_meters_ask_for(other: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="charged by their sensitivity alone"):
+        Draw("trainings", "within", sensitivity=1.0, **other)

@@ -105,11 +105,40 @@ def test_a_training_inside_a_search_draws_for_the_mu_that_the_search_declared(mu
 
 
 def test_trainings_inside_a_search_have_streams_of_their_own() -> None:
-    within = Meter(DRAWS, SOURCE).within("runs")
+    three = Draw("runs", "within", shape=(3,), sensitivity=0.5 * math.sqrt(3))
+    within = Meter([three], SOURCE).within("runs")
     draws = [gaussian("noise", 2.0, 1.0, (50,))]
     one, again, other = (within.meter(name, draws).noise("noise", (50,)).values for name in "aab")
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("declared", "most"),
+    [
+        ([Draw("all", "within", shape=(3,), sensitivity=0.5 * math.sqrt(3))], 3),
+        (
+            [
+                Draw("runs", "uniform", law=(2.0, 1.0, 7)),
+                Draw("all", "within", sensitivity=0.5, under="runs"),
+            ],
+            7,
+        ),
+    ],
+    ids=["a public number", "a secret number"],
+)
+def test_a_search_makes_no_more_trainings_than_are_charged(declared: list[Draw], most: int) -> None:
+    within = Meter(declared, SOURCE).within("all")
+    draws = [gaussian("noise", 2.0, 1.0)]
+    for training in range(most):
+        within.meter(str(training), draws)
+    with pytest.raises(Refused, match=f"more trainings than the declared {most}"):
+        within.meter("another", draws)
+
+
+def test_trainings_that_cost_nothing_by_themselves_are_not_counted() -> None:
+    within = Meter([Draw("parts", "within")], SOURCE).within("parts")
+    assert [within.meter(str(training), [gaussian("noise", 2.0, 1.0)]) for training in range(9)]
 
 
 def test_a_caught_refusal_still_stops_the_release() -> None:

@@ -205,7 +205,7 @@ class _Bare(Meter):
 
     def within(self, name: str) -> Within:
         found = super().within(name)
-        return _BareWithin(found.source, found.mu)
+        return _BareWithin(found.source, found.mu, found.most)
 
 
 class _BareWithin(Within):

@@ -99,6 +99,11 @@ class Draw:
             raise BadInput(
                 f"draw {self.name}: a law is that of one number, which a uniform is made into."
             )
+        if self.distribution == "within" and (self.scale, self.stack) != (1.0, 1):
+            raise BadInput(
+                f"draw {self.name}: trainings are charged by their sensitivity alone; leave scale "
+                "and stack out."
+            )
         if self.stack < 1 or self.count % self.stack:
             raise BadInput(f"draw {self.name}: stack {self.stack} must divide count {self.count}.")
 
@@ -186,7 +191,8 @@ def _check_places(draws: Sequence[Draw], answers_are_secret: bool) -> None:
     for draw in draws:
         above = named.get(draw.under)
         over = None if above is None else above.distribution
-        counted = not draw.under or over in _OVER.get(draw.distribution, ())
+        lawless = over == "uniform" and (above is None or above.law is None)
+        counted = not draw.under or (over in _OVER.get(draw.distribution, ()) and not lawless)
         most = 1 if above is None else above.count
         often = over == "mask" and draw.releases > most
         again = over == "uniform" and most > 1
@@ -206,7 +212,8 @@ _OVER: Mapping[str, tuple[str | None, ...]] = {
     "within": ("uniform",),
     "laplace": ("mask", None),
 }
-"""Under which draws each kind may lie: a sample, a secret number of runs; rounds are no draw."""
+"""Under which draws each kind may lie: a sample, a secret number of runs by a declared law; rounds
+are no draw."""
 
 
 def _keeps_secrets(event: Event) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NoReturn, Protocol, TypeVar
 
 import numpy as np
@@ -97,8 +98,10 @@ class Meter:
     def within(self, name: str) -> Within:
         """Meters for trainings inside this mechanism, whose own draws may hang on secret ones made
         here."""
-        stream = self._take(name, "within")
-        return Within(noise.DerivedNoise(stream), self._declared[name].each)
+        stream, draw = self._take(name, "within"), self._declared[name]
+        over = self._declared.get(draw.under)
+        runs = 1 if over is None or over.law is None else over.law[2]
+        return Within(noise.DerivedNoise(stream), draw.each, math.prod(draw.shape) * runs)
 
     def close(self) -> None:
         """Refuse unless everything declared was drawn, and nothing else was tried."""
@@ -145,11 +148,14 @@ class Meter:
 
 @dataclass(frozen=True)
 class Within:
-    """Gives each training inside a mechanism a meter of its own. Its draws must cost just the mu
-    that was declared for one training; where that is 0 nothing is asked."""
+    """Gives each training inside a mechanism a meter of its own, and no more trainings than were
+    declared. Its draws must cost just the mu that was declared for one training; where that is 0
+    nothing is asked."""
 
     source: noise.DerivedNoise = field(repr=False)
     mu: float  # of one training; 0 where its answers cost nothing by themselves
+    most: int  # trainings; under a secret number of runs, as many as there may ever be
+    made: Iterator[int] = field(default_factory=count, repr=False)  # one for each, in any thread
 
     def meter(self, name: str, draws: Sequence[Draw]) -> Meter:
         beside = any(draw.under for draw in draws)  # what lies under anything is not in its cost
@@ -157,5 +163,10 @@ class Within:
             raise Refused(
                 "a training inside a search declares noise for another mu than the search declared "
                 "for it. Nothing was published."
+            )
+        if self.mu and next(self.made) >= self.most:
+            raise Refused(
+                f"a search makes more trainings than the declared {self.most}. Nothing was "
+                "published."
             )
         return Meter(draws, noise.DerivedNoise(self.source.stream(name, 0)))
