@@ -1123,6 +1123,14 @@ _check_within(held, concrete)""",
         ("privacy/accounting/test_draws.py",),
     ),
     Mutant(
+        "what was reserved for units by one column reads those by another",
+        "privacy/ledger/book.py",
+        "admit",
+        "not moved and (h.declared, h.code) == (item.spends, item.code)",
+        "(h.declared, h.code) == (item.spends, item.code)",
+        ("privacy/ledger/test_book.py",),
+    ),
+    Mutant(
         "noise under a number of runs without a law is free",
         "privacy/accounting/draws.py",
         "_check_places",
@@ -1969,10 +1977,10 @@ except DpladderError as error:
         "a lineage is opened under terms that its first plan breaks",
         "plan/startup.py",
         "refuse_new",
-        "known = {(job, held.static) for job, held in state.by_name()}",
+        "terms, units = (plan.terms[lineage], _units_of(project, lineage))",
         """if state.terms is None:
     continue
-known = {(job, held.static) for job, held in state.by_name()}""",
+terms, units = (plan.terms[lineage], _units_of(project, lineage))""",
         ("plan/test_advice.py",),
     ),
     Mutant(

@@ -245,15 +245,15 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
     refuse_replaced(project, states)
     home = open_home(create=False)
     for lineage, state in states.items():
-        known = {(job, held.static) for job, held in state.by_name()}
+        known = {(job, held.static) for job, held in state.by_name() if held.status != "RESERVED"}
         new = [item for item in plan.items_of(lineage) if (item.job, item.static) not in known]
         # A lineage that is yet to be opened has the terms that a run would open it under, for life.
-        terms = plan.terms[lineage]
-        admitted, replaced = ledgers.admit(terms, state, new, paid_again(project, plan.items))
+        terms, units = plan.terms[lineage], _units_of(project, lineage)
+        again = paid_again(project, plan.items)
+        admitted, replaced = ledgers.admit(terms, state, new, again, units)
         ledgers.check_user(Ledger(home, lineage), terms, state, admitted, replaced)
         if admitted:
             unused = [h.token for h in state.items.values() if h.status == "RESERVED"]
-            units = _units_of(project, lineage)
             ledgers.check_units(Ledger(home, lineage), state, units, unused)
 
 

@@ -381,9 +381,25 @@ def test_units_that_are_known_by_another_column_are_refused(ledger: Ledger) -> N
     for units, told in ((other, "case, and the config says alt"), ({}, "config says empty")):
         with pytest.raises(Refused, match=told):
             reserve(ledger, [item(1)], units=units)
-    reserve(ledger, [item(0)], units=other)  # nothing new: no part is read
-    reserve(ledger, [item(1)], units=case)
+    (held,) = reserve(ledger, [item(1)], units=case)
+    commit(ledger, held.token, "query", held.spends)
+    reserve(ledger, [item(1)], units=other)  # nothing new: no part is read
+    with pytest.raises(Refused, match="case, and the config says alt"):
+        reserve(ledger, [item(0)], units=other)  # nothing new either, and what is unused would read
     assert load(ledger).units == case
+
+
+def test_what_was_reserved_for_units_by_another_column_reads_none_by_this_one(
+    ledger: Ledger,
+) -> None:
+    """Not in a clone that still runs either, whose parts would be others than this one's."""
+    case, other = {"patient": 1}, {"patient": 2}
+    (before,) = reserve(ledger, [item(0)], units=case)
+    (now,) = reserve(ledger, [item(0)], units=other)
+    assert load(ledger).units == other
+    with pytest.raises(Refused, match="taken back, by a later plan"):
+        commit(ledger, before.token, "query", before.spends)
+    commit(ledger, now.token, "query", now.spends)
 
 
 def test_a_column_may_be_corrected_while_nothing_is_charged(ledger: Ledger) -> None:

@@ -348,7 +348,7 @@ def reserve(
     wanted = tuple(items)
 
     def reserved(state: State) -> Step:
-        new, replaced = admit(terms_of(ledger, state), state, wanted, respend)
+        new, replaced = admit(terms_of(ledger, state), state, wanted, respend, units)
         check_user(ledger, terms_of(ledger, state), state, new, replaced)
         if new:
             check_units(ledger, state, units, replaced)
@@ -427,15 +427,21 @@ def _continued(state: State, items: Iterable[Item], replaced: Sequence[str]) -> 
 
 
 def admit(
-    terms: Terms, state: State, items: Sequence[Item], respend: bool | Collection[Job] = False
+    terms: Terms,
+    state: State,
+    items: Sequence[Item],
+    respend: bool | Collection[Job] = False,
+    units: Units | None = None,
 ) -> tuple[list[Item], list[str]]:
     """The items that would be new charges, and the tokens of unused reservations that they replace.
     Writes nothing.
 
-    A job has one unused reservation at most. What it holds under the same `static` stands; with
-    `respend`, of all jobs or of some, even what is used is reserved once more, and a job that
-    proves unchanged when it runs is restored and gives that back.
+    A job has one unused reservation at most. What it holds under the same `static` stands, unused
+    only while `units` are known as they were; with `respend`, of all jobs or of some, even what is
+    used is reserved once more, and a job that proves unchanged when it runs is restored and gives
+    that back.
     """
+    moved = None not in (units, state.units) and units != state.units
     if len({item.job for item in items}) < len(items):
         raise BadInput(
             "a job is declared twice in one reservation. Declare each job once, with all its "
@@ -452,7 +458,10 @@ def admit(
             h
             for h in held
             if h.static == item.static
-            and (h.status != "RESERVED" or (h.declared, h.code) == (item.spends, item.code))
+            and (
+                h.status != "RESERVED"
+                or (not moved and (h.declared, h.code) == (item.spends, item.code))
+            )
         ]
         replaced += [h.token for h in held if h.status == "RESERVED" and h not in stands]
         again = respend if isinstance(respend, bool) else item.job in respend
