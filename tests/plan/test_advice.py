@@ -7,6 +7,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +267,22 @@ def test_a_reservation_that_was_taken_back_is_made_again_by_the_next_run(
     again = [one for one in finished.held() if one.status == "RESERVED"]
     assert [one.spends for one in again] == [one.spends for one in held]
     commit(ledger, again[0].token, "0" * 64, again[0].spends)
+
+
+@pytest.mark.parametrize("question", ["asked anew", "of another clone"])
+def test_what_was_reserved_and_the_next_run_need_not_ask_comes_back(
+    finished: Workspace, question: str
+) -> None:
+    """By a run with respend, or in a clone whose experiment of this name was edited; both were
+    killed. Else it would stay charged, and count against the total of a model."""
+    before, planned, ledger = finished.held(), parsed(), Ledger(open_home(), "tiny")
+    item = planned.plan.items[Job("main", "train_final", (("target", "1"),))]
+    if question == "of another clone":
+        item = replace(item, static="another")
+    book.reserve(ledger, [item], respend=True)
+    assert len(finished.held()) == len(before) + 1
+    reserve(planned, [], "local")
+    assert finished.held() == before
 
 
 def test_units_known_by_another_column_are_refused_before_anything_is_charged(

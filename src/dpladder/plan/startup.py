@@ -28,10 +28,11 @@ from dpladder.plan.settle import as_planned, divided, opened, taken_over
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
+from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.accounting.shown import spread
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Ledger, State
+from dpladder.privacy.ledger.book import Held, Ledger, State
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.statement.check import anchors_in, stated_anchors
 from dpladder.privacy.statement.documents import PlanDocument
@@ -299,8 +300,8 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
         )
     for lineage, ledger in opened.items():
         items = [item for item in parsed.plan.items_of(lineage) if item.job in jobs]
-        ledgers.refund(ledger, _left_behind(ledger.state, parsed))
         again = paid_again(parsed.project, parsed.plan.items)
+        ledgers.refund(ledger, _left_behind(ledger.state, parsed, again))
         ledgers.reserve(ledger, items, again, _units_of(parsed.project, lineage))
     anchors.keep(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
 
@@ -337,8 +338,8 @@ def _accuracies(project: Project) -> Iterator[str]:
             )
 
 
-def _left_behind(state: State, parsed: Parsed) -> list[str]:
-    """Unused reservations of jobs that the plan no longer has, by names of before too."""
+def _left_behind(state: State, parsed: Parsed, again: Collection[Job]) -> list[str]:
+    """Unused reservations that the plan asks for no longer, by names of before too."""
     project = parsed.project
     names = {*project.experiments, *(old for one in project.former.values() for old in one)}
     return [
@@ -346,8 +347,17 @@ def _left_behind(state: State, parsed: Parsed) -> list[str]:
         for held in state.items.values()
         if held.status == "RESERVED"
         and held.job.experiment in names
-        and held.job not in parsed.plan.items
+        and not _is_planned(held, state, parsed.plan, again)
     ]
+
+
+def _is_planned(held: Held, state: State, plan: Plan, again: Collection[Job]) -> bool:
+    """Whether a reservation's job has this question, which has no answer yet or is asked anew."""
+    item = plan.items.get(held.job)
+    if item is None or item.static != held.static:
+        return False
+    answered = (h.status == "DONE" and h.static == held.static for h in state.of(held.job))
+    return held.job in again or not any(answered)
 
 
 def _read_json(path: Path) -> Any:
