@@ -31,6 +31,12 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 TWICE = "What is charged stays charged, and nothing is charged twice"
 
 
+def trouble_with(error: OSError) -> str:
+    """What the file system said, by its number: libraries write a text of their own beside it, such
+    as how much was written where, and that tells how large a private file is."""
+    return os.strerror(error.errno) if error.errno else "the file system refused"
+
+
 def full_disk(error: BaseException) -> str | None:
     """What the file system said, where a disk without room, or mounted for reading, is behind an
     error. Libraries wrap it in errors of their own; of their text, which may be private, nothing

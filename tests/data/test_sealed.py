@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 from pathlib import Path
@@ -147,6 +148,20 @@ def test_a_full_disk_is_one_error_and_leaves_the_old_file(path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert same(sealed.read(path, KEY))
     assert os.listdir(path.parent) == [path.name]
+
+
+def test_what_hdf5_says_of_a_full_disk_tells_no_size(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It told in a public log how many bytes of a private file were to be written where."""
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "Can't close file (total write size = 13952, offset = 4096)")
+
+    monkeypatch.setattr(sealed, "_lay_out", full)
+    with pytest.raises(BadInput, match="No space left on device") as told:
+        sealed.write(path, {"features": np.zeros((4, 3))}, ATTRS, KEY)
+    assert "13952" not in str(told.value)
 
 
 def test_a_failure_while_writing_leaves_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpladder.errors import BadInput
+from dpladder.errors import BadInput, trouble_with
 
 
 def private_folder(path: Path) -> Path:
@@ -75,8 +75,8 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(
-            f"{path} cannot be written: {error.strerror or 'the file system refused'}. Check free "
-            "space and permissions there, then run again; what was finished before is kept."
+            f"{path} cannot be written: {trouble_with(error)}. Check free space and "
+            "permissions there, then run again; what was finished before is kept."
         ) from error
 
 
