@@ -63,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except DpladderError as error:
         print(f"dpladder: {error}", file=sys.stderr)
+        if error.private:
+            from dpladder.config.wording import printable
+
+            print(printable(error.private), file=sys.stderr)
         return error.exit_code
 
 

@@ -9,9 +9,17 @@ import re
 
 
 class DpladderError(Exception):
-    """Anything dpladder reports to the user in one readable message."""
+    """Anything dpladder reports to the user in one readable message.
+
+    Args:
+        private: What a command shows beside the message on its owner's terminal. No log has it.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str = "", private: str = "") -> None:
+        super().__init__(message)
+        self.private = private
 
 
 class Refused(DpladderError):

@@ -185,10 +185,12 @@ def test_findings_of_a_column_each_and_a_parquet_table(tmp_path: Path) -> None:
 def test_what_is_missing_is_one_message(tmp_path: Path) -> None:
     images(tmp_path / "images", "p1/a.png")
     table(tmp_path / "labels.csv", "patient,dx", "p1,Edema")
-    with pytest.raises(BadInput, match=r"has no column Path. It holds patient, dx; .*source.key"):
+    with pytest.raises(BadInput, match=r"has no column Path. .*source.key") as error:
         looked(tmp_path, {"key": "Path"}, label="dx")
-    with pytest.raises(BadInput, match=r"has no label. It holds patient, dx"):
+    assert error.value.private == "It holds patient, dx."
+    with pytest.raises(BadInput, match="has no label") as error:
         looked(tmp_path, {"key": "patient", "names": 1}, unit={"by": "user"}, user="dx")
+    assert error.value.private == "It holds patient, dx."
     with pytest.raises(BadInput, match="has no user column"):
         looked(tmp_path, {"key": "patient", "names": 1}, label="dx", unit={"by": "user"})
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")

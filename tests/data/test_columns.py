@@ -105,8 +105,9 @@ def test_a_table_of_numbers_needs_no_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_column_that_is_not_there_is_named(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(BadInput, match=r"has no column height\. It holds .*name, age"):
+    with pytest.raises(BadInput, match=r"has no column height\. Name those") as error:
         open_source(written(tmp_path, kind), Layout((Column(name="height", range=(0.0, 3.0)),)))
+    assert "name, age" in error.value.private
 
 
 @pytest.mark.parametrize(
@@ -193,9 +194,21 @@ def test_a_named_column_that_is_not_there_is_told_beside_all_that_are(
     role: str, kind: str, tmp_path: Path
 ) -> None:
     layout = Layout(("age",), named=tuple({**ROLES, role: "absent"}.items()))
-    holds = rf"has no absent. It holds .*patient, case, sex, age, diagnosis; .*dataset\.{role}"
-    with pytest.raises(BadInput, match=holds):
+    with pytest.raises(BadInput, match=rf"has no absent. .*dataset\.{role}") as error:
         open_source(written(tmp_path, kind, PATIENTS), layout)
+    assert "patient, case, sex, age, diagnosis." in error.value.private
+
+
+@pytest.mark.parametrize("layout", [Layout(), Layout(("age",)), Layout(named=(("id", "case"),))])
+def test_the_first_record_of_a_table_without_a_header_is_in_no_log(
+    layout: Layout, tmp_path: Path
+) -> None:
+    """Its values stand where names should be."""
+    (tmp_path / "table.csv").write_text("Jane Doe,47,ill\nJohn Roe,38,well\n")
+    with pytest.raises(BadInput) as error:
+        open_source(f"csv:{tmp_path / 'table.csv'}", layout)
+    assert "Jane" not in str(error.value)
+    assert error.value.private == "It holds Jane Doe, 47, ill."
 
 
 def test_a_named_column_is_no_feature_in_training_nor_in_use(tmp_path: Path) -> None:

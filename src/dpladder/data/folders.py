@@ -17,6 +17,7 @@ from dpladder.data import bags
 from dpladder.data.columns import as_text
 from dpladder.data.layout import PLAIN, Layout
 from dpladder.data.sources import (
+    SHOWN,
     SUFFIXES,
     TEXT_SUFFIX,
     Files,
@@ -25,6 +26,7 @@ from dpladder.data.sources import (
     beside,
     bytes_of,
     check_held,
+    holds,
     text,
 )
 from dpladder.data.tables import columns_in
@@ -127,8 +129,9 @@ def _table_of(table: Path, says: Apart, layout: Layout) -> Mapping[str, Sequence
     missing = [name for name in says.columns if name not in held]
     if missing:
         raise BadInput(
-            f"{table} has no column {', '.join(missing)}. It holds {', '.join(held) or 'nothing'}; "
-            "name the one that says which images a row is about in dataset.source.key."
+            f"{table} has no column {', '.join(missing)}. Name the one that says which images a "
+            f"row is about in dataset.source.key; {SHOWN}.",
+            holds(held),
         )
     check_held(table, held, layout)
     return held

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -85,9 +85,18 @@ def check_held(path: Path, held: Collection[str], layout: Layout, plural: str = 
         if name not in held:
             key = "group.column" if role == "group" else role.partition(" ")[0]
             raise BadInput(
-                f"{path} has no {name}. It holds {', '.join(held) or 'nothing'}; name the one that "
-                f"is the {role} in dataset.{key}."
+                f"{path} has no {name}. Name the one that is the {role} in dataset.{key}; {SHOWN}.",
+                holds(held),
             )
+
+
+# A table without a header has a record's values where names should be.
+SHOWN = "`dpladder check` shows what it holds, by the names in its first line"
+
+
+def holds(names: Iterable[str]) -> str:
+    """The names in a table or a file of arrays, for the operator's eyes alone."""
+    return f"It holds {', '.join(names) or 'nothing'}."
 
 
 def beside(columns: Mapping[str, Column], path: Path, rows: int) -> dict[str, Any]:

@@ -16,12 +16,14 @@ from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (
     BROKEN,
     PATH,
+    SHOWN,
     TEXT,
     Source,
     absent,
     beside,
     bytes_of,
     check_held,
+    holds,
     text_bytes,
 )
 from dpladder.errors import BadInput
@@ -31,8 +33,8 @@ class Worded(BadInput):
     """Columns that would be features, and hold no numbers. `path` and `layout` lead to them, for
     the operator's eyes alone."""
 
-    def __init__(self, message: str, path: Path, layout: Layout) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, private: str, path: Path, layout: Layout) -> None:
+        super().__init__(message, private)
         self.path, self.layout = path, layout
 
 
@@ -85,8 +87,9 @@ def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Ch
     missing = [name for name in map(name_of, chosen) if name not in names]
     if missing or not chosen:
         raise BadInput(
-            f"{path} has no column {', '.join(missing) or 'of features'}. It holds "
-            f"{', '.join(names) or 'nothing'}; name those that are features in dataset.columns."
+            f"{path} has no column {', '.join(missing) or 'of features'}. Name those that are "
+            f"features in dataset.columns; {SHOWN}.",
+            holds(names),
         )
     return chosen
 
@@ -277,9 +280,10 @@ def _check_numeric(chosen: Sequence[Chosen], schema: Any, path: Path, layout: La
         told = ", ".join(f"{name} ({kinds[name]})" for name in wrong)
         right = [name_of(column) for column in chosen if name_of(column) not in wrong]
         raise Worded(
-            f"{path}: {told} must be numeric to be features. Say which columns are, with levels "
-            f"where they are words: dataset.columns: [{', '.join(right)}] takes the others out. "
-            f"Beside them there may be {', '.join(ROLES)}.",
+            f"{path}: columns must be numeric to be features, and some that would be are not. Say "
+            "which columns are features in dataset.columns, with levels where they are words; "
+            f"beside them there may be {', '.join(ROLES)}. `dpladder check` shows each.",
+            f"Not numeric: {told}. dataset.columns: [{', '.join(right)}] takes them out.",
             path,
             layout,
         )
