@@ -317,11 +317,11 @@ def _bad_setups() -> dict[str, tuple[str, Any, str]]:
             npz(features=ones),
             "has no labels. Name the one that is the label in dataset.label",
         ),
-        "no matrix": ("npz:{}/d.npz", npz(labels=[1]), "holds labels. It needs features"),
+        "no matrix": ("npz:{}/d.npz", npz(labels=[1]), "neither features nor images"),
         "other names": (
             "npz:{}/d.npz",
             npz(X=ones, y=[1] * 37),
-            "holds X, y. It needs features, .* with these names",
+            "It needs features, .* with these names",
         ),
         "fewer labels": ("npz:{}/d.npz", npz(features=ones, labels=[1] * 29), "differ in length"),
         "fewer users": (
@@ -347,6 +347,15 @@ def test_a_bad_setup_is_one_error_with_a_remedy(tmp_path: Path, case: str) -> No
         open_source(source.format(tmp_path))
     assert sorted(os.listdir(tmp_path)) == before
     assert not any(count in str(error.value).replace(str(tmp_path), "") for count in ("37", "29"))
+
+
+def test_the_names_in_a_file_with_an_array_for_each_person_are_in_no_log(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "d.h5", "w") as file:
+        file["Jane Doe"] = np.ones(3)
+    with pytest.raises(BadInput, match="neither features nor images") as error:
+        open_source(f"hdf5:{tmp_path / 'd.h5'}")
+    assert "Jane" not in str(error.value)
+    assert error.value.private == "It holds Jane Doe."
 
 
 def test_a_truncated_hdf5_file_is_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.data.layout import PLAIN, Layout
-from dpladder.data.sources import BROKEN, Errors, Source, absent, beside, check_held
+from dpladder.data.sources import BROKEN, Errors, Source, absent, beside, check_held, holds
 from dpladder.errors import BadInput
 
 
@@ -71,9 +71,10 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
     """Rows of `features`, or pixels of `images`, with the columns beside them."""
     if not {"features", "images"} & set(arrays):
         raise BadInput(
-            f"{path} holds {', '.join(sorted(arrays)) or 'nothing'}. It needs features, a row of "
-            f"numbers for each record, or images{', and labels' if layout.labelled else ''}: write "
-            "it with these names."
+            f"{path} has neither features nor images. It needs features, a row of numbers for each "
+            f"record, or images{', and labels' if layout.labelled else ''}: write it with these "
+            "names.",
+            holds(sorted(arrays)),
         )
     check_held(path, sorted(arrays), layout, plural="s")
     beside_them = layout.beside(arrays, plural="s").items()
