@@ -271,6 +271,10 @@ HIDDEN: dict[str, tuple[tuple[Counted, ...], tuple[Draw, ...]]] = {
         (Counted(Gaussian(3.0)),),
         (gaussian("sum", 3.0, 1.0), NONE),
     ),
+    "free trainings beside a selection, which charges all that its runs look at": (
+        (Counted(RUNS),),
+        (*SELECTION, NONE),
+    ),
 }
 
 

@@ -168,7 +168,7 @@ def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -
     events = list(flat(charged))
     others = [e for e in events if not isinstance(e.event, Gaussian | Laplace | Nothing)]
     claimed = [(e.event, e.count) for e in others]
-    _check_places(draws, answers_are_secret=any(_keeps_secrets(event) for event, _ in claimed))
+    _check_places(draws, rounds=any(isinstance(event, Exponential) for event, _ in claimed))
     masks = {draw.name for draw in draws if draw.distribution == "mask"}
     rounds = [d for d in draws if d.distribution == "laplace" and d.under not in {"", *masks}]
     found = [*_sampled(draws), *_selected(draws), *_rounds(rounds)]
@@ -183,10 +183,10 @@ def tie(charged: Sequence[Counted], draws: Sequence[Draw], relation: Relation) -
     _check_samples(draws, relation)
 
 
-def _check_places(draws: Sequence[Draw], answers_are_secret: bool) -> None:
+def _check_places(draws: Sequence[Draw], rounds: bool) -> None:
     """Refuse a draw that lies where nothing would count it, or more often than what it lies under
-    is drawn. `answers_are_secret`: whether a selection or rounds are charged, which let trainings'
-    answers cost nothing by themselves."""
+    is drawn. `rounds`: whether rounds of tests are charged, which pay for what is seen of trainings
+    that cost nothing by themselves. A selection charges all that one run looks at."""
     named = {draw.name: draw for draw in draws}
     for draw in draws:
         above = named.get(draw.under)
@@ -198,7 +198,7 @@ def _check_places(draws: Sequence[Draw], answers_are_secret: bool) -> None:
         again = over == "uniform" and most > 1
         in_rounds = draw.distribution == "laplace" and bool(draw.under) and over is None
         loose = in_rounds and (draw.count > 1 or not draw.shape)
-        free = draw.distribution == "within" and not draw.sensitivity and not answers_are_secret
+        free = draw.distribution == "within" and not draw.sensitivity and not rounds
         if not counted or often or again or loose or free:
             raise Refused(
                 f"draw {draw.name} ({draw.distribution}, {draw.count} times) lies under "
@@ -214,10 +214,6 @@ _OVER: Mapping[str, tuple[str | None, ...]] = {
 }
 """Under which draws each kind may lie: a sample, a secret number of runs by a declared law; rounds
 are no draw."""
-
-
-def _keeps_secrets(event: Event) -> bool:
-    return isinstance(event, Exponential | RepeatAndSelect | SubsetSelect)
 
 
 def _same_direct(events: Sequence[Counted], draws: Sequence[Draw]) -> bool:
