@@ -130,6 +130,23 @@ def test_the_same_data_under_another_name_is_refused_whatever_the_operator_says(
         prepare(project, lineage("renamed", "data.npz", new_lineage=True))
 
 
+def test_ids_written_otherwise_where_one_is_missing_are_refused(
+    project: Workspace,
+) -> None:
+    """pandas makes 1.0 of every 1 then, so that each record would move to another part."""
+    arrays = mixture()
+    whole = np.arange(len(arrays["labels"]))
+    save("data.npz", arrays | {"ids": whole})
+    prepare(project)
+    missing = np.where(whole == 3, np.nan, whole)
+    save("data.npz", arrays | {"ids": missing})
+    for _ in range(2):
+        with pytest.raises(Refused, match="come under other ids"):
+            prepare(project)
+    save("data.npz", arrays | {"ids": np.array(["" if i == 3 else str(i) for i in whole])})
+    prepare(project)
+
+
 def test_data_declared_public_needs_no_word(project: Workspace) -> None:
     prepare(project)
     save("open.npz", encoded_anew())

@@ -31,8 +31,10 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     stop_if_few_usable(task, made.units, made.labels, len(found.units), made.attrs)
     lineage = task.reads.lineage
     # Data that is declared public has no budget to begin anew.
-    confirmed = load(Ledger(home, lineage)).confirmed or task.reads.mode == "research"
-    register_units(home, lineage, rows(made.units), rows(made.contents), confirmed)
+    public = task.reads.mode == "research"
+    confirmed = load(Ledger(home, lineage)).confirmed or public
+    by_ids = made.identity == "id" and task.reads.split.rule == "hash" and not public
+    register_units(home, lineage, rows(made.units), rows(made.contents), confirmed, by_ids)
     write_record(
         task, free="the manifest stays in the private folder; nothing about a record leaves it"
     )

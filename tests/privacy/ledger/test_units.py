@@ -3,6 +3,7 @@ of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,46 @@ def test_copies_that_are_few_for_their_data_are_an_accident() -> None:
     assert same_data(copies, large)
     assert same_data(large, copies)
     assert not same_data(set(list(copies)[1:]), large)
+
+
+def known_by_ids(home: Home, units: Iterable[int], contents: Iterable[int]) -> None:
+    register_units(home, "one", ids(*units), ids(*contents), True, by_ids=True)
+
+
+def test_a_lineages_records_under_other_ids_are_refused_and_no_number_is_told(home: Home) -> None:
+    """An export with fresh pseudonyms; or one id is missing, and a table makes 1.0 of all 1s."""
+    known_by_ids(home, MANY, MANY)
+    anew = [*range(5000, 5000 + len(MANY)), MANY[0]]
+    with pytest.raises(Refused, match="come under other ids") as refusal:
+        known_by_ids(home, anew, MANY)
+    assert str(len(MANY)) not in str(refusal.value)
+    known_by_ids(home, [*MANY, 7], [*MANY, 7])
+
+
+@pytest.mark.parametrize(
+    ("units", "contents"),
+    [
+        (range(5000, 5000 + LEAST - 1), range(1000, 1000 + LEAST - 1)),  # few decide nothing
+        (range(5000, 5200), range(2000, 2200)),  # others' records
+        (range(5000, 5400), MANY),  # so coarse that other people have them too
+        ([*MANY[:2], *range(5000, 5098)], MANY),  # two stay, with all records that are known
+        (MANY, range(2000, 2200)),  # the same people's later records
+    ],
+)
+def test_other_records_other_people_and_few_of_either_are_welcome(
+    home: Home, units: Iterable[int], contents: Iterable[int]
+) -> None:
+    known_by_ids(home, MANY, MANY)
+    known_by_ids(home, units, contents)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_lineage_that_gains_or_loses_its_ids_is_welcome_for_its_spends_add(
+    home: Home, first: bool
+) -> None:
+    register_units(home, "one", ids(*MANY), ids(*MANY), True, by_ids=first)
+    anew = range(5000, 5000 + len(MANY))
+    register_units(home, "one", ids(*anew), ids(*MANY), True, by_ids=not first)
 
 
 def test_a_lineage_may_come_again_and_keeps_what_it_once_held(home: Home) -> None:

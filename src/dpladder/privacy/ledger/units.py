@@ -23,25 +23,35 @@ ALIKE = 0.1  # by how much the sizes of two versions of one lineage may differ
 
 @dataclass(frozen=True)
 class Known:
-    """What home knows of a lineage: all that it ever held, and how large its versions were."""
+    """What home knows of a lineage: all that it ever held, how large its versions were, and whether
+    ids of their own decided where its units lie."""
 
     units: frozenset[bytes] = frozenset()
     contents: frozenset[bytes] = frozenset()
     sizes: frozenset[int] = frozenset()
+    by_ids: bool = False
 
     def __or__(self, other: Known) -> Known:
         return Known(
-            self.units | other.units, self.contents | other.contents, self.sizes | other.sizes
+            self.units | other.units,
+            self.contents | other.contents,
+            self.sizes | other.sizes,
+            self.by_ids or other.by_ids,
         )
 
 
 def register_units(
-    home: Home, lineage: str, units: Iterable[bytes], contents: Iterable[bytes], confirmed: bool
+    home: Home,
+    lineage: str,
+    units: Iterable[bytes],
+    contents: Iterable[bytes],
+    confirmed: bool,
+    by_ids: bool = False,
 ) -> None:
     """Remember a version of a lineage by ids keyed with home's "units" subkey: its units, and its
     records' contents, by which the same data under other ids is found. Refuse it where another
-    lineage holds the same; or where it is new, not `confirmed`, and as large as one that may be its
-    older self in another encoding.
+    lineage holds the same; where it is new, not `confirmed`, and as large as one that may be its
+    older self in another encoding; or where this lineage's own records come under other ids.
 
     What a lineage once held it keeps. It is written before the others are read: of two lineages
     that register at once, one sees the other.
@@ -49,9 +59,11 @@ def register_units(
     own = Known(frozenset(units), frozenset(contents))
     if any(len(identity) != ID_BYTES for identity in own.units | own.contents):
         raise BadInput(f"keyed unit ids must have {ID_BYTES} bytes each.")
-    own = own | Known(sizes=frozenset([len(own.units)]))
+    own = own | Known(sizes=frozenset([len(own.units)]), by_ids=by_ids)
     with _alone(home):
         before = _read(home, lineage)
+        if own.by_ids and before.by_ids:
+            _refuse_other_ids(lineage, own, before)
         if not (confirmed or before.units):
             _refuse_renamed(lineage, own, _others(home, lineage))
         _write(home, lineage, before | own)
@@ -88,6 +100,22 @@ def _refuse_renamed(lineage: str, own: Known, others: dict[str, Known]) -> None:
             )
 
 
+def _refuse_other_ids(lineage: str, own: Known, before: Known) -> None:
+    """A unit's part follows from its id, so under another one it may be trained on where it was
+    tested, and parts would not be disjoint. Records so coarse that most are alike say nothing of
+    whose they are."""
+    coarse = 2 * len(own.contents) < len(own.units)
+    kept, alike = len(own.units & before.units), len(own.contents & before.contents)
+    if not coarse and same_data(own.contents, before.contents) and kept <= ACCIDENT * alike:
+        raise Refused(
+            f"lineage {lineage}: records that this home knows come under other ids. A unit's part "
+            "follows from its id, so that somebody who was tested on would be trained on. Write "
+            "ids as they were before (1 and not 1.0, which whole numbers become in a table where "
+            "one is missing), or ask for the ids of before where they were drawn anew. Nothing "
+            "was read for a release, and nothing is spent."
+        )
+
+
 def _alike(one: int, other: int) -> bool:
     return min(one, other) >= LEAST and abs(one - other) <= ALIKE * max(one, other)
 
@@ -118,7 +146,10 @@ def _read(home: Home, lineage: str) -> Known:
         return path.read_bytes() if path.exists() else b""
 
     return Known(
-        _split(data("units")), _split(data("contents")), frozenset(map(int, data("sizes").split()))
+        _split(data("units")),
+        _split(data("contents")),
+        frozenset(map(int, data("sizes").split())),
+        bool(data("by_ids")),
     )
 
 
@@ -128,6 +159,7 @@ def _write(home: Home, lineage: str, known: Known) -> None:
     replace(folder / "units", b"".join(sorted(known.units)))
     replace(folder / "contents", b"".join(sorted(known.contents)))
     replace(folder / "sizes", " ".join(map(str, sorted(known.sizes))).encode())
+    replace(folder / "by_ids", b"yes" if known.by_ids else b"")
 
 
 def _split(data: bytes) -> frozenset[bytes]:
