@@ -1,5 +1,6 @@
-"""The forms that records' gradients of a layer come in: factors of a matrix product, rows of a table,
-or the gradients themselves. Each tells their norms, and their sum with a factor for each record.
+"""The forms that records' gradients of a layer come in: factors of a matrix product, rows of a
+table, or the gradients themselves. Each tells their norms, and their sum with a factor for each
+record.
 
 A matrix product's weights have the gradient sum_t g_t a_t^T over positions t, whose norm needs no
 gradient (Li et al. 2022, Eq. 3).

@@ -1,5 +1,5 @@
-"""Which module owns which trained tensor: layers that are used once, on one tensor, and the network as
-a whole for the rest."""
+"""Which module owns which trained tensor: layers that are used once, on one tensor, and the network
+as a whole for the rest."""
 
 from __future__ import annotations
 
