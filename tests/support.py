@@ -37,7 +37,8 @@ from dpladder.privacy.accounting.events import (
     mu,
 )
 from dpladder.privacy.ledger import book
-from dpladder.privacy.ledger.book import Held, Ledger
+from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.state import Held
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Outcome, Question, Work, release_together

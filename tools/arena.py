@@ -18,7 +18,7 @@ from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contest import Arena

@@ -22,7 +22,7 @@ from dpladder.config.model import Resources
 from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source
 from dpladder.learn.interface import Constants, Data
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 
 DOMAINS = {"mnist": "mnist5k", "digits": "digits"}

@@ -29,7 +29,7 @@ from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source
 from dpladder.learn.interface import Constants, Data
 from dpladder.network.cut import text_network_of
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 
 CUTS = {"last_block": "encoder.layer.4"}

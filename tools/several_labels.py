@@ -31,7 +31,7 @@ from dpladder.data.centre import Map, plain_mean
 from dpladder.data.datasets import open_source
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data, Weights
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 
 FINDINGS = (Descent(link="sigmoid"), LeastSquares(), Prototypes())

@@ -27,7 +27,7 @@ from dpladder.data.datasets import open_source
 from dpladder.data.shift import corrupted
 from dpladder.learn.interface import Constants, Data, Weights
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN, best
 from dpladder.search.asking import Ask

@@ -28,7 +28,7 @@ from dpladder.learn.score import correct_count
 from dpladder.network.cut import network_of
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena, PublicMeter
 from dpladder.search.space import Space
 from dpladder.search.training import training_of

@@ -16,18 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import commit
 
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.ledger.book import (
-    Item,
-    Ledger,
-    Terms,
-    finish,
-    load,
-    open_ledger,
-    reserve,
-    spent,
-    verify,
-)
+from dpladder.privacy.ledger.book import Ledger, finish, load, open_ledger, reserve, spent, verify
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.release import noise
 
 ITEMS, PLANS, COMMITTERS = 5_000, 100, 200

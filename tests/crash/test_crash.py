@@ -27,10 +27,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.book import (
-    Held,
-    Item,
     Ledger,
-    Terms,
     finish,
     head,
     load,
@@ -41,6 +38,7 @@ from dpladder.privacy.ledger.book import (
     verify,
 )
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Held, Item, Terms
 from dpladder.privacy.release.meter import Meter
 
 pytestmark = pytest.mark.ci

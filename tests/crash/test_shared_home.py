@@ -17,17 +17,9 @@ from support import commit
 
 from dpladder.errors import Refused
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.ledger.book import (
-    Item,
-    Ledger,
-    Terms,
-    finish,
-    load,
-    open_ledger,
-    reserve,
-    verify,
-)
+from dpladder.privacy.ledger.book import Ledger, finish, load, open_ledger, reserve, verify
 from dpladder.privacy.ledger.home import Home, open_home
+from dpladder.privacy.ledger.state import Item, Terms
 
 pytestmark = pytest.mark.ci
 

@@ -25,8 +25,9 @@ from dpladder.errors import DpladderError
 from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.draws import Draw
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.ledger.book import Item, Ledger, Terms, load, open_ledger, reserve
+from dpladder.privacy.ledger.book import Ledger, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.release.meter import Meter
 
 pytestmark = [

@@ -19,6 +19,7 @@ from dpladder.errors import Refused
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Terms
 
 SECRET = dp_event.RepeatAndSelectDpEvent(COUNT, mean=4.0, shape=1.0)
 LAPLACE = dp_event.LaplaceDpEvent(50.0)
@@ -60,7 +61,7 @@ AGAIN, OTHER = spends(again=True), spends("another")
 def research() -> None:
     book.open_ledger(
         open_home(),
-        book.Terms("patients", "add_remove", "record", 1, 1e-5, "all", 1.0, mode="research"),
+        Terms("patients", "add_remove", "record", 1, 1e-5, "all", 1.0, mode="research"),
     )
     patients()
 

@@ -24,6 +24,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Terms
 
 COUNT = dp_event.GaussianDpEvent(20.0)  # epsilon = 0.16 at delta = 1e-5
 
@@ -162,7 +163,7 @@ def test_terms_hold_for_life(ledger, other):
 
 
 def test_a_workflows_lineage_is_continued_under_its_own_terms(place):
-    terms = book.Terms("shared", "add_remove", "record", 1, 1e-5, "hash 0.8", 1.0, share=0.2)
+    terms = Terms("shared", "add_remove", "record", 1, 1e-5, "hash 0.8", 1.0, share=0.2)
     book.open_ledger(open_home(), terms)
     ledger = dpladder.Ledger("shared", epsilon=1.0, delta=1e-5)
     ledger.spend("count", COUNT).finish(1)
@@ -171,7 +172,7 @@ def test_a_workflows_lineage_is_continued_under_its_own_terms(place):
 
 def test_a_research_lineage_is_refused(place):
     book.open_ledger(
-        open_home(), book.Terms("open", "add_remove", "record", 1, 1e-5, "hash", mode="research")
+        open_home(), Terms("open", "add_remove", "record", 1, 1e-5, "hash", mode="research")
     )
     with pytest.raises(Refused, match="mode research"):
         dpladder.Ledger("open", epsilon=1.0, delta=1e-5)

@@ -12,7 +12,7 @@ from dpladder.jobs.private_search import _head, _meters
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.search.asking import Ask, Found, trainings

@@ -11,6 +11,7 @@ from dpladder.jobs.train_final import train_final
 from dpladder.plan import stages
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
+from dpladder.privacy.ledger.state import Item
 
 UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(20))
 
@@ -40,7 +41,7 @@ def test_a_reservation_for_other_code_is_made_anew(made: SceneFolder) -> None:
     scene = made.scene()
     ledger = Ledger(scene.home, LINEAGE)
     before = next(iter(book.load(ledger).items.values()))
-    item = book.Item(
+    item = Item(
         before.job, before.static, before.declared, before.versions, "of files that were edited"
     )
     (after,) = book.reserve(ledger, [item])

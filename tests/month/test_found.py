@@ -23,6 +23,7 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.release import store
 
 pytestmark = pytest.mark.ci  # each is several runs of a project
@@ -239,13 +240,13 @@ def test_paying_again_is_no_way_out_of_a_spent_lifetime(tmp_path):
             book.reserve(ledger, [item("edited", 0.3)], respend)
 
 
-TERMS = book.Terms("toy", "add_remove", "record", 1, 1e-5, "all", lifetime_epsilon=1.0)
+TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "all", lifetime_epsilon=1.0)
 
 
-def item(static: str, mu: float) -> book.Item:
+def item(static: str, mu: float) -> Item:
     job = Job("main", "run_trial")
     spend = Spend("toy", "add_remove", Partition("all"), job, Gaussian(gdp.sigma(mu, 1)))
-    return book.Item(job, static, (spend,))
+    return Item(job, static, (spend,))
 
 
 def test_a_lost_record_comes_back(story):

@@ -1117,9 +1117,9 @@ tie(charged, draws, 'replace_one' if replaced else 'add_remove')""",
         "a job may spend more than it reserved",
         "privacy/ledger/book.py",
         "_commit.committed",
-        """_check_spends(terms, held.job, concrete)
-_check_within(held, concrete)""",
-        "_check_spends(terms, held.job, concrete)",
+        """check_spends(terms, held.job, concrete)
+check_within(held, concrete)""",
+        "check_spends(terms, held.job, concrete)",
         ("privacy/ledger/test_book.py",),
     ),
     Mutant(
@@ -1164,7 +1164,7 @@ _check_within(held, concrete)""",
     ),
     Mutant(
         "what was spent by ids counts as of contents that were read later",
-        "privacy/ledger/book.py",
+        "privacy/ledger/state.py",
         "State._known",
         "'' if self.version in (None, version) else version or BY_IDS",
         "'' if self.version in (None, version) else version",
@@ -1172,8 +1172,8 @@ _check_within(held, concrete)""",
     ),
     Mutant(
         "the filter looks at the dearest units alone",
-        "privacy/ledger/book.py",
-        "_over_lifetime",
+        "privacy/ledger/room.py",
+        "over_lifetime",
         "need.mu <= limit.mu",
         "compose(kept + asked, terms.delta).entry.mu <= limit.mu",
         ("privacy/ledger/test_book.py",),
@@ -1191,9 +1191,9 @@ _check_within(held, concrete)""",
         "commit does not ask the lifetime",
         "privacy/ledger/book.py",
         "_commit.committed",
-        """_check_within(held, concrete)
-_check_lifetime(terms, state.charged(token), state.settled(concrete))""",
-        "_check_within(held, concrete)",
+        """check_within(held, concrete)
+check_lifetime(terms, state.charged(token), state.settled(concrete))""",
+        "check_within(held, concrete)",
         (
             "privacy/ledger/test_book.py"
             "::test_a_version_that_adds_to_an_earlier_one_is_refused_at_commit_where_it_is_first"
@@ -1204,13 +1204,13 @@ _check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "a plan does not ask the lifetime",
         "privacy/ledger/book.py",
         "admit",
-        "_check_lifetime(terms, kept, asked)",
+        "check_lifetime(terms, kept, asked)",
         "pass",
         ("privacy/ledger/test_book.py::test_all_of_a_plan_is_reserved_or_nothing",),
     ),
     Mutant(
         "only what is done is charged",
-        "privacy/ledger/book.py",
+        "privacy/ledger/state.py",
         "State.charged",
         "h.status != 'REFUNDED'",
         "h.status == 'DONE'",
@@ -2001,8 +2001,8 @@ terms, units = (plan.terms[lineage], _units_of(project, lineage))""",
     ),
     Mutant(
         "what private selections need is told too small",
-        "privacy/ledger/book.py",
-        "_over_lifetime",
+        "privacy/ledger/room.py",
+        "over_lifetime",
         "f'lineage {terms.lineage} was opened with a lifetime limit that leaves private selections "
         "a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and "
         "{up(math.exp(need.weight) + 1e-06, 2)}. Search by the ladder; or, for data that nothing "
@@ -2112,8 +2112,8 @@ _sweep(ledger, finished)""",
     ),
     Mutant(
         "an edit after a new name is no tuning by hand",
-        "privacy/ledger/book.py",
-        "_fold",
+        "privacy/ledger/state.py",
+        "fold",
         "state.former.setdefault(name, []).extend(names)",
         "pass",
         (TUNED,),

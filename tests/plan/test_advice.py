@@ -27,6 +27,7 @@ from dpladder.privacy.accounting.events import Gaussian, Job, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Item
 
 Changes = Mapping[str, Any]
 CLIP = {"learner": {"clip": 2.0}}
@@ -235,7 +236,7 @@ def test_a_plan_that_another_run_overtook_is_made_anew_by_starting_again(
     spend = Spend(
         "tiny", "add_remove", planned.plan.items[job].spends[0].partition, job, Gaussian(50.0)
     )
-    (other,) = book.reserve(ledger, [book.Item(job, "another", (spend,))], respend=True)
+    (other,) = book.reserve(ledger, [Item(job, "another", (spend,))], respend=True)
     commit(ledger, other.token, "0" * 64, [spend])
     with pytest.raises(SystemExit):
         reserve(planned, due, "local")
@@ -297,7 +298,7 @@ def test_units_known_by_another_column_are_refused_before_anything_is_charged(
     where = planned.plan.items_of("tiny")[0].spends[0].partition
     spend = Spend("tiny", "add_remove", where, job, Gaussian(50.0))
     units = {"dataset.id": "case"}
-    book.reserve(ledger, [book.Item(job, "another", (spend,))], units=units)
+    book.reserve(ledger, [Item(job, "another", (spend,))], units=units)
     with pytest.raises(SystemExit):
         reserve(planned, due, "local")
     told = "lineage tiny knows its units by dataset.id: case, and the config says empty"

@@ -81,14 +81,14 @@ def test_an_older_version_is_told_in_the_statement_the_card_and_by_check(
 @pytest.mark.ci
 def test_other_code_of_the_same_version_is_told_as_well(old, monkeypatch, capsys) -> None:
     coded = {"train_final": "0" * 64}
-    fold = book._fold
+    fold = book.fold
 
     def with_codes(ledger, state, kind, body, by) -> None:
         """This ledger is of before they held codes."""
         items = [one | {"code": coded.get(one["job"]["rule"], "")} for one in body.get("items", ())]
         fold(ledger, state, kind, body | ({"items": items} if kind == "RESERVED" else {}), by)
 
-    monkeypatch.setattr(book, "_fold", with_codes)
+    monkeypatch.setattr(book, "fold", with_codes)
     page, told = stated()
     assert f"Releases of main: {OTHER} (1 released)." in page
     assert f"Releases of main: {OTHER} (1 released)." in told

@@ -28,17 +28,9 @@ from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, mu
-from dpladder.privacy.ledger.book import (
-    Item,
-    Ledger,
-    admit,
-    finish,
-    load,
-    note,
-    open_ledger,
-    reserve,
-)
+from dpladder.privacy.ledger.book import Ledger, admit, finish, load, note, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Item
 
 NOTHING: dict[str, Any] = {}
 

@@ -20,7 +20,7 @@ from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.research import contest as contests
 from dpladder.research.comparison_table import write_csv
 from dpladder.research.contest import Arena, PublicMeter, Standing, contest, oracle

@@ -10,7 +10,7 @@ import pytest
 from dpladder.config.learner_sections import learner_of
 from dpladder.config.model import Resources, Search
 from dpladder.learn.interface import Constants, Data
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena
 from dpladder.research.without_noise import DOUBLINGS, best
 from dpladder.search.space import Space

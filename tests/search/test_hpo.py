@@ -30,7 +30,7 @@ from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.draws import gaussian, tie
 from dpladder.privacy.accounting.events import Job, Partition, Spend
 from dpladder.privacy.accounting.selection import Lean
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise

@@ -19,8 +19,8 @@ import pytest
 from support import LOCALLY, ROOT, Workspace, enter, wait_until
 
 from dpladder.cli import main
-from dpladder.privacy.ledger.book import Held
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Held
 
 pytestmark = pytest.mark.timeout(600)
 

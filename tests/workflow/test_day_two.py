@@ -21,6 +21,7 @@ from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Item, Terms
 
 PAID = {"train_final": 1, "evaluate": 1}
 MODEL = "results/main/final/1/weights.safetensors"
@@ -127,12 +128,12 @@ def test_a_run_that_goes_on_after_looking_says_so(tmp_path):
     assert book.load(Ledger(ledger.home, "toy")) == ledger.state
 
 
-TERMS = book.Terms("toy", "add_remove", "record", 1, 1e-5, "all")
+TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "all")
 
 
-def item(name: str) -> book.Item:
+def item(name: str) -> Item:
     job = Job(name, "run_trial")
-    return book.Item(job, name, (Spend("toy", "add_remove", Partition("all"), job, Gaussian(9.0)),))
+    return Item(job, name, (Spend("toy", "add_remove", Partition("all"), job, Gaussian(9.0)),))
 
 
 @pytest.mark.long

@@ -22,8 +22,8 @@ from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import opened
 from dpladder.plan.startup import Parsed, conclude, known_states
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Held
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Held
 
 SOURCE = Path(__file__).parents[2] / "src"
 TRIAL = "results/main/rungs/0/trials/0/score.json"

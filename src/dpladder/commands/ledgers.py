@@ -9,8 +9,10 @@ from typing import Any
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Anchor, Ledger, State
+from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home, subkey
+from dpladder.privacy.ledger.room import ever
+from dpladder.privacy.ledger.state import Anchor, State, called
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
 
 NO_LEDGER = "nothing was ever spent, or DPLADDER_HOME names another place: no ledger in"
@@ -29,13 +31,13 @@ def _shown(state: State) -> dict[str, Any] | None:
     if terms is None:
         return None
     return {
-        "epsilon": ledgers.ever(terms, state.charged()).epsilon,
+        "epsilon": ever(terms, state.charged()).epsilon,
         "delta": terms.delta,
         "relation": terms.relation,
         "lifetime_epsilon": terms.lifetime_epsilon,
         "items": [
             {
-                "job": ledgers.name(h.job),
+                "job": called(h.job),
                 "state": h.status,
                 "epsilon": compose(h.spends, terms.delta).epsilon,
                 "user": h.by,
@@ -43,7 +45,7 @@ def _shown(state: State) -> dict[str, Any] | None:
             for h in state.items.values()
         ],
         "users": {
-            name: ledgers.ever(terms, ledgers.spends_of(state, name)).epsilon
+            name: ever(terms, ledgers.spends_of(state, name)).epsilon
             for name in sorted({h.by for h in state.items.values()})
         },
     }

@@ -17,8 +17,9 @@ from dpladder.embed.released import digest
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import EQUAL
 from dpladder.privacy.ledger import book
-from dpladder.privacy.ledger.book import Held, Ledger
+from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import make_folder, subkey
+from dpladder.privacy.ledger.state import Held
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.grid import on_grid
 from dpladder.privacy.release.noise import SecretNoise

@@ -21,8 +21,10 @@ from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend, to_json
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger import anchors, book
-from dpladder.privacy.ledger.book import OWN, Item, Terms
+from dpladder.privacy.ledger.book import OWN
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.room import left
+from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -185,7 +187,7 @@ class OpenLedger:
     def left(self) -> float:
         """Epsilon of the largest Gaussian mechanism that the limit still has room for."""
         with self._lock:
-            return book.left(self._terms, book.load(self._ledger).charged())
+            return left(self._terms, book.load(self._ledger).charged())
 
     def __repr__(self) -> str:
         terms = self._terms

@@ -14,9 +14,10 @@ from typing import Any
 from dpladder.config.section import restored
 from dpladder.errors import Refused
 from dpladder.privacy.ledger import book
-from dpladder.privacy.ledger.book import OWN, Held, Ledger, State
+from dpladder.privacy.ledger.book import OWN, Ledger
 from dpladder.privacy.ledger.home import replace, subkey
 from dpladder.privacy.ledger.journal import unwritable
+from dpladder.privacy.ledger.state import Held, State
 from dpladder.privacy.statement.build import build_own, seal
 from dpladder.privacy.statement.check import stated_anchors
 from dpladder.privacy.statement.documents import Origin, SealedStatement

@@ -30,9 +30,10 @@ from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.accounting.events import Counted, Job, Spend
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Held, Ledger, State
+from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.features import first_found, known_as, remember
 from dpladder.privacy.ledger.home import subkey
+from dpladder.privacy.ledger.state import Held, State, called
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.store import Produce, Question, Work, is_kept, query_digest
@@ -131,7 +132,7 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
     held = [h for h in state.of(job) if h.static == task.reads.static]
     if not held:
         raise Refused(
-            f"{ledgers.name(job)} finds no reservation in {ledger.folder}. On a cluster, check "
+            f"{called(job)} finds no reservation in {ledger.folder}. On a cluster, check "
             "that DPLADDER_HOME is mounted on this node and is the head node's; otherwise start "
             f"the workflow again, it reserves first.{advice()}"
         )
@@ -170,7 +171,7 @@ def _check_versions(asked: Asked, question: Question) -> None:
         if older and (cut_off or asks):
             then, now = held.versions.get(older[0], 1), mechanisms.VERSIONS[older[0]]
             raise Refused(
-                f"{ledgers.name(question.job)} was {'cut off' if cut_off else 'released'} under "
+                f"{called(question.job)} was {'cut off' if cut_off else 'released'} under "
                 f"version {then} of {older[0]}, of which this dpladder has version {now}"
                 + (
                     ". No more was read or spent. Finish it with the dpladder of then, which is "

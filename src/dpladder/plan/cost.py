@@ -23,7 +23,7 @@ from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Booked, Counted, Gaussian, Job, Partition, Spend
 from dpladder.privacy.accounting.selection import largest
-from dpladder.privacy.ledger.book import Held
+from dpladder.privacy.ledger.state import Held
 from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.cost import price
 

@@ -41,6 +41,8 @@ INERT = frozenset(
         "dpladder.privacy.ledger.home",
         "dpladder.privacy.ledger.journal",
         "dpladder.privacy.ledger.book",
+        "dpladder.privacy.ledger.room",
+        "dpladder.privacy.ledger.state",
         "dpladder.privacy.statement.build",
         "dpladder.privacy.statement.check",
         "dpladder.privacy.statement.page",

@@ -16,7 +16,7 @@ from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.plan import USED
 from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.book import Held, State
+from dpladder.privacy.ledger.state import Held, State
 
 
 def assign(project: Project, states: Mapping[str, State]) -> tuple[Project, dict[str, State]]:

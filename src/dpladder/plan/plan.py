@@ -21,8 +21,8 @@ from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Job, Spend, counts_for
 from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger.book import Held, Item, State, Status, Terms, check_terms
-from dpladder.privacy.ledger.book import name as name_of
+from dpladder.privacy.ledger.book import check_terms
+from dpladder.privacy.ledger.state import Held, Item, State, Status, Terms, called
 
 # who finished owns what is shared before who only began
 USED: tuple[Status, ...] = ("DONE", "COMMITTED")
@@ -126,7 +126,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
                 )
             )
     read = [
-        (name_of(job), dag.identity(config, job.rule, dict(job.wildcards)))
+        (called(job), dag.identity(config, job.rule, dict(job.wildcards)))
         for job, config in asked.items()
     ]
     spent = tuple(spend for held in superseded for spend in held.spends)

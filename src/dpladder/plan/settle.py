@@ -20,7 +20,7 @@ from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.plan import dag, stages
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.ledger.book import Held, State
+from dpladder.privacy.ledger.state import Held, State
 from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.looking import Bought, bought, written
 from dpladder.search.prior import DEFAULT, expecting

@@ -32,8 +32,9 @@ from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.accounting.shown import spread
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Held, Ledger, State
+from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Held, State
 from dpladder.privacy.statement.check import anchors_in, stated_anchors
 from dpladder.privacy.statement.documents import PlanDocument
 from dpladder.privacy.statement.page import closing_line

@@ -17,7 +17,8 @@ from dpladder.plan.plan import Artifact, Plan, artifact_cost
 from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Spend, to_json
 from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger.book import State, ever
+from dpladder.privacy.ledger.room import ever
+from dpladder.privacy.ledger.state import State
 from dpladder.privacy.statement.build import mu_of_spend
 from dpladder.privacy.statement.documents import (
     NamedJob,

@@ -21,7 +21,7 @@ from dpladder.learn.registry import method
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Shape, tie
 from dpladder.privacy.accounting.events import Counted, Gaussian, Job
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise

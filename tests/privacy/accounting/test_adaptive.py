@@ -20,8 +20,8 @@ from scipy.stats import norm
 
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry
-from dpladder.privacy.ledger import book
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.room import caps
+from dpladder.privacy.ledger.state import Terms
 
 DELTA, LIMIT, SHARE = 1e-5, 2.0, 0.1
 TERMS = Terms("x", "add_remove", "record", 1, DELTA, "hash", lifetime_epsilon=LIMIT, share=SHARE)
@@ -47,7 +47,7 @@ class Node:
 
 
 def within_the_filter(entries: list[Entry]) -> bool:
-    return booking.total(entries).within(book.caps(TERMS))
+    return booking.total(entries).within(caps(TERMS))
 
 
 def delta_of(choose: Choose, admitted: Admitted, seed: int) -> float:
@@ -80,7 +80,7 @@ def wild(choose: random.Random, loss: float, spent: list[Entry]) -> Entry:
 def greedy(choose: random.Random, loss: float, spent: list[Entry]) -> Entry:
     """All that is left where the losses are high, little elsewhere: so that the worst histories
     spend the most."""
-    most = book.caps(TERMS)
+    most = caps(TERMS)
     left = math.sqrt(max(most.mu**2 - sum(entry.mu**2 for entry in spent), 0.0)) * (1 - 1e-12)
     return Entry(
         max(left if loss > choose.uniform(0.0, 1.0) else 0.4 * left, 1e-9), delta0=SHARE * DELTA / 3
@@ -103,15 +103,15 @@ def test_a_greedy_history_comes_near_the_limit() -> None:
 
 
 def spends_twice(entries: list[Entry]) -> bool:
-    return booking.total(entries[:-1]).within(book.caps(TERMS))
+    return booking.total(entries[:-1]).within(caps(TERMS))
 
 
 def forgets_what_is_revealed(entries: list[Entry]) -> bool:
-    return booking.total(Entry(entry.mu) for entry in entries).within(book.caps(TERMS))
+    return booking.total(Entry(entry.mu) for entry in entries).within(caps(TERMS))
 
 
 def stubborn(choose: random.Random, loss: float, spent: list[Entry]) -> Entry:
-    return Entry(book.caps(TERMS).mu * (1 - 1e-9))
+    return Entry(caps(TERMS).mu * (1 - 1e-9))
 
 
 def reveals(choose: random.Random, loss: float, spent: list[Entry]) -> Entry:

@@ -12,8 +12,9 @@ import pytest
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.ledger.anchors import check, keep, read
-from dpladder.privacy.ledger.book import Anchor, Ledger, Terms, head, load, open_ledger, verify
+from dpladder.privacy.ledger.book import Ledger, head, load, open_ledger, verify
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Anchor, Terms
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 

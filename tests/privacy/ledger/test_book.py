@@ -40,13 +40,8 @@ from dpladder.privacy.accounting.events import (
 )
 from dpladder.privacy.ledger import book, home, journal
 from dpladder.privacy.ledger.book import (
-    Anchor,
-    Held,
-    Item,
     Ledger,
-    Terms,
     admit,
-    caps,
     confirm,
     finish,
     head,
@@ -60,6 +55,8 @@ from dpladder.privacy.ledger.book import (
     verify,
 )
 from dpladder.privacy.ledger.home import Home, open_home
+from dpladder.privacy.ledger.room import caps
+from dpladder.privacy.ledger.state import Anchor, Held, Item, Terms
 
 TERMS = Terms("toy", "add_remove", "record", 1, 1e-5, "hash", lifetime_epsilon=1.0)
 MU = gdp.mu(0.1, 1e-5)

@@ -13,8 +13,9 @@ from dpladder.cli import main
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger.backup import backup, restore
-from dpladder.privacy.ledger.book import Item, Terms, load, open_ledger, reserve
+from dpladder.privacy.ledger.book import load, open_ledger, reserve
 from dpladder.privacy.ledger.home import Home, make_folder, open_home
+from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.ledger.team import init, limits, user
 
 TERMS = Terms("shared", "add_remove", "record", 1, 1e-5, "hash", 2.0)

@@ -16,7 +16,7 @@ from mpmath import cos, log, mpf, pi, sin, sqrt, workdps
 
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release import noise
 from dpladder.privacy.release.noise import BLOCK, ResearchNoise, SecretNoise, encode
 

@@ -21,17 +21,9 @@ from support import release
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import gaussian, to_json
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
-from dpladder.privacy.ledger.book import (
-    Item,
-    Ledger,
-    Terms,
-    finish,
-    load,
-    open_ledger,
-    reserve,
-    verify,
-)
+from dpladder.privacy.ledger.book import Ledger, finish, load, open_ledger, reserve, verify
 from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.release import store
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.store import Outcome, is_kept, query_digest

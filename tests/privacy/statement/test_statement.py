@@ -22,8 +22,9 @@ from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.accounting.shown import mu_up, up
-from dpladder.privacy.ledger.book import Item, confirm, load, open_ledger, reserve
+from dpladder.privacy.ledger.book import confirm, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
+from dpladder.privacy.ledger.state import Item
 from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.check import check, read_statement
 from dpladder.privacy.statement.documents import Cost, SealedStatement

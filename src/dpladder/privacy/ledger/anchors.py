@@ -15,9 +15,10 @@ from pathlib import Path
 from dpladder import formats
 from dpladder.errors import BadInput, Refused
 from dpladder.formats import FORMATS
-from dpladder.privacy.ledger.book import Anchor, Ledger, State, cut_short, load, lost
+from dpladder.privacy.ledger.book import Ledger, cut_short, load, lost
 from dpladder.privacy.ledger.home import Home, replace
 from dpladder.privacy.ledger.journal import unwritable
+from dpladder.privacy.ledger.state import Anchor, State
 
 FILE = "ledger.json"
 NOTHING: Mapping[str, State] = {}

@@ -29,8 +29,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.ledger.book import Anchor, Ledger, lineages, verify
+from dpladder.privacy.ledger.book import Ledger, lineages, verify
 from dpladder.privacy.ledger.home import Home, open_home, sync_folder
+from dpladder.privacy.ledger.state import Anchor
 
 MAGIC = b"dpladder home backup 1\n"
 SALT = 16

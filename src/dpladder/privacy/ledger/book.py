@@ -1,234 +1,51 @@
-"""The ledger: everything ever spent on a lineage, as a journal of what happened to its items.
-
-An item is one job's declared spends. It goes RESERVED → COMMITTED (before the job's first private
-read) → DONE, or from RESERVED to REFUNDED. Whatever is not refunded is charged. That is why no
-damaged last entry can lose a charge: a torn RESERVED gave nobody a token to spend with, a torn
-COMMITTED or DONE leaves the item charged, a torn REFUNDED gave nothing back.
-"""
+"""The ledger: everything ever spent on a lineage, as a journal of what happened to its items
+(state.py). What is done to them stands here, each step one entry."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import math
-import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 from dpladder.errors import BadInput, Refused
-from dpladder.privacy.accounting import booking, gdp
-from dpladder.privacy.accounting.booking import FREE, Entry
-from dpladder.privacy.accounting.composition import Composition, compose, entry_of, most
+from dpladder.privacy.accounting.composition import Composition
 from dpladder.privacy.accounting.draws import Draw, tie
 from dpladder.privacy.accounting.draws import to_json as to_json_draw
-from dpladder.privacy.accounting.events import (
-    Counted,
-    Job,
-    Partition,
-    Relation,
-    Spend,
-    from_json,
-    to_json,
-)
+from dpladder.privacy.accounting.events import Counted, Job, Spend, to_json
 from dpladder.privacy.accounting.shown import up
-from dpladder.privacy.ledger import journal, unsound
+from dpladder.privacy.ledger import journal
 from dpladder.privacy.ledger.home import Home, make_folder, subkey
 from dpladder.privacy.ledger.journal import Body, Chain, Journal
+from dpladder.privacy.ledger.room import (
+    check_lifetime,
+    check_spends,
+    check_within,
+    ever,
+    over_lifetime,
+)
+from dpladder.privacy.ledger.state import (
+    Anchor,
+    Draws,
+    Held,
+    Item,
+    State,
+    Status,
+    Terms,
+    Units,
+    called,
+    fold,
+)
 from dpladder.privacy.ledger.team import limits, user
-
-Mode = Literal["release", "research"]
-Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
-Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
-Units = Mapping[str, object]  # the keys of the config that say by what units are known
 
 # the experiment that mechanisms outside the workflow are booked under (embed/); no config's may
 # have a space
 OWN = "own code"
 NOTHING: Mapping[Any, Any] = {}
-BY_IDS = "ids"  # a version, where another one's parts hang on contents
-LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a lineage's first entry fixes for life. `cap`: rows of one unit at most. In research
-    mode no lifetime holds."""
-
-    lineage: str
-    relation: Relation
-    unit: str
-    cap: int
-    delta: float
-    split_rule: str
-    lifetime_epsilon: float | None = None
-    mode: Mode = "release"
-    # Of delta, what booked events may use up; and of the limit, what private selections may: their
-    # losses together, and the product of their weights (accounting/booking.py).
-    share: float = 0.0
-    loss: float = 0.0
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        limit = self.lifetime_epsilon
-        allowed = {
-            "lineage": (LINEAGE_NAME.fullmatch(self.lineage), "letters, digits, - and _"),
-            "relation": (
-                self.relation in get_args(Relation),
-                f"one of {', '.join(get_args(Relation))}",
-            ),
-            "mode": (self.mode in get_args(Mode), f"one of {', '.join(get_args(Mode))}"),
-            "cap": (self.cap >= 1, "1 or more"),
-            "delta": (0.0 < self.delta < 1.0, "between 0 and 1"),
-            "lifetime_epsilon": (
-                limit is None or 0.0 < limit < float("inf"),
-                "positive and finite, or none",
-            ),
-            "share": (0.0 <= self.share < 1.0, "0 or more, and below 1"),
-            "loss": (
-                0.0 <= self.loss < (math.inf if limit is None else limit),
-                "0 or more, and below the limit",
-            ),
-            "weight": (1.0 <= self.weight < math.inf, "1 or more, and finite"),
-        }
-        for name, (holds, what) in allowed.items():
-            if not holds:
-                raise BadInput(f"{name} is {getattr(self, name)!r}. It must be {what}.")
-
-
-def caps(terms: Terms) -> Entry:
-    """What all that is ever spent on a lineage may come to, component by component: a filter on
-    each (booking.py)."""
-    beside = Entry(loss=terms.loss, weight=math.log(terms.weight), delta0=terms.share * terms.delta)
-    limit = terms.lifetime_epsilon
-    mu = math.inf if limit is None else booking.largest_mu(limit, terms.delta, beside)
-    return replace(beside, mu=mu)
-
-
-@dataclass(frozen=True)
-class Item:
-    """One job's declared spends. `static` digests everything about the job that is known before
-    data is read: config keys, and the `versions` of the mechanisms that it stands on. `code`: a
-    digest of the code that runs it, told and no identity."""
-
-    job: Job
-    static: str
-    spends: tuple[Spend, ...]
-    versions: Mapping[str, int] = field(default_factory=dict)
-    code: str = ""
-
-
-@dataclass(frozen=True)
-class Held:
-    """An item in the ledger. `spends` are what it is charged: the `declared` ones, from COMMITTED
-    on the concrete ones, which cost no more. `reserved` and `released` are the entries that say so:
-    what was reserved before any release cannot have been chosen by one."""
-
-    token: str
-    job: Job
-    static: str
-    declared: tuple[Spend, ...]
-    spends: tuple[Spend, ...]
-    status: Status = "RESERVED"
-    query: str | None = None
-    draws: Draws = ()
-    nonce: str | None = field(default=None, repr=False)
-    output: str | None = None
-    reserved: int = 0
-    released: int | None = None
-    # empty: all first ones, of before versions were
-    versions: Mapping[str, int] = field(default_factory=dict)
-    code: str = ""
-    unsound: str = ""  # why it costs more than was booked, where it does
-    # the entry of the last run that took it up again, after something else was released
-    continued: int | None = None
-    by: str = ""  # who asked; empty of before that was noted
-
-
-@dataclass(frozen=True)
-class Anchor:
-    """Where a ledger stood. A statement carries it, so that a ledger put back in time is found
-    out."""
-
-    lineage: str
-    seq: int
-    sha256: str
-
-
-@dataclass
-class State:
-    """What the entries read so far add up to."""
-
-    chain: Chain = field(default_factory=Chain)
-    entries: int = 0
-    terms: Terms | None = None
-    items: dict[str, Held] = field(default_factory=dict)
-    tokens: dict[Job, list[str]] = field(default_factory=dict)
-    nonces: set[str] = field(default_factory=set)
-    experiments: list[str] = field(default_factory=list)  # oldest first
-    # names of experiments before today's
-    former: dict[str, list[str]] = field(default_factory=dict)
-    # by the operator: the lineage is about other people than those before it
-    confirmed: bool = False
-    choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
-    # of the data that was read last: empty where parts hang on ids, None before anything was read
-    version: str | None = None
-    # what the config said of how units are known, when something was reserved last; None before
-    units: Units | None = None
-
-    def charged(self, *without: str) -> tuple[Spend, ...]:
-        """Every spend that was not refunded, but those of the tokens in `without`."""
-        counted = (
-            h for h in self.items.values() if h.status != "REFUNDED" and h.token not in without
-        )
-        return tuple(
-            spend
-            for held in counted
-            for spend in (held.spends if held.status == "RESERVED" else self.settled(held.spends))
-        )
-
-    def settled(self, read: Iterable[Spend]) -> tuple[Spend, ...]:
-        """Spends that read data, on the version that was read last as spends on the current one,
-        which is what is planned for: a plan cannot know more. Those on earlier versions stay apart.
-        So do those of before records lost their ids: by its content a record has another part."""
-        return tuple(
-            spend  # as it is, not made anew: a thousand of them are read at every COMMIT
-            if not spend.partition.parts
-            or (known := self._known(spend.partition.version)) == spend.partition.version
-            else replace(spend, partition=replace(spend.partition, version=known))
-            for spend in read
-        )
-
-    def _known(self, version: str) -> str:
-        """A version as plans know it."""
-        return "" if self.version in (None, version) else version or BY_IDS
-
-    def named(self, names: Mapping[Job, Sequence[str]]) -> State:
-        """The same, where these jobs have these answers too, by their tokens."""
-        tokens = {job: [*known] for job, known in self.tokens.items()}
-        for job, more in names.items():
-            tokens.setdefault(job, []).extend(more)
-        return replace(self, tokens=tokens)
-
-    def by_name(self) -> Iterator[tuple[Job, Held]]:
-        """Every item under each job that it answers: its own, and those of experiments that were
-        renamed since."""
-        for job, tokens in self.tokens.items():
-            yield from ((job, self.items[token]) for token in tokens)
-
-    def of(self, job: Job) -> list[Held]:
-        """What was charged for a job, oldest first."""
-        held = [self.items[token] for token in self.tokens.get(job, ())]
-        return [h for h in held if h.status != "REFUNDED"]
-
-    def done(self, query: str) -> Held | None:
-        """The item that released `query`."""
-        return next(
-            (h for h in self.items.values() if h.query == query and h.status == "DONE"), None
-        )
 
 
 @dataclass(frozen=True)
@@ -451,7 +268,7 @@ def admit(
     replaced: list[str] = []
     paid_again: list[Job] = []
     for item in items:
-        _check_spends(terms, item.job, item.spends)
+        check_spends(terms, item.job, item.spends)
         held = state.of(item.job)
         # What earlier versions left may have changed a price that nobody has paid yet.
         stands = [
@@ -475,7 +292,7 @@ def admit(
     if paid_again:
         raise _paid_again(terms, paid_again, kept, asked)
     if new:
-        _check_lifetime(terms, kept, asked)
+        check_lifetime(terms, kept, asked)
     return new, replaced
 
 
@@ -485,10 +302,10 @@ def _paid_again(
     """What a change would cost that pays again, and whether the lifetime has room for that."""
     before, after = ever(terms, kept).epsilon, ever(terms, kept + asked).epsilon
     accept = "or accept the price with respend: true"
-    if over := _over_lifetime(terms, kept, asked):
+    if over := over_lifetime(terms, kept, asked):
         accept = f"respend: true is no way out here, for {over}"
     return Refused(
-        f"{name(jobs[0])} is done and paid for, and a changed config would pay again for "
+        f"{called(jobs[0])} is done and paid for, and a changed config would pay again for "
         f"{len(jobs)} such job(s): lineage {terms.lineage} would go from epsilon = {up(before)} to "
         f"{up(after)}. Undo the change, and what was released is restored, free; {accept}."
     )
@@ -534,16 +351,16 @@ def _commit(
             return None
         if held.status != "RESERVED":
             raise Refused(
-                f"{name(held.job)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}"
+                f"{called(held.job)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}"
             )
         if state.done(query):
             raise Refused(
-                f"{name(held.job)} asks what was released before. Restore the stored bytes: they "
+                f"{called(held.job)} asks what was released before. Restore the stored bytes: they "
                 "are free."
             )
-        _check_spends(terms, held.job, concrete)
-        _check_within(held, concrete)
-        _check_lifetime(terms, state.charged(token), state.settled(concrete))
+        check_spends(terms, held.job, concrete)
+        check_within(held, concrete)
+        check_lifetime(terms, state.charged(token), state.settled(concrete))
         body = {"token": token, "query": query, "spends": to_json(concrete), "draws": draws or []}
         return "COMMITTED", body | {"nonce": secrets.token_hex(16)}
 
@@ -556,6 +373,7 @@ _CHANGED = (
     "(dpladder run FILE): it is restored, free. Or pay again, with respend: true; `dpladder plan` "
     "then says what that costs, and what has no room for it."
 )
+
 _NOT_AGAIN: dict[Status, str] = {
     "COMMITTED": _CHANGED,
     "DONE": _CHANGED,
@@ -574,7 +392,7 @@ def finish(ledger: Ledger, token: str, output: str) -> Held:
             return None
         if held.status != "COMMITTED":
             raise Refused(
-                f"{name(held.job)} is {held.status}, not COMMITTED: it has nothing to release."
+                f"{called(held.job)} is {held.status}, not COMMITTED: it has nothing to release."
             )
         return "DONE", {"token": token, "output": output}
 
@@ -589,8 +407,8 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
         held = [_held(ledger, state, token) for token in revoked]
         if used := [h for h in held if h.status in ("COMMITTED", "DONE")]:
             raise Refused(
-                f"{name(used[0].job)} is {used[0].status}: it may have read private data and stays "
-                "charged. Keep what it gave; another attempt is a spend of its own."
+                f"{called(used[0].job)} is {used[0].status}: it may have read private data and "
+                "stays charged. Keep what it gave; another attempt is a spend of its own."
             )
         live = [h.token for h in held if h.status == "RESERVED"]
         return ("REFUNDED", {"tokens": live}) if live else None
@@ -603,7 +421,9 @@ def load(ledger: Ledger) -> State:
     written."""
     kept = _kept_queries(ledger)
     if ledger.folder.is_dir():
-        journal.advance(_journal(ledger), ledger.state.chain, partial(_fold, ledger, ledger.state))
+        journal.advance(
+            _journal(ledger), ledger.state.chain, partial(fold, ledger.lineage, ledger.state)
+        )
     _refuse_strangers(ledger, ledger.state, kept)
     return ledger.state
 
@@ -614,7 +434,7 @@ def verify(ledger: Ledger, anchors: Iterable[Anchor] = ()) -> list[str]:
     kept = _kept_queries(ledger)
     state, chain = State(), Chain()
     if ledger.folder.is_dir():
-        journal.read(_journal(ledger), chain, partial(_fold, ledger, state))
+        journal.read(_journal(ledger), chain, partial(fold, ledger.lineage, state))
     problems = chain.problems
     own = [anchor for anchor in anchors if anchor.lineage == ledger.lineage]
     if chain.torn and not any(cut_short(chain, anchor) for anchor in own):
@@ -666,116 +486,19 @@ def spent(ledger: Ledger, state: State) -> Composition:
     return ever(terms_of(ledger, state), state.charged())
 
 
-def left(terms: Terms, charged: tuple[Spend, ...]) -> float:
-    """Epsilon of the largest Gaussian mechanism that the limit still has room for, rounded down:
-    who asks for just that must get it."""
-    room = gdp.remaining(caps(terms).mu, [most(charged).mu])
-    return math.floor(gdp.epsilon(room, terms.delta) * 1e4) / 1e4 if room else 0.0
-
-
-def name(job: Job) -> str:
-    """A job as messages call it."""
-    return f"{job.experiment}/{job.rule}" + "".join(
-        f" {key}={value}" for key, value in job.wildcards
-    )
-
-
 Step = tuple[str, Body] | None  # the entry to append, if any
 
 
 def _append(ledger: Ledger, decide: Callable[[State], Step]) -> State:
     state = ledger.state
     journal.append(
-        _journal(ledger), state.chain, partial(_fold, ledger, state), partial(decide, state)
+        _journal(ledger), state.chain, partial(fold, ledger.lineage, state), partial(decide, state)
     )
     return state
 
 
 def _journal(ledger: Ledger) -> Journal:
     return Journal(ledger.folder, subkey(ledger.home, "ledger"))
-
-
-def _fold(ledger: Ledger, state: State, kind: str, body: Body, by: str) -> None:
-    """What one entry changes, the only place that gives entries their meaning: the state is all of
-    them in order, and a reader of a copy folds it in the same way. An entry is never judged here by
-    rules of today but for what would make it no entry of this ledger."""
-    state.entries += 1
-    match kind:
-        case "OPENED":
-            terms = Terms(**body)
-            if state.terms is not None or terms.lineage != ledger.lineage:
-                raise Refused(
-                    f"opens lineage {terms.lineage} inside the ledger of {ledger.lineage}"
-                )
-            state.terms = terms
-        case "CONFIRMED":
-            state.confirmed = True
-        case "PLANNED":
-            state.experiments += body["experiments"]
-            for one in body.get("names", ()):
-                state.tokens.setdefault(from_json(one["job"]), []).extend(one["tokens"])
-            for name, names in body.get("former", {}).items():
-                state.former.setdefault(name, []).extend(names)
-        case "SETTLED":
-            for one in body["choices"]:
-                state.choices[one["experiment"], one["inputs"]] = one["chosen"]
-        case "RESERVED":
-            for token in body["replaces"]:
-                _move(state, token, "REFUNDED")
-            for token in body.get("continued", ()):
-                state.items[token] = replace(state.items[token], continued=state.entries)
-            state.units = body.get("units", state.units)
-            for item in body["items"]:
-                declared = from_json(item["spends"])
-                job, entry = from_json(item["job"]), state.entries
-                known = {"versions": item.get("versions", {}), "code": item.get("code", "")}
-                held = Held(
-                    item["token"],
-                    job,
-                    item["static"],
-                    declared,
-                    declared,
-                    reserved=entry,
-                    by=by,
-                    **known,
-                )
-                state.items[held.token] = held
-                state.tokens.setdefault(held.job, []).append(held.token)
-        case "COMMITTED":
-            if body["nonce"] in state.nonces:
-                raise Refused("uses a nonce that was used before")
-            state.nonces.add(body["nonce"])
-            booked = from_json(body["spends"])
-            spends = unsound.charged(booked, body["draws"])
-            bug = unsound.found(booked, body["draws"])
-            state.version = next(
-                (s.partition.version for s in spends if s.partition.parts), state.version
-            )
-            facts = {"spends": spends, "unsound": "" if bug is None else bug.why}
-            _move(state, status="COMMITTED", **body | facts)
-        case "DONE":
-            _move(state, status="DONE", released=state.entries, **body)
-        case "REFUNDED":
-            for token in body["tokens"]:
-                _move(state, token, "REFUNDED")
-        case _:
-            raise Refused(
-                f"has the type {kind}, which this version does not know: upgrade dpladder"
-            )
-
-
-BEFORE: dict[Status, Status] = {
-    "COMMITTED": "RESERVED",
-    "DONE": "COMMITTED",
-    "REFUNDED": "RESERVED",
-}
-
-
-def _move(state: State, token: str, status: Status, **facts: Any) -> None:
-    held = state.items[token]
-    if held.status != BEFORE[status]:
-        raise Refused(f"makes {name(held.job)} {status} when it is {held.status}")
-    state.items[token] = dataclasses.replace(held, status=status, **facts)
 
 
 def _to_json(item: Item) -> Body:
@@ -793,90 +516,6 @@ def _place(state: State, item: Item) -> Held:
     """The job's unused reservation if it has one, else its last use under the same `static`."""
     held = [h for h in state.of(item.job) if h.static == item.static]
     return next((h for h in held if h.status == "RESERVED"), held[-1])
-
-
-def _check_spends(terms: Terms, job: Job, spends: Iterable[Spend]) -> None:
-    for spend in spends:
-        if spend.job != job:
-            raise BadInput(
-                f"a spend of {name(spend.job)} is declared under {name(job)}. Declare it under its "
-                "own job."
-            )
-        if (spend.lineage, spend.relation) != (terms.lineage, terms.relation):
-            raise Refused(
-                f"{name(job)} spends on lineage {spend.lineage} under {spend.relation}; this is "
-                f"the ledger of {terms.lineage} under {terms.relation}, for life. Spend on each "
-                "lineage in its own ledger and relation."
-            )
-
-
-def _check_within(held: Held, concrete: Iterable[Spend]) -> None:
-    """What a job really spends on each part may cost no more than it reserved, component by
-    component."""
-    declared, asked = _by_parts(held.spends), _by_parts(concrete)
-    if any(not entry.within(declared.get(parts, FREE)) for parts, entry in asked.items()):
-        raise Refused(
-            f"{name(held.job)} would spend more than it reserved, or something else. Derive its "
-            "noise from the reserved mu (gdp.sigma rounds to the safe side), or plan the job again."
-        )
-
-
-def _by_parts(spends: Iterable[Spend]) -> dict[Partition, Entry]:
-    """What is spent on each partition, whatever the version of the data."""
-    found: dict[Partition, list[Entry]] = {}
-    for spend in spends:
-        found.setdefault(replace(spend.partition, version=""), []).append(entry_of(spend))
-    return {partition: booking.total(entries) for partition, entries in found.items()}
-
-
-def _check_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...]) -> None:
-    """The filter: every part stays within every cap."""
-    if over := _over_lifetime(terms, kept, asked):
-        raise Refused(f"{over}. Nothing was charged: {_WITHIN}.")
-
-
-_WITHIN = (
-    "undo what asks for it, and what was released is restored, free; or ask for no more than "
-    "remains. What is reserved and unused (`dpladder ledger show`) comes back when a run of its "
-    "experiment no longer plans it, or by the refund() of whoever reserved it"
-)
-
-
-def _over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...]) -> str:
-    """What there is no room for; empty where there is."""
-    if terms.mode == "research":
-        return ""
-    limit, need = caps(terms), most(kept + asked)
-    if need.delta0 > limit.delta0:
-        return (
-            f"lineage {terms.lineage} keeps {terms.share:g} of its delta for trainings on samples "
-            "and for searches booked like them, and this would use more. That share is fixed when "
-            "a lineage is opened (privacy.share, a tenth where a config samples or searches so). "
-            "Train on full batches"
-        )
-    if (need.loss > limit.loss or need.weight > limit.weight) and limit.mu < math.inf:
-        return (
-            f"lineage {terms.lineage} was opened with a lifetime limit that leaves private "
-            f"selections a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs "
-            f"{up(need.loss)} and {up(math.exp(need.weight) + 1e-6, 2)}. Search by the ladder; or, "
-            "for data that nothing was spent on yet, declare privacy.lifetime.loss and "
-            "privacy.lifetime.weight so (dpladder.Ledger: loss=, weight=)"
-        )
-    if need.mu <= limit.mu:
-        return ""
-    before, total = compose(kept, terms.delta), compose(kept + asked, terms.delta)
-    room = left(terms, kept)
-    remains = f", which leaves epsilon = {room:.4f}" if room else ""
-    return (
-        f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at "
-        f"delta = {terms.delta:g}. Spent or reserved so far: {up(before.epsilon)}{remains}. Asked "
-        f"for: {up(compose(asked, terms.delta).epsilon)}, which would make {up(total.epsilon)}"
-    )
-
-
-def ever(terms: Terms, spends: Sequence[Spend]) -> Composition:
-    """What spends cost over a lineage's life."""
-    return compose(spends, terms.delta)
 
 
 def _kept_queries(ledger: Ledger) -> set[str]:

@@ -31,7 +31,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting.draws import Shape
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.arrays import Floats
-from dpladder.privacy.ledger.book import Terms
+from dpladder.privacy.ledger.state import Terms
 
 Words = NDArray[np.uint64]  # 64 random bits each
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from dpladder.errors import TWICE, BadInput, Refused
 from dpladder.privacy.accounting.events import Job, Spend
 from dpladder.privacy.ledger import book as ledgers
-from dpladder.privacy.ledger.book import Held, Ledger
+from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import Home, make_folder, replace, share, subkey, sync_folder
+from dpladder.privacy.ledger.state import Held, called
 from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
@@ -164,7 +165,7 @@ def _complete(ledger: Ledger, question: Question) -> str:
     output = _kept(ledger, question.query)
     if output is None:
         raise Refused(
-            f"the answer of {ledgers.name(question.job)} is gone from {ledger.home.releases} "
+            f"the answer of {called(question.job)} is gone from {ledger.home.releases} "
             "before it was noted as done. It stays charged, and the next run computes it again."
         )
     return output
@@ -211,7 +212,7 @@ def _held(ledger: Ledger, question: Question) -> Held:
     unused = [h for h in mine if h.status == "RESERVED"]
     if not (resumed or mine):
         raise Refused(
-            f"{ledgers.name(question.job)} holds no reservation on lineage {ledger.lineage}, or it "
+            f"{called(question.job)} holds no reservation on lineage {ledger.lineage}, or it "
             "was taken back by a later plan. Start the workflow again: it reserves before it runs."
         )
     return (resumed or unused or mine)[-1]  # commit refuses what is used
@@ -244,7 +245,7 @@ def _produce(
             work.meter.close()
             if {path.name for path in work.folder.iterdir()} != set(question.outputs):
                 raise Refused(
-                    f"{ledgers.name(question.job)} must write exactly its outputs: "
+                    f"{called(question.job)} must write exactly its outputs: "
                     f"{', '.join(sorted(question.outputs))}."
                 )
             with _writing(ledger.home.releases):
@@ -302,7 +303,7 @@ def _publish(ledger: Ledger, held: Held, outputs: Mapping[str, Path]) -> None:
     for name, path in outputs.items():
         if not (folder / name).is_file():
             raise Refused(
-                f"{ledgers.name(held.job)} released no {name}. Ask for what it released, or change "
+                f"{called(held.job)} released no {name}. Ask for what it released, or change "
                 "the query."
             )
         with _writing(path.parent):

@@ -21,7 +21,9 @@ from dpladder.errors import Refused
 from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.composition import compose, entry_of
 from dpladder.privacy.accounting.events import Job, Spend, counts_for, from_json, to_json
-from dpladder.privacy.ledger.book import NOTHING, OWN, Anchor, Held, State, Terms, caps, ever, name
+from dpladder.privacy.ledger.book import NOTHING, OWN
+from dpladder.privacy.ledger.room import caps, ever
+from dpladder.privacy.ledger.state import Anchor, Held, State, Terms, called
 from dpladder.privacy.statement.documents import (
     FINALS,
     Cost,
@@ -255,14 +257,14 @@ def _agree(
         held = current.get(job)
         if held is None:
             raise Refused(
-                f"{name(job)} has a privacy record, and the ledger of lineage {lineage} does not "
+                f"{called(job)} has a privacy record, and the ledger of lineage {lineage} does not "
                 "hold it as done. What the ledger lacks was spent all the same, and would be "
                 "charged and answered anew: set DPLADDER_HOME to the home that these results were "
                 "made under, as it was last."
             )
         if not (_is_of(held, spends) or held.unsound):
             raise Refused(
-                f"the privacy record of {name(job)} disagrees with the ledger of lineage "
+                f"the privacy record of {called(job)} disagrees with the ledger of lineage "
                 f"{lineage}. Delete its outputs and run again: what was released is restored, free."
             )
 

@@ -16,7 +16,7 @@ from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Spend, from_json
 from dpladder.privacy.ledger.anchors import read as read_anchors
-from dpladder.privacy.ledger.book import Anchor, name
+from dpladder.privacy.ledger.state import Anchor, called
 from dpladder.privacy.statement.build import (
     chosen_among,
     figure_of,
@@ -177,7 +177,7 @@ def _check_dataset(
             f"{where}: whether all was planned beforehand does not follow from its spends"
         )
     problems += [
-        f"{where}: the figures of {name(spend.job)} are not those of its event"
+        f"{where}: the figures of {called(spend.job)} are not those of its event"
         for line in (*lines, *outside.spends)
         for spend in [from_json(line.spend)]
         if not _same(line.mu, mu_of_spend(spend))

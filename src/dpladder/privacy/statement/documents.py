@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpladder.privacy.accounting.events import Job
-from dpladder.privacy.ledger.book import Anchor
+from dpladder.privacy.ledger.state import Anchor
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]

@@ -10,7 +10,9 @@ from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.shown import in_cell, mu_up, up
-from dpladder.privacy.ledger.book import OWN, State, Terms, ever, left
+from dpladder.privacy.ledger.book import OWN
+from dpladder.privacy.ledger.room import ever, left
+from dpladder.privacy.ledger.state import State, Terms
 from dpladder.privacy.statement.build import MODIFIED, broken, guarantee_of, told_of
 from dpladder.privacy.statement.documents import (
     Cost,

@@ -1,0 +1,285 @@
+"""What a ledger's entries add up to: the terms of a lineage, its items and how each went.
+
+An item is one job's declared spends. It goes RESERVED → COMMITTED (before the job's first private
+read) → DONE, or from RESERVED to REFUNDED. Whatever is not refunded is charged. That is why no
+damaged last entry can lose a charge: a torn RESERVED gave nobody a token to spend with, a torn
+COMMITTED or DONE leaves the item charged, a torn REFUNDED gave nothing back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from dpladder.errors import BadInput, Refused
+from dpladder.privacy.accounting.events import Job, Relation, Spend, from_json
+from dpladder.privacy.ledger import unsound
+from dpladder.privacy.ledger.journal import Body, Chain
+
+Mode = Literal["release", "research"]
+Status = Literal["RESERVED", "COMMITTED", "DONE", "REFUNDED"]
+Draws = Sequence[Mapping[str, Any]]  # as the journal holds them
+Units = Mapping[str, object]  # the keys of the config that say by what units are known
+BY_IDS = "ids"  # a version, where another one's parts hang on contents
+LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a lineage's first entry fixes for life. `cap`: rows of one unit at most. In research
+    mode no lifetime holds."""
+
+    lineage: str
+    relation: Relation
+    unit: str
+    cap: int
+    delta: float
+    split_rule: str
+    lifetime_epsilon: float | None = None
+    mode: Mode = "release"
+    # Of delta, what booked events may use up; and of the limit, what private selections may: their
+    # losses together, and the product of their weights (accounting/booking.py).
+    share: float = 0.0
+    loss: float = 0.0
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        limit = self.lifetime_epsilon
+        allowed = {
+            "lineage": (LINEAGE_NAME.fullmatch(self.lineage), "letters, digits, - and _"),
+            "relation": (
+                self.relation in get_args(Relation),
+                f"one of {', '.join(get_args(Relation))}",
+            ),
+            "mode": (self.mode in get_args(Mode), f"one of {', '.join(get_args(Mode))}"),
+            "cap": (self.cap >= 1, "1 or more"),
+            "delta": (0.0 < self.delta < 1.0, "between 0 and 1"),
+            "lifetime_epsilon": (
+                limit is None or 0.0 < limit < float("inf"),
+                "positive and finite, or none",
+            ),
+            "share": (0.0 <= self.share < 1.0, "0 or more, and below 1"),
+            "loss": (
+                0.0 <= self.loss < (math.inf if limit is None else limit),
+                "0 or more, and below the limit",
+            ),
+            "weight": (1.0 <= self.weight < math.inf, "1 or more, and finite"),
+        }
+        for name, (holds, what) in allowed.items():
+            if not holds:
+                raise BadInput(f"{name} is {getattr(self, name)!r}. It must be {what}.")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One job's declared spends. `static` digests everything about the job that is known before
+    data is read: config keys, and the `versions` of the mechanisms that it stands on. `code`: a
+    digest of the code that runs it, told and no identity."""
+
+    job: Job
+    static: str
+    spends: tuple[Spend, ...]
+    versions: Mapping[str, int] = field(default_factory=dict)
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """An item in the ledger. `spends` are what it is charged: the `declared` ones, from COMMITTED
+    on the concrete ones, which cost no more. `reserved` and `released` are the entries that say so:
+    what was reserved before any release cannot have been chosen by one."""
+
+    token: str
+    job: Job
+    static: str
+    declared: tuple[Spend, ...]
+    spends: tuple[Spend, ...]
+    status: Status = "RESERVED"
+    query: str | None = None
+    draws: Draws = ()
+    nonce: str | None = field(default=None, repr=False)
+    output: str | None = None
+    reserved: int = 0
+    released: int | None = None
+    # empty: all first ones, of before versions were
+    versions: Mapping[str, int] = field(default_factory=dict)
+    code: str = ""
+    unsound: str = ""  # why it costs more than was booked, where it does
+    # the entry of the last run that took it up again, after something else was released
+    continued: int | None = None
+    by: str = ""  # who asked; empty of before that was noted
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """Where a ledger stood. A statement carries it, so that a ledger put back in time is found
+    out."""
+
+    lineage: str
+    seq: int
+    sha256: str
+
+
+@dataclass
+class State:
+    """What the entries read so far add up to."""
+
+    chain: Chain = field(default_factory=Chain)
+    entries: int = 0
+    terms: Terms | None = None
+    items: dict[str, Held] = field(default_factory=dict)
+    tokens: dict[Job, list[str]] = field(default_factory=dict)
+    nonces: set[str] = field(default_factory=set)
+    experiments: list[str] = field(default_factory=list)  # oldest first
+    # names of experiments before today's
+    former: dict[str, list[str]] = field(default_factory=dict)
+    # by the operator: the lineage is about other people than those before it
+    confirmed: bool = False
+    choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    # of the data that was read last: empty where parts hang on ids, None before anything was read
+    version: str | None = None
+    # what the config said of how units are known, when something was reserved last; None before
+    units: Units | None = None
+
+    def charged(self, *without: str) -> tuple[Spend, ...]:
+        """Every spend that was not refunded, but those of the tokens in `without`."""
+        counted = (
+            h for h in self.items.values() if h.status != "REFUNDED" and h.token not in without
+        )
+        return tuple(
+            spend
+            for held in counted
+            for spend in (held.spends if held.status == "RESERVED" else self.settled(held.spends))
+        )
+
+    def settled(self, read: Iterable[Spend]) -> tuple[Spend, ...]:
+        """Spends that read data, on the version that was read last as spends on the current one,
+        which is what is planned for: a plan cannot know more. Those on earlier versions stay apart.
+        So do those of before records lost their ids: by its content a record has another part."""
+        return tuple(
+            spend  # as it is, not made anew: a thousand of them are read at every COMMIT
+            if not spend.partition.parts
+            or (known := self._known(spend.partition.version)) == spend.partition.version
+            else replace(spend, partition=replace(spend.partition, version=known))
+            for spend in read
+        )
+
+    def _known(self, version: str) -> str:
+        """A version as plans know it."""
+        return "" if self.version in (None, version) else version or BY_IDS
+
+    def named(self, names: Mapping[Job, Sequence[str]]) -> State:
+        """The same, where these jobs have these answers too, by their tokens."""
+        tokens = {job: [*known] for job, known in self.tokens.items()}
+        for job, more in names.items():
+            tokens.setdefault(job, []).extend(more)
+        return replace(self, tokens=tokens)
+
+    def by_name(self) -> Iterator[tuple[Job, Held]]:
+        """Every item under each job that it answers: its own, and those of experiments that were
+        renamed since."""
+        for job, tokens in self.tokens.items():
+            yield from ((job, self.items[token]) for token in tokens)
+
+    def of(self, job: Job) -> list[Held]:
+        """What was charged for a job, oldest first."""
+        held = [self.items[token] for token in self.tokens.get(job, ())]
+        return [h for h in held if h.status != "REFUNDED"]
+
+    def done(self, query: str) -> Held | None:
+        """The item that released `query`."""
+        return next(
+            (h for h in self.items.values() if h.query == query and h.status == "DONE"), None
+        )
+
+
+def called(job: Job) -> str:
+    """A job as messages call it."""
+    return f"{job.experiment}/{job.rule}" + "".join(
+        f" {key}={value}" for key, value in job.wildcards
+    )
+
+
+def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
+    """What one entry changes, the only place that gives entries their meaning: the state is all of
+    them in order, and a reader of a copy folds it in the same way. An entry is never judged here by
+    rules of today but for what would make it no entry of this ledger."""
+    state.entries += 1
+    match kind:
+        case "OPENED":
+            terms = Terms(**body)
+            if state.terms is not None or terms.lineage != lineage:
+                raise Refused(f"opens lineage {terms.lineage} inside the ledger of {lineage}")
+            state.terms = terms
+        case "CONFIRMED":
+            state.confirmed = True
+        case "PLANNED":
+            state.experiments += body["experiments"]
+            for one in body.get("names", ()):
+                state.tokens.setdefault(from_json(one["job"]), []).extend(one["tokens"])
+            for name, names in body.get("former", {}).items():
+                state.former.setdefault(name, []).extend(names)
+        case "SETTLED":
+            for one in body["choices"]:
+                state.choices[one["experiment"], one["inputs"]] = one["chosen"]
+        case "RESERVED":
+            for token in body["replaces"]:
+                _move(state, token, "REFUNDED")
+            for token in body.get("continued", ()):
+                state.items[token] = replace(state.items[token], continued=state.entries)
+            state.units = body.get("units", state.units)
+            for item in body["items"]:
+                declared = from_json(item["spends"])
+                job, entry = from_json(item["job"]), state.entries
+                known = {"versions": item.get("versions", {}), "code": item.get("code", "")}
+                held = Held(
+                    item["token"],
+                    job,
+                    item["static"],
+                    declared,
+                    declared,
+                    reserved=entry,
+                    by=by,
+                    **known,
+                )
+                state.items[held.token] = held
+                state.tokens.setdefault(held.job, []).append(held.token)
+        case "COMMITTED":
+            if body["nonce"] in state.nonces:
+                raise Refused("uses a nonce that was used before")
+            state.nonces.add(body["nonce"])
+            booked = from_json(body["spends"])
+            spends = unsound.charged(booked, body["draws"])
+            bug = unsound.found(booked, body["draws"])
+            state.version = next(
+                (s.partition.version for s in spends if s.partition.parts), state.version
+            )
+            facts = {"spends": spends, "unsound": "" if bug is None else bug.why}
+            _move(state, status="COMMITTED", **body | facts)
+        case "DONE":
+            _move(state, status="DONE", released=state.entries, **body)
+        case "REFUNDED":
+            for token in body["tokens"]:
+                _move(state, token, "REFUNDED")
+        case _:
+            raise Refused(
+                f"has the type {kind}, which this version does not know: upgrade dpladder"
+            )
+
+
+BEFORE: dict[Status, Status] = {
+    "COMMITTED": "RESERVED",
+    "DONE": "COMMITTED",
+    "REFUNDED": "RESERVED",
+}
+
+
+def _move(state: State, token: str, status: Status, **facts: Any) -> None:
+    held = state.items[token]
+    if held.status != BEFORE[status]:
+        raise Refused(f"makes {called(held.job)} {status} when it is {held.status}")
+    state.items[token] = dataclasses.replace(held, status=status, **facts)
