@@ -55,7 +55,7 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     rows = _rows_of(path, "surrogateescape")
     if PATH not in names:
         return _texts(rows, layout.beside(names), path)
-    found = beside(_printables(rows, layout.beside(names)), path, len(rows))
+    found = beside(printables(rows, layout.beside(names)), path, len(rows))
     files = [path.parent / (row[PATH] or "") for row in rows]
     return Source("files", lambda index: bytes_of(files[index]), **found, files=files)
 
@@ -137,13 +137,18 @@ def _rows_of(path: Path, errors: str) -> list[dict[str, Any]]:
 def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
     """An object a line with text and label, and what else the config says that lines have: a file
     without a header says nowhere what it holds. A line that is no object is one bad record."""
+    return _texts(objects_in(path), layout.of_lines(), path)
+
+
+def objects_in(path: Path) -> list[dict[str, Any]]:
+    """The object of each line; an empty one of a line that is none."""
     try:
         lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     except OSError:
         raise absent(
             path, "a readable file with a JSON object a line, which holds text and label"
         ) from None
-    return _texts([_object(line) for line in lines if line.strip()], layout.of_lines(), path)
+    return [_object(line) for line in lines if line.strip()]
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -156,10 +161,10 @@ def _object(line: bytes) -> dict[str, Any]:
 
 def _texts(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Path) -> Source:
     texts = [text_bytes(row.get(TEXT)) for row in rows]
-    return Source("texts", texts.__getitem__, **beside(_printables(rows, names), path, len(rows)))
+    return Source("texts", texts.__getitem__, **beside(printables(rows, names), path, len(rows)))
 
 
-def _printables(
+def printables(
     rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]
 ) -> dict[str, Sequence[Any]]:
     """The columns of these roles, of which a digest can be taken."""
