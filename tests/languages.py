@@ -103,7 +103,9 @@ CAUSAL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def tiny_language_model(folder: Path, words: list[str] = WORDS, kind: str = "bert") -> Path:
+def tiny_language_model(
+    folder: Path, words: list[str] = WORDS, kind: str = "bert", positions: int = 32
+) -> Path:
     vocabulary = save_tokenizer(folder, words)
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -113,7 +115,7 @@ def tiny_language_model(folder: Path, words: list[str] = WORDS, kind: str = "ber
             num_hidden_layers=2,
             num_attention_heads=2,
             intermediate_size=32,
-            max_position_embeddings=32,
+            max_position_embeddings=positions,
         ).save_pretrained(folder)
     return folder
 

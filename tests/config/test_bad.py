@@ -51,6 +51,10 @@ def a_size(size: str) -> str:
     return f"dataset: {{lineage: digits, source: digits, nominal_size: {size}}}"
 
 
+ASKS = (
+    "task: question_answering\nfeatures: {model: minilm, tokens: 128}\n"
+    "learner: {name: dp_finetune, trains: all}"
+)
 FINDINGS = a_dataset("classes: 3, labels: many", f"npz:{__file__}")
 
 
@@ -186,6 +190,72 @@ KEYS = {
         "is for task: language_model",
         dataset="dataset: {lineage: kjv, source: kjv, nominal_size: 1400, spans: true}\n",
         more="features: {model: minilm}",
+    ),
+    "answers to digits": bad(
+        "dataset.source (",
+        "task: question_answering needs questions with their contexts: squad:<path>",
+        dataset=a_dataset("", f"jsonl:{__file__}"),
+        more=ASKS,
+    ),
+    "questions that are to be told apart": bad(
+        "dataset.source (",
+        "set task: question_answering",
+        dataset=a_dataset("classes: 2", f"squad:{__file__}"),
+        more="features: {model: minilm}",
+    ),
+    "questions with classes": bad(
+        "dataset.classes (",
+        "a question has answers, and no class",
+        dataset=a_dataset("classes: 2", f"squad:{__file__}"),
+        more=ASKS,
+    ),
+    "questions tested on texts": bad(
+        "dataset.public_test (",
+        "task: question_answering needs questions with their contexts",
+        dataset=a_dataset(f"public_test: 'jsonl:{__file__}'", f"squad:{__file__}"),
+        more=ASKS,
+    ),
+    "a title that nobody named": bad(
+        "dataset.user",
+        "required with dataset.unit.by: user",
+        dataset=a_dataset("unit: {by: user, cap: 2}", f"squad:{__file__}"),
+        more=ASKS,
+    ),
+    "questions in parts as given": bad(
+        "dataset.split.rule (",
+        "SQuAD's layouts name no parts",
+        dataset=a_dataset("split: {rule: given}", f"squad:{__file__}"),
+        more=ASKS,
+    ),
+    "a short context": bad(
+        "features.tokens",
+        "a question with its context needs 128 at least",
+        dataset=a_dataset("", f"squad:{__file__}"),
+        more="task: question_answering\nfeatures: {model: minilm}\nlearner: {name: dp_finetune, "
+        "trains: all}",
+    ),
+    "a head alone on tokens": bad(
+        "learner.trains (",
+        "a head alone is not trained on tokens",
+        dataset=a_dataset("", f"squad:{__file__}"),
+        more=ASKS.replace("all", "head"),
+    ),
+    "a linear head on questions": bad(
+        "features.until",
+        "learner dp_gd takes pooled features",
+        dataset=a_dataset("", f"squad:{__file__}"),
+        more=ASKS.replace("dp_finetune, trains: all", "dp_gd"),
+    ),
+    "classes of questions": bad(
+        "evaluate.measures (",
+        "what is counted is how many answers are right",
+        dataset=a_dataset("", f"squad:{__file__}"),
+        more=f"{ASKS}\nevaluate: {{measures: classes}}",
+    ),
+    "a pooling of answers": bad(
+        "features.pooling",
+        "which is for task: question_answering",
+        more="features: {pooling: each}",
     ),
     "sigmoids of a language model": bad(
         "learner.link",

@@ -18,6 +18,7 @@ from dpladder.config.learner_sections import (
     Tuning,
     guided,
     shares_releases,
+    starts_bought,
     starts_public,
 )
 from dpladder.config.model import (
@@ -56,8 +57,18 @@ IN_WORDS: Mapping[Takes, str] = {
     "images": "images need a model of timm's",
     "texts": "texts need model: minilm or hf:<name>",
 }
+OF_DATASET = (
+    "source",
+    "public_test",
+    "public_validation",
+    "public_sample",
+    "public_unlabelled",
+)
 LINE_COLUMNS = ("id", "user", "split")
 INPUT = "input"  # of features.until: from the first layer on
+SQUAD = "squad:"  # begins a source of questions
+LEAST_TOKENS = 128  # of a question with its context
+TASK_OF_POOLING = {"none": "language_model", "each": "question_answering"}
 
 
 def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -> Iterator[Problem]:
@@ -69,9 +80,12 @@ def problems_of_experiment(config: Config, doubtful: Collection[KeyPath] = ()) -
 
 
 def problems_of_task(config: Config) -> Iterator[Problem]:
-    """Keys that a language model decides by itself, as they were given; and what only it can
-    have."""
-    of_task = LANGUAGE_MODEL if config.task == "language_model" else CLASSIFIER
+    """Keys that a task decides by itself, as they were given; and what only one task can have."""
+    of_task = {
+        "language_model": LANGUAGE_MODEL,
+        "question_answering": QUESTION_ANSWERING,
+        "classification": CLASSIFIER,
+    }[config.task]
     yield from problems(of_task, config)
 
 
@@ -128,7 +142,7 @@ def unit_keys(config: Config) -> dict[str, object]:
     }
 
 
-# --- what a language model decides, and what it alone can have ---
+# --- what a task decides, and what it alone can have ---
 
 
 def _unit(c: Config) -> Messages:
@@ -145,8 +159,22 @@ def _unit(c: Config) -> Messages:
         )
 
 
+def _of_squad(field: str, c: Config) -> Messages:
+    """Questions stand in sources of their own, and nothing else stands there."""
+    source, asks = getattr(c.dataset, field), c.task == "question_answering"
+    kind = None if source is None else kind_of(source)
+    if kind is not None and source.startswith(SQUAD) != asks:
+        yield (
+            f"task: question_answering needs questions with their contexts: {SQUAD}<path>"
+            if asks
+            else f"{SQUAD}<path> holds questions with their contexts: set task: question_answering"
+        )
+
+
+SQUAD_ALONE: Table = {f"dataset.{field}": partial(_of_squad, field) for field in OF_DATASET}
 DECIDED = "a key which task: language_model decides by itself; leave it out"
 LANGUAGE_MODEL: Table = {
+    **SQUAD_ALONE,
     "dataset.classes": when(lambda c: c.dataset.classes is not None, DECIDED),
     "features.until": when(lambda c: c.features.until not in (None, INPUT), DECIDED),
     "features.pooling": when(lambda c: c.features.pooling not in ("mean", "none"), DECIDED),
@@ -173,9 +201,13 @@ LANGUAGE_MODEL: Table = {
     ),
 }
 CLASSIFIER: Table = {
+    **SQUAD_ALONE,
     "features.pooling": when(
-        lambda c: c.features.pooling == "none",
-        "given 'none', which is for task: language_model; use mean, cls or last",
+        lambda c: c.features.pooling in TASK_OF_POOLING,
+        lambda c: (
+            f"given {shown(c.features.pooling)}, which is for task: "
+            f"{TASK_OF_POOLING[c.features.pooling]}; use mean, cls or last"
+        ),
     ),
     "dataset.spans": when(
         lambda c: c.dataset.spans, "given true, which is for task: language_model; leave it out"
@@ -183,6 +215,74 @@ CLASSIFIER: Table = {
     "dataset.unit.by": when(
         lambda c: c.dataset.unit.by == "document",
         "given 'document', which is for task: language_model; set by: record",
+    ),
+}
+NO_CLASSES = "a question has answers, and no class; leave it out"
+QUESTION_ANSWERING: Table = {
+    **SQUAD_ALONE,
+    **{
+        key: rule for key, rule in CLASSIFIER.items() if key in ("dataset.spans", "dataset.unit.by")
+    },
+    "dataset.classes": when(lambda c: c.dataset.classes is not None, NO_CLASSES),
+    "dataset.label": when(lambda c: c.dataset.label is not None, NO_CLASSES),
+    "dataset.rare": when(lambda c: c.dataset.rare is not None, NO_CLASSES),
+    "dataset.user": when(
+        lambda c: c.dataset.unit.by == "user" and c.dataset.user is None,
+        "required with dataset.unit.by: user; SQuAD names each article by its title: user: title",
+    ),
+    "dataset.unit.pool": when(
+        lambda c: c.dataset.unit.pooled, "a mean of questions is none: set a cap instead"
+    ),
+    "dataset.public_sample": when(
+        lambda c: c.dataset.public_sample is not None,
+        "nothing is learnt from it where answers are looked for; leave it out",
+    ),
+    "dataset.split.rule": when(
+        lambda c: c.dataset.split.rule == "given",
+        "SQuAD's layouts name no parts: use hash, and dataset.public_test for another file",
+    ),
+    "features.model": when(
+        lambda c: c.features.takes != "texts",
+        "task: question_answering needs an encoder of texts: minilm or hf:<name or folder>",
+    ),
+    "features.tokens": when(
+        lambda c: c.features.tokens < LEAST_TOKENS,
+        f"a question with its context needs {LEAST_TOKENS} at least, and 384 holds nearly all of "
+        "SQuAD's: what is cut off holds no answer",
+    ),
+    "features.until": when(
+        lambda c: c.features.until not in (None, INPUT),
+        "what is kept of a question are its tokens; leave it out",
+    ),
+    "features.pooling": when(
+        lambda c: c.features.pooling not in ("mean", "each"),
+        "answers are told by each token; leave it out",
+    ),
+    "learner.trains": when(
+        lambda c: getattr(c.learner, "trains", "") == "head",
+        "a head alone is not trained on tokens: name what of the network is trained with it",
+    ),
+    "learner.link": when(
+        lambda c: getattr(c.learner, "link", "softmax") != "softmax",
+        "tokens are told apart by softmax alone; leave it out",
+    ),
+    "learner.init": when(
+        lambda c: getattr(c.learner, "init", "zero") == "public",
+        "a public head tells classes apart; leave it out",
+    ),
+    "learner.public": when(
+        lambda c: guided(c.learner), "public records that guide have classes; leave it out"
+    ),
+    "learner.head": when(
+        lambda c: starts_bought(c.learner), "the head that is bought tells classes; leave it out"
+    ),
+    "evaluate.measures": when(
+        lambda c: c.evaluate.measures != "accuracy",
+        "what is counted is how many answers are right; leave it out",
+    ),
+    "evaluate.also": when(
+        lambda c: c.evaluate.also,
+        "a question has no class that further tests could name; leave it out",
     ),
 }
 
@@ -217,14 +317,6 @@ def _without_noise(c: Config) -> Messages:
 
 
 # --- dataset ---
-
-OF_DATASET = (
-    "source",
-    "public_test",
-    "public_validation",
-    "public_sample",
-    "public_unlabelled",
-)
 
 
 def _kind(c: Config) -> SourceKind | None:

@@ -436,14 +436,15 @@ def _validate(values: Mapping[str, Any]) -> tuple[Config | None, list[Problem]]:
 
 
 def as_task(config: Config) -> Config:
-    """With what its task decides: a language model's records are of one kind, and of a text every
-    token is kept. Columns that hold a class each name the classes."""
-    if config.task != "language_model":
+    """With what its task decides: records of a language model, or questions, are of one kind, and
+    of a text every token is kept. Columns that hold a class each name the classes."""
+    if config.task == "classification":
         if config.dataset.classes is not None or not isinstance(config.dataset.label, tuple):
             return config
         named = config.dataset.model_copy(update={"classes": config.dataset.label})
         return config.model_copy(update={"dataset": named})
-    features = config.features.model_copy(update={"until": INPUT, "pooling": "none"})
+    pooling = "none" if config.task == "language_model" else "each"
+    features = config.features.model_copy(update={"until": INPUT, "pooling": pooling})
     dataset = config.dataset.model_copy(update={"classes": 1})
     return config.model_copy(update={"features": features, "dataset": dataset})
 

@@ -387,7 +387,7 @@ class Mean(Section):
 
 
 BUNDLED_TEXT = "minilm"
-Pooling = Literal["mean", "cls", "last", "none"]
+Pooling = Literal["mean", "cls", "last", "none", "each"]
 BUNDLED_IMAGES = tuple(
     f"{stem}efficientnet_lite{size}" for size in range(3) for stem in ("", "tf_")
 )
@@ -430,7 +430,8 @@ class Features(Section):
     pooling: Pooling = Field(
         "mean",
         description="of a text's tokens in the last layer: their mean, the first, or the last one; "
-        "none, which task: language_model sets: each token is followed by the next",
+        "none, which task: language_model sets: each token is followed by the next; each, which "
+        "task: question_answering sets: each is told by itself",
     )
     mirror: bool = Field(
         False,
@@ -869,11 +870,12 @@ class Config(Section):
         description="release: secret noise, ledger and limits; research: public data only, not a "
         "release",
     )
-    task: Literal["classification", "language_model"] = Field(
+    task: Literal["classification", "language_model", "question_answering"] = Field(
         "classification",
         description="what is learnt: records' classes; or to write texts like them, which have no "
         "classes: a causal language model, trained by dp_finetune, hyfree_finetune "
-        "or prodigy_finetune from its tokens on",
+        "or prodigy_finetune from its tokens on; or where in a text the answer to a question "
+        "stands, by the same learners, on source squad:<path>",
     )
     respend: bool | tuple[Name, ...] = Field(
         False,

@@ -65,6 +65,7 @@ SOURCES: Mapping[str, SourceKind] = {
     "bags": SourceKind("folders.from_apart", after="<mapping>", holds=("features",)),
     "csv": SourceKind("tables.from_csv", holds=("images", "texts", "features"), columns=True),
     "jsonl": SourceKind("tables.from_jsonl", holds=("texts",), columns=True),
+    "squad": SourceKind("questions.from_squad", holds=("texts",)),
     "hdf5": SourceKind("arrays.from_hdf5", holds=("features", "images")),
     "npz": SourceKind("arrays.from_npz", holds=("features", "images")),
     "parquet": SourceKind("tables.from_parquet", holds=("features", "texts"), columns=True),

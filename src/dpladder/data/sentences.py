@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpladder.config.model import Features
+from dpladder.data import questions
 from dpladder.data.encoders import (
     Encoder,
     Rows,
@@ -27,11 +28,10 @@ from dpladder.data.encoders import (
 from dpladder.data.spans import LEAST, pieces
 from dpladder.data.texts import decode
 from dpladder.errors import BadInput
-from dpladder.network.facts import INPUT
 from dpladder.network.language import language_model_of, tokenizer_digest
 from dpladder.network.public import digest
 
-Run = Callable[[Any, Any], Any]  # from tokens, and which of them are the text's, to rows
+Run = Callable[..., Any]  # from tokens, which of them are the text's, and marks if any, to rows
 
 
 def sentences(features: Features, threads: int) -> Encoder:
@@ -41,15 +41,18 @@ def sentences(features: Features, threads: int) -> Encoder:
     model = model.to(device).requires_grad_(False)
 
     least = LEAST if features.pooling == "none" else 1
+    answers = features.pooling == "each"
 
     def load(content: Any, number: int) -> Rows:
+        if answers:
+            return questions.cut(tokenizer, content)
         found = cut(tokenizer, decode(content), number)
         if found[1].sum() < least:
             raise ValueError("too short for one token to follow another")
         return found
 
     forward = streamed(_start(_run(model, features), device), device, threads)
-    blank = np.zeros((2, features.tokens), np.int64)
+    blank = np.zeros((2 + answers, features.tokens), np.int64)
     blank[1, 0] = 1  # attention has to look at something
     try:
         (row,) = forward([blank[None]])
@@ -66,7 +69,8 @@ def sentences(features: Features, threads: int) -> Encoder:
         """Random tokens, of texts of random lengths."""
         tokens = random.integers(0, tokenizer.get_vocab_size(), (batch, features.tokens))
         lengths = random.integers(1, features.tokens + 1, (batch, 1))
-        return np.stack([tokens, np.arange(features.tokens) < lengths], axis=1)
+        marks = [np.zeros_like(tokens)] if answers else []
+        return np.stack([tokens, np.arange(features.tokens) < lengths, *marks], axis=1)
 
     check_independence(forward, draw, features.model)
     facts: dict[str, str | int] = {
@@ -78,7 +82,7 @@ def sentences(features: Features, threads: int) -> Encoder:
         "transformers": version("transformers"),
     }
     if features.until is not None:
-        each = [] if features.until == INPUT else [row.shape[1] // features.tokens]
+        each = [] if row.shape[1] == features.tokens else [row.shape[1] // features.tokens]
         facts |= {
             "shape": json.dumps([features.tokens, *each]),
             "transform": f"{features.tokens} tokens",
@@ -99,8 +103,11 @@ def cut(tokenizer: Any, text: str, span: int = 0) -> Rows:
 
 
 def _run(model: Any, features: Features) -> Run:
+    from dpladder.network.answers import rows_of
     from dpladder.network.stack import POOLS, below
 
+    if features.pooling == "each":
+        return rows_of
     if features.until is not None:
         return below(model, features.until)
 
@@ -118,8 +125,8 @@ def _start(run: Run, device: Any) -> Callable[[Rows], Any]:
         arrays = torch.from_numpy(batch)
         if device.type != "cpu":
             arrays = arrays.pin_memory()
-        tokens, mask = arrays.to(device, non_blocking=True).unbind(dim=1)
+        channels = arrays.to(device, non_blocking=True).unbind(dim=1)
         with inference(device):
-            return run(tokens, mask).flatten(1)
+            return run(*channels).flatten(1)
 
     return start

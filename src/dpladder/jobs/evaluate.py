@@ -27,7 +27,16 @@ from dpladder.jobs.private import (
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, write_json
 from dpladder.learn import measures, score, weights
-from dpladder.learn.interface import Constants, Data, Logits, LogOdds, Losses, Weights, plain
+from dpladder.learn.interface import (
+    Constants,
+    Data,
+    Logits,
+    LogOdds,
+    Losses,
+    Rights,
+    Weights,
+    plain,
+)
 from dpladder.learn.registry import method
 from dpladder.plan.reads import EvaluateAlso, EvaluateFinal, EvaluateOf, EvaluateTest
 from dpladder.privacy.accounting import gdp
@@ -102,8 +111,8 @@ class Test:
     constants: Constants
     names: tuple[str, ...]
     measures: Measures
-    # of a language model, which names no class, or of findings
-    losses: Losses | LogOdds | None = None
+    # of a model that names no class, or of findings
+    losses: Losses | Rights | LogOdds | None = None
     groups: Groups = NO_GROUPS
 
     @property
@@ -176,7 +185,7 @@ class Test:
         found = metrics(self.names, counts, sd, more, sd_more)
         if isinstance(self.losses, LogOdds):
             return replace(found, brier=True)
-        if self.losses is None:
+        if not isinstance(self.losses, Losses):
             return found
         return replace(
             found, perplexity=perplexity(found.accuracy, found.accuracy_sd, self.losses.most)
@@ -267,7 +276,7 @@ def _test(task: Task[EvaluateTest], part: Part) -> Test:
     names = class_names(reads.classes, constants)
     own = method(reads.learner.name).logits(reads.learner, constants)
     judge = method(reads.learner.name).judge(reads.learner, constants)
-    losses = judge if isinstance(judge, Losses | LogOdds) else None
+    losses = judge if isinstance(judge, Losses | Rights | LogOdds) else None
     also = reads.also if isinstance(reads, EvaluateAlso) else None
     groups = groups_of(reads.group, reads.measures, also)
     if isinstance(reads, EvaluateOf):  # of other people, none of whom was trained on

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dpladder.config.check import TASK_OF_POOLING
 from dpladder.data import sealed
 from dpladder.data.columns import plain
 from dpladder.data.layout import named
@@ -74,7 +75,7 @@ def _inference(
     names, mapped = task.reads.classes, map_of(task)
     network = {name: attrs[name] for name in NETWORK if name in attrs}
     return {
-        "task": "language_model" if network.get("pooling") == "none" else "classification",
+        "task": TASK_OF_POOLING.get(str(network.get("pooling")), "classification"),
         "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
         "columns": [plain(column) for column in task.reads.columns],
         "named": dict(named(task.reads)),

@@ -71,9 +71,9 @@ def summarise(task: Task[Summarise]) -> None:
 
 def _classes(task: Task[Summarise]) -> int | None:
     """How many the first final model tells apart, one for each record."""
-    speaks = restored(Tested, read_json(task.input["metrics"][0])).perplexity is not None
-    several = task.reads.labels != 1
-    return None if speaks or several else len(weights.load(Path(task.input["finals"][0]))[0][-1])
+    model, facts = weights.load(Path(task.input["finals"][0]))
+    named = facts.get("inference", {}).get("task", "classification") == "classification"
+    return len(model[-1]) if named and task.reads.labels == 1 else None
 
 
 def largest(majority: float | None, rare: float | None, classes: int | None) -> float | None:

@@ -181,6 +181,14 @@ class Losses:
 
 
 @dataclass(frozen=True)
+class Rights:
+    """Of a model that names no class, and is right or wrong. `of`: from released weights and
+    features to 1 for each record that it is right about, and 0 for others."""
+
+    of: Logits
+
+
+@dataclass(frozen=True)
 class LogOdds:
     """Of a model of findings. `of`: from released weights and features to a logit of each class by
     itself, above zero where the class is more likely present than not."""
@@ -188,7 +196,7 @@ class LogOdds:
     of: Logits
 
 
-Judge = Logits | Losses | LogOdds | None
+Judge = Logits | Losses | Rights | LogOdds | None
 """What tells how right weights are about a record; None where they are layers of a perceptron
 (learn/score.py)."""
 

@@ -25,6 +25,7 @@ from dpladder.learn.interface import (
     Logits,
     LogOdds,
     Losses,
+    Rights,
     TrainMany,
     Weights,
 )
@@ -101,10 +102,11 @@ class Method:
         """What the weights of its last layer are multiplied with, its constant feature included."""
         return partial(self._own("seen_by_head") or public_head.seen, learner, constants)
 
-    def losses(self, learner: Any, constants: Constants) -> Losses | None:
-        """Where weights name no class, how wrong they are about each record."""
+    def losses(self, learner: Any, constants: Constants) -> Losses | Rights | None:
+        """Where weights name no class, how wrong they are about each record, or whether they
+        are right."""
         own = self._own("losses")
-        found: Losses | None = None if own is None else own(learner, constants)
+        found: Losses | Rights | None = None if own is None else own(learner, constants)
         return found
 
     def judge(self, learner: Any, constants: Constants) -> Judge:

@@ -27,6 +27,7 @@ from dpladder.learn.interface import (
     Logits,
     LogOdds,
     Losses,
+    Rights,
     Weights,
     plain,
     sigmoid_bias,
@@ -87,6 +88,9 @@ def correct_count(
     if isinstance(own, Losses):
         found = np.concatenate([np.empty(0), *_by_chunk(own.of, weights, features)])
         return float(shares(found, own.most)[labels >= 0].sum())
+    if isinstance(own, Rights):
+        found = np.concatenate([np.empty(0), *_by_chunk(own.of, weights, features)])
+        return float(np.count_nonzero((found > 0) & (labels >= 0)))
     if isinstance(own, LogOdds):
         return float(shares_of_findings(each_logit(own, weights, features), labels).sum())
     classes = (labels[start : start + CHUNK] for start in range(0, len(labels), CHUNK))

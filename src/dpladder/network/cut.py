@@ -18,9 +18,10 @@ from torch import Tensor, fx, nn
 from dpladder.config.model import Features
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput, Refused
-from dpladder.network import stack
+from dpladder.network import answers, stack
 from dpladder.network.facts import INPUT, Network
 from dpladder.network.language import language_model_of
+from dpladder.network.marks import CHANNELS
 from dpladder.network.public import digest, model_of
 
 
@@ -172,7 +173,8 @@ def text_network_of(features: Features) -> Network:
     with torch.no_grad():
         rows = stack.below(model, until)(*stack.probes(2, features.tokens))
     facts = digest(model.state_dict())
-    shape = tuple(rows.shape[1:])
+    both = (CHANNELS,) if features.pooling == "each" else ()
+    shape = (*rows.shape[1:], *both)
     return Network(features.model, features.weights, facts, None, until, shape, features.pooling)
 
 
@@ -254,13 +256,17 @@ def _of_texts(network: Network) -> Upper:
     rest, reading = stack.above(model, network.until, tokens)
     lower, vocabulary = stack.below(model, network.until), stack.vocabulary(model)
     read = stack.losses(reading) if network.speaks else stack.pooled(reading, network.pooling)
+    if network.answers:
+        read = answers.each_token(reading)
 
     def draw(random: torch.Generator, count: int) -> Tensor:
+        if network.answers:
+            return answers.drawn(vocabulary, tokens, count, random).flatten(1).float()
         with torch.no_grad():
             return lower(*stack.probes(vocabulary, tokens, count, random)).flatten(1).float()
 
     with torch.no_grad():
-        width = 0 if network.speaks else read(rest, draw(torch.Generator(), 1)).shape[1]
+        width = 0 if network.speaks else read(rest, draw(torch.Generator(), 1)).shape[-1]
     return Upper(nn.Identity(), rest, width, stack.last_block(model), draw, read)
 
 

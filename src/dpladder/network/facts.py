@@ -15,7 +15,8 @@ INPUT = "input"
 class Network:
     """A public network, cut. `shape`: of one record's activations at the cut, which a cache holds
     flattened. `pooling`: of a network for texts, what becomes of its last layer's tokens; none:
-    each is followed by the next, by a causal model."""
+    each is followed by the next, by a causal model; each: told by itself whether an answer starts
+    or ends there."""
 
     model: str
     weights: str  # bundled, pretrained, or a checkpoint's path
@@ -29,3 +30,8 @@ class Network:
     def speaks(self) -> bool:
         """Whether it is a language model itself, and has no head that names classes."""
         return self.pooling == "none"
+
+    @property
+    def answers(self) -> bool:
+        """Whether its head tells where in a text an answer stands, and names no classes."""
+        return self.pooling == "each"

@@ -38,7 +38,8 @@ def language_model_of(features: Features) -> tuple[Any, Any]:
         raise _not_loaded(features.model) from error
     # of what came before: here every text is read once, from its beginning
     model.config.use_cache = False
-    return model.eval(), padded(tokenizer, features.tokens)
+    beside = "only_second" if features.pooling == "each" else "longest_first"
+    return model.eval(), padded(tokenizer, features.tokens, beside)
 
 
 def tokenizer_of(model: str, tokens: int) -> Any:
@@ -79,11 +80,11 @@ def _place(model: str) -> str:
     return str(local) if local.is_dir() else name
 
 
-def padded(tokenizer: Any, length: int) -> Any:
+def padded(tokenizer: Any, length: int, cut: str = "longest_first") -> Any:
     """To one length, on the right, so that a text's tokens stand at the same places whatever stands
-    beside it."""
+    beside it. `cut`: which of two texts is cut where both are too long together."""
     found = tokenizer.backend_tokenizer
-    found.enable_truncation(length)
+    found.enable_truncation(length, strategy=cut)
     found.enable_padding(
         length=length,
         direction="right",

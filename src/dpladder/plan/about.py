@@ -46,6 +46,8 @@ def _task(config: Config) -> str:
     classes = config.dataset.classes
     if config.task == "language_model":
         return "writes texts"
+    if config.task == "question_answering":
+        return "finds where in a text the answer to a question stands"
     does = (
         "tells {} findings, each by itself"
         if config.dataset.labels == MANY

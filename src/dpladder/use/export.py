@@ -36,6 +36,10 @@ ONE_FILE = (
 def export(model: Model, folder: Path, form: Form) -> None:
     """For Hugging Face the same folder, whose card begins with what its site reads; for ONNX, with
     the whole as one graph."""
+    if model.answers:
+        raise BadInput(
+            f"{model.path} finds answers, which no form of export holds. Use answer in Python."
+        )
     if model.features.layers:
         raise BadInput(
             "features.layers taps the network at several blocks, which a plain module cannot: use "

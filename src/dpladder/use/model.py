@@ -34,6 +34,7 @@ from dpladder.data.inputs import open_inputs
 from dpladder.data.layout import Layout
 from dpladder.data.parallel import cores
 from dpladder.data.prepare import place_of
+from dpladder.data.questions import content_of, words_of
 from dpladder.data.sources import Files, Source, bytes_of, text, text_bytes
 from dpladder.errors import BadInput
 from dpladder.learn import score
@@ -106,6 +107,11 @@ class Model:
         return self.features.pooling == "none"
 
     @property
+    def answers(self) -> bool:
+        """Whether it finds answers in texts, and names no classes."""
+        return self.features.pooling == "each"
+
+    @property
     def findings(self) -> bool:
         """Whether it tells each class by itself."""
         return bool(self.facts.get("config", {}).get("dataset.labels") == MANY)
@@ -138,10 +144,13 @@ class Model:
     def predict(self, inputs: Inputs, users: Sequence[str | None] | None = None) -> Predictions:
         """The probability of each class, for each record; of a model that takes a user's records
         as one, for each user. `users`: whose the records are, unless the inputs say so."""
-        if self.speaks:
-            raise BadInput(
-                f"{self.path} is a language model, which names no classes. Use dpladder generate."
+        if self.speaks or self.answers:
+            told = (
+                "is a language model, which names no classes. Use dpladder generate"
+                if self.speaks
+                else "finds answers, and names no classes. Use answer in Python"
             )
+            raise BadInput(f"{self.path} {told}.")
         source = self._source(inputs)
         rows, problems = self._rows(source)
         ids = None if source.ids is None else tuple(map(text, source.ids))
@@ -155,6 +164,25 @@ class Model:
         odds = score.odds(logits) if self.findings else score.softmax(logits)
         odds[[place for place, problem in enumerate(problems) if problem]] = np.nan
         return Predictions(self.classes, odds, tuple(problems), self.findings, ids, names)
+
+    def answer(self, asked: Sequence[tuple[str, str]]) -> list[str | None]:
+        """Of each question and its context, the part of the context that answers it, as it stands
+        there. Empty where the model finds none; None where it cannot read the two."""
+        if self.tuned is None or not self.answers:
+            raise BadInput(
+                f"{self.path} finds no answers. Train a model with task: question_answering."
+            )
+        from dpladder.learn.dp_finetune.train import answered
+
+        contents = [content_of(question, context) for question, context in asked]
+        rows, problems = self._rows(Source("texts", contents.__getitem__, [None] * len(asked)))
+        places = answered(*self.tuned, self.weights, rows).tolist()
+        _, tokenizer = self.public_language_model()
+        given = zip(asked, places, problems, strict=True)
+        return [
+            None if problem else words_of(tokenizer, *both, first, last)
+            for both, (first, last), problem in given
+        ]
 
     def predict_proba(self, inputs: Inputs) -> NDArray[np.float64]:
         """A row for each record, a column for each of `classes`, as scikit-learn has it."""

@@ -23,6 +23,7 @@ from dpladder.errors import BadInput
 from dpladder.learn import public_head
 from dpladder.learn.interface import Constants, Weights, public_random
 from dpladder.learn.links import Link, link_of
+from dpladder.network import answers
 from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
 from dpladder.network.layers import is_linear, is_turned
@@ -129,11 +130,37 @@ class Speaking(nn.Module):
         return math.log(vocabulary(self.network))
 
 
+class Answering(AboveCut):
+    """From rows of a question with its context (network/answers.py) to the loss on each record. The
+    head has two logits for each token: whether the answer starts there, or ends."""
+
+    def __init__(self, upper: Upper, bias: bool, link: Link, tokens: int) -> None:
+        super().__init__(upper, answers.ENDS, bias, link)
+        self.tokens = tokens
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return answers.losses(super().forward(rows), rows)
+
+    def right(self, rows: Tensor) -> Tensor:
+        return answers.right(super().forward(rows), rows)
+
+    def answered(self, rows: Tensor) -> Tensor:
+        return answers.best(super().forward(rows), rows)
+
+    def losses(self, put_out: Tensor, labels: Tensor) -> Tensor:
+        return put_out
+
+    @property
+    def knowing_nothing(self) -> float:
+        """The loss of a head of zeros, where the context takes all tokens."""
+        return math.log(self.tokens)
+
+
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """A classifier, or a language model, in evaluation mode, and its trained tensors by name. A
-    training moves one vector, how far each of them is from `base`: the public network, and zero for
-    what the network has not."""
+    """A classifier, a model that finds answers, or a language model, in evaluation mode, and its
+    trained tensors by name. A training moves one vector, how far each of them is from `base`: the
+    public network, and zero for what the network has not."""
 
     module: AboveCut | Speaking
     trained: Mapping[str, nn.Parameter]
@@ -176,7 +203,13 @@ def _tuned(
     """Built once in a process, and never changed."""
     upper = features_alone(dimension) if network is None else upper_of(network)
     speaks = network is not None and network.speaks
-    module = copy.deepcopy(Speaking(upper) if speaks else AboveCut(upper, classes, bias, link))
+    if speaks:
+        module: AboveCut | Speaking = Speaking(upper)
+    elif network is not None and network.answers:
+        module = Answering(upper, bias, link, network.shape[0])
+    else:
+        module = AboveCut(upper, classes, bias, link)
+    module = copy.deepcopy(module)
     for part in module.modules():
         if hasattr(part, "inplace"):  # what a layer puts out is looked at after others have used it
             vars(part)["inplace"] = False

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,18 @@ from dpladder.learn.descent import Begin, Bounded, Guide, Sums, descend, momentu
 from dpladder.learn.dp_finetune.clipping import clipped_sum, summed_losses
 from dpladder.learn.dp_finetune.cost import shapes
 from dpladder.learn.dp_finetune.owners import Ownership, owners_of
-from dpladder.learn.dp_finetune.parts import AboveCut, Speaking, Tuned, start, tuned_of
+from dpladder.learn.dp_finetune.parts import AboveCut, Tuned, start, tuned_of
 from dpladder.learn.dp_finetune.probing import refuse_mixing, refuse_untrainable
 from dpladder.learn.heads.train import adam
-from dpladder.learn.interface import Constants, Data, Hyper, Losses, Weights, public_random
+from dpladder.learn.interface import (
+    Constants,
+    Data,
+    Hyper,
+    Losses,
+    Rights,
+    Weights,
+    public_random,
+)
 from dpladder.learn.records import LONGEST, Records, Rows, load, prepare
 from dpladder.learn.score import correct_count
 from dpladder.network.facts import Network
@@ -327,7 +336,8 @@ def logits(
 ) -> NDArray[np.float64]:
     """In float64 and in batches of one size, so that rounding, which may depend on the other rows,
     can tip no prediction that is not a tie to 15 digits."""
-    return _put_out(learner, constants, weights, features, ROWS)
+    width = (constants.classes,)
+    return _told(learner, constants, weights, features, size=ROWS, width=width)
 
 
 def seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArray[np.float64]:
@@ -337,23 +347,43 @@ def seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArra
     return np.concatenate([*_in_batches(tuned.module.seen_by_head, features, ROWS)])
 
 
-def losses(learner: Tuning, constants: Constants) -> Losses | None:
-    """Of a language model, how wrong it is about each record. Knowing nothing costs the log of how
-    many words there are."""
-    if constants.network is None or not constants.network.speaks:
-        return None
-    most = tuned_of(learner, constants).module.knowing_nothing
-    return Losses(partial(_put_out, learner, constants, size=FEW), most)
+def losses(learner: Tuning, constants: Constants) -> Losses | Rights | None:
+    """Of a language model, how wrong it is about each record: knowing nothing costs the log of how
+    many words there are. Of one that finds answers, whether it is right."""
+    network = constants.network
+    told = partial(_told, learner, constants, size=FEW)
+    if network is not None and network.speaks:
+        return Losses(told, tuned_of(learner, constants).module.knowing_nothing)
+    answers = network is not None and network.answers
+    return Rights(partial(told, says=attrgetter("right"))) if answers else None
 
 
-def _put_out(
-    learner: Tuning, constants: Constants, weights: Weights, features: Any, size: int
+def answered(
+    learner: Tuning, constants: Constants, weights: Weights, features: Any
+) -> NDArray[np.int64]:
+    """Of each question with its context, the answer's first and last token; 0 where it has
+    none."""
+    say = attrgetter("answered")
+    found = _told(learner, constants, weights, features, size=FEW, width=(2,), says=say)
+    return found.astype(np.int64)
+
+
+def _told(
+    learner: Tuning,
+    constants: Constants,
+    weights: Weights,
+    features: Any,
+    *,
+    size: int,
+    width: tuple[int, ...] = (),
+    says: Callable[[Any], Callable[[Tensor], Tensor]] = lambda module: module,
 ) -> NDArray[np.float64]:
-    """What the model says of each record, in float64 and in batches of one size."""
+    """What the model says of each record, in float64 and in batches of one size. `says`: of its
+    module, what is asked."""
     tuned = tuned_of(learner, constants).copied(CPU, torch.float64)
     tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])).double())
-    width = () if isinstance(tuned.module, Speaking) else (constants.classes,)
-    return np.concatenate([np.empty((0, *width)), *_in_batches(tuned.module, features, size)])
+    rows = _in_batches(says(tuned.module), features, size)
+    return np.concatenate([np.empty((0, *width)), *rows])
 
 
 @torch.inference_mode()

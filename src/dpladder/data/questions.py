@@ -1,0 +1,149 @@
+"""Questions whose answers stand in a text: SQuAD's published layouts as a source, and a record as a
+row of tokens with marks (network/marks.py).
+
+A record is a question, its context and its answers in one piece of content, so that who changes one
+of them makes another record of it. Places of answers count characters, as in SQuAD.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpladder.data.encoders import Rows
+from dpladder.data.layout import PLAIN, Layout
+from dpladder.data.sources import Source, absent, beside
+from dpladder.data.tables import columns_in, objects_in, printables
+from dpladder.data.texts import decode
+from dpladder.errors import BadInput
+from dpladder.network.marks import marks_of
+
+Answer = tuple[int, str]  # the place of its first character in the context, and its text
+
+
+def from_squad(path: Path, layout: Layout = PLAIN) -> Source:
+    """SQuAD's own JSON, or a question a row: lines of JSON, or parquet, with id, title, context,
+    question and answers. A title is a user where the config says so."""
+    if not path.is_file():
+        raise absent(path, "SQuAD's JSON, or jsonl or parquet with a question in each row")
+    rows = _rows_of(path)
+    names = {"id": layout.name("id")} | {
+        role: name for role, name in layout.named if role == "user"
+    }
+    names |= {} if layout.group is None else {"group": layout.group}
+    found = beside(printables(rows, names), path, len(rows))
+    contents = [_content(row) for row in rows]
+    return Source("texts", contents.__getitem__, **found)
+
+
+def _rows_of(path: Path) -> Sequence[dict[str, Any]]:
+    if path.suffix == ".jsonl":
+        return objects_in(path)
+    if path.suffix == ".parquet":
+        columns = columns_in(path)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    try:
+        whole = json.loads(path.read_bytes().decode("utf-8-sig", "surrogateescape"))
+    except (OSError, ValueError, RecursionError):
+        whole = None
+    if not isinstance(whole, dict) or not isinstance(whole.get("data"), list):
+        raise BadInput(
+            f"{path} is not laid out as SQuAD's JSON: data, paragraphs, qas. Give that, or a "
+            "question a row, as jsonl or parquet."
+        )
+    return [*_flat(whole)]
+
+
+def _flat(whole: Any) -> Iterator[dict[str, Any]]:
+    for article in _parts(whole, "data"):
+        for paragraph in _parts(article, "paragraphs"):
+            around = {"title": article.get("title"), "context": paragraph.get("context")}
+            for asked in _parts(paragraph, "qas"):
+                yield asked | around
+
+
+def _parts(given: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """What is no object, or no list of them, is an empty object, and so one record that counts as
+    nothing."""
+    found = given.get(key)
+    return [
+        one if isinstance(one, dict) else {}
+        for one in (found if isinstance(found, list) else [None])
+    ]
+
+
+def _content(row: dict[str, Any]) -> bytes:
+    """Nothing where a part of it is missing, or is not what it should be. Half a surrogate pair
+    makes bytes that are no UTF-8."""
+    question, context = row.get("question"), row.get("context")
+    answers = _answers(row.get("answers"))
+    if not isinstance(question, str) or not isinstance(context, str) or answers is None:
+        return b""
+    return content_of(question, context, answers)
+
+
+def content_of(question: str, context: str, answers: Sequence[Answer] = ()) -> bytes:
+    told = json.dumps([question, context, answers], ensure_ascii=False)
+    return told.encode("utf-8", "surrogatepass")
+
+
+def _answers(given: Any) -> list[Answer] | None:
+    """A list of answers, as SQuAD has them, or a list of each of their parts, as its rows do."""
+    if isinstance(given, dict):
+        texts, places = given.get("text"), given.get("answer_start")
+    elif isinstance(given, list) and all(isinstance(one, dict) for one in given):
+        texts = [one.get("text") for one in given]
+        places = [one.get("answer_start") for one in given]
+    else:
+        return None
+    if not isinstance(texts, list) or not isinstance(places, list) or len(texts) != len(places):
+        return None
+    right = [
+        isinstance(text, str) and isinstance(place, int)
+        for text, place in zip(texts, places, strict=True)
+    ]
+    return [*zip(places, texts, strict=True)] if all(right) else None
+
+
+def cut(tokenizer: Any, content: Any) -> Rows:
+    """A record's tokens, of which the context's last ones are cut off where they are too many, with
+    which of them are no padding, and their marks. Raises where a question alone is too long, and
+    where an answer does not stand where it says."""
+    question, context, answers = json.loads(decode(content))
+    found = tokenizer.encode(question, context)
+    inside = [place == 1 for place in found.sequence_ids]
+    if not any(inside):
+        raise ValueError("no token of its context is known")
+    for place, text in answers:
+        if not text.strip() or place < 0 or context[place : place + len(text)] != text:
+            raise ValueError("an answer does not stand where it says")
+    ends = [_tokens_of(found.offsets, inside, place, text) for place, text in answers]
+    # no answer at all is one too, and stands at the first token of all
+    kept = [one for one in ends if one is not None] if answers else [(0, 0)]
+    marks = marks_of(inside, kept)
+    return np.array([found.ids, found.attention_mask, marks], np.int64)
+
+
+def _tokens_of(
+    offsets: Sequence[tuple[int, int]], inside: Sequence[bool], place: int, text: str
+) -> tuple[int, int] | None:
+    """The first and the last token that an answer has a character in; None where some of it is cut
+    off."""
+    start = place + len(text) - len(text.lstrip())
+    stop = place + len(text.rstrip())
+    held = [
+        token
+        for token, (begin, end) in enumerate(offsets)
+        if inside[token] and begin < stop and end > start
+    ]
+    return (held[0], held[-1]) if held and offsets[held[-1]][1] >= stop else None
+
+
+def words_of(tokenizer: Any, question: str, context: str, first: int, last: int) -> str:
+    """What stands in a context from one token to another; nothing at the first token of all."""
+    offsets = tokenizer.encode(question, context).offsets
+    return context[offsets[first][0] : offsets[last][1]] if last else ""
