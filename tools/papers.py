@@ -347,6 +347,13 @@ ROWS: Sequence[Row] = (
         rehearsed=True,
     ),
     Row(
+        "texts-squad",
+        (TEXTS,),
+        config("squad.yaml"),
+        (GPU, by_hand("squad"), weights("FacebookAI/roberta-base")),
+        rehearsed=True,
+    ),
+    Row(
         "subsets",
         ("training on subsets; models of disjoint parts combined (its appendix A.1)",),
         script("subsets.py", "mnist5k"),
