@@ -203,7 +203,7 @@ def test_each_answer_that_a_mark_holds_is_one_to_be_right_about() -> None:
 
 def test_what_is_counted_is_right_or_wrong_and_nothing_without_a_label() -> None:
     judge = Rights(lambda _, rows: rows[:, 0])
-    rows, labels = np.array([[1.0], [0.0], [1.0], [0.0], [1.0]]), np.array([0, 0, -1, -1, 0])
+    rows, labels = np.array([[1.0], [0.0], [1.0], [0.0], [7.0]]), np.array([0, 0, -1, -1, 0])
     assert score.correct_count((), rows, labels, judge) == 2.0
     assert score.right_and_wrong((), rows, labels, judge).tolist() == [2.0, 1.0]
 

@@ -12,7 +12,7 @@ import pytest
 from dpladder.audit import learners as audits
 from dpladder.audit.engine import attack
 from dpladder.audit.engine.attack import Mechanism, run_audit, table
-from dpladder.audit.engine.trainings import clipped_losses, shares_of_findings
+from dpladder.audit.engine.trainings import clipped_losses, right_answers, shares_of_findings
 from dpladder.audit.methods import dp_gd
 from dpladder.learn.registry import LEARNERS
 from dpladder.privacy.accounting.draws import Draw
@@ -34,7 +34,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short")
-@pytest.mark.parametrize("of_shares", [clipped_losses, shares_of_findings])
+@pytest.mark.parametrize("of_shares", [clipped_losses, right_answers, shares_of_findings])
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_shares_pass_a_short_audit(
     relation: Relation, of_shares: Callable[[Relation], Mechanism]

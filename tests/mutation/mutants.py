@@ -39,6 +39,9 @@ OF_FINDINGS = (
 )
 
 
+ANSWERS = "learn/test_answers.py"
+
+
 def attack(*groups: str) -> tuple[str, ...]:
     return tuple(f"{ATTACK}[{group}]" for group in groups)
 
@@ -2719,5 +2722,59 @@ _sweep(ledger, finished)""",
         "config['findings']",
         "False",
         ("use/test_findings.py::test_an_export_says_the_same_by_itself",),
+    ),
+    Mutant(
+        "a network is given the marks of answers",
+        "network/answers.py",
+        "each_token",
+        "_channel(rows, 0)",
+        "_channel(rows, 0) + _channel(rows, 1)",
+        (f"{ANSWERS}::test_the_network_sees_no_marks_and_the_loss_no_token_outside_the_context",),
+    ),
+    Mutant(
+        "a loss of answers is over padding too",
+        "network/answers.py",
+        "losses",
+        "~_able(marks)[..., None]",
+        "(marks < 0)[..., None]",
+        (
+            f"{ANSWERS}::test_the_network_sees_no_marks_and_the_loss_no_token_outside_the_context",
+            f"{ANSWERS}::test_gradients_and_norms_are_those_of_plain_autograd_one_record_at_a_time",
+        ),
+    ),
+    Mutant(
+        "a record counts for more than one right answer",
+        "learn/score.py",
+        "correct_count",
+        "np.count_nonzero((found > 0) & (labels >= 0))",
+        "np.nansum(found[labels >= 0])",
+        (
+            f"{ANSWERS}::test_what_is_counted_is_right_or_wrong_and_nothing_without_a_label",
+            "learn/test_attacks.py::test_shares_pass_a_short_audit",
+        ),
+    ),
+    Mutant(
+        "a question that counts as nothing is answered right",
+        "learn/score.py",
+        "correct_count",
+        "(found > 0) & (labels >= 0)",
+        "found > 0",
+        (f"{ANSWERS}::test_what_is_counted_is_right_or_wrong_and_nothing_without_a_label",),
+    ),
+    Mutant(
+        "answers are no part of what a question says",
+        "data/questions.py",
+        "content_of",
+        "[question, context, answers]",
+        "[question, context, []]",
+        ("data/test_questions.py::test_questions_that_share_an_id_and_differ_count_as_nothing",),
+    ),
+    Mutant(
+        "an answer that does not stand where it says is trained on",
+        "data/questions.py",
+        "cut",
+        "context[place : place + len(text)] != text",
+        "False",
+        ("data/test_questions.py::test_what_is_broken_is_one_record_that_counts_as_nothing",),
     ),
 )

@@ -11,6 +11,7 @@ from dpladder.audit.engine.cells import GridCell, LeftOut, grid
 from dpladder.audit.engine.trainings import (
     clipped_losses,
     right_and_wrong,
+    right_answers,
     shared_covariance,
     shares_of_findings,
 )
@@ -23,7 +24,7 @@ def shared() -> tuple[Mechanism, ...]:
     """What no learner alone has."""
     shares = (
         of_shares(relation)
-        for of_shares in (clipped_losses, shares_of_findings)
+        for of_shares in (clipped_losses, right_answers, shares_of_findings)
         for relation in get_args(Relation)
     )
     return (*built_in(), right_and_wrong(), *shares, shared_covariance())

@@ -28,7 +28,16 @@ from dpladder.config.label_sets import (
 from dpladder.config.learner_sections import Descent, FineTune, guided
 from dpladder.config.model import Resources
 from dpladder.learn import guide, score
-from dpladder.learn.interface import Constants, Data, Hyper, LogOdds, Losses, paces, publish
+from dpladder.learn.interface import (
+    Constants,
+    Data,
+    Hyper,
+    LogOdds,
+    Losses,
+    Rights,
+    paces,
+    publish,
+)
 from dpladder.learn.registry import method
 from dpladder.learn.second_order import declare_covariance
 from dpladder.network.cut import upper_of
@@ -321,12 +330,22 @@ def shares_of_findings(relation: Relation, mu: float = 2.0) -> Mechanism:
 LOSSES = (-1e9, 0.0, 0.5, 1.0, 7.0, 1e300, math.inf, -math.inf, math.nan)
 
 
-def clipped_losses(relation: Relation, mu: float = 2.0) -> Mechanism:
-    """A language model's score, and its two sums of an evaluation, on units of two records. Each
-    record's loss, which may be anything, is clipped by itself; replaced, a unit may go from one of
-    the sums to the other."""
-    constants = Constants(N0, 1, 1, relation, cap=2)
+def clipped_losses(relation: Relation) -> Mechanism:
+    """Of a language model. Each record's loss, which may be anything, is clipped by itself."""
     judge = Losses(lambda _, features: features[:, 0], 1.0)
+    return _judged(f"clipped losses {relation}", judge, relation)
+
+
+def right_answers(relation: Relation) -> Mechanism:
+    """Of a model that finds answers. Whatever it is told of a record, that is right or wrong."""
+    judge = Rights(lambda _, features: features[:, 0])
+    return _judged(f"right answers {relation}", judge, relation)
+
+
+def _judged(name: str, judge: Losses | Rights, relation: Relation, mu: float = 2.0) -> Mechanism:
+    """A score of a model that names no class, and its two sums of an evaluation, on units of two
+    records. Replaced, a unit may go from one of the sums to the other."""
+    constants = Constants(N0, 1, 1, relation, cap=2)
     weights = (np.zeros((1, 1), np.float32),)
     declared = score.declare(mu, constants)
     sigma = gdp.sigma(mu, 1)
@@ -343,7 +362,7 @@ def clipped_losses(relation: Relation, mu: float = 2.0) -> Mechanism:
     # So many known records that neither sum comes near zero.
     units = [(loss, other) for loss in LOSSES for other in (0.0, 1.0)]
     return Mechanism(
-        name=f"clipped losses {relation}",
+        name=name,
         event=Composed((*declared.events, Counted(Gaussian(sigma)))),
         draws=draws,
         scale=1.0,
