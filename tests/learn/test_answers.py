@@ -109,7 +109,7 @@ def test_gradients_and_norms_are_those_of_plain_autograd_one_record_at_a_time(
         alone = torch.zeros(RECORDS, dtype=torch.float64)
         alone[record] = 1.0
         apart = clipping._laid_out(owners, found, alone) - wanted[record]
-        # float32 factors aside, each record adds its own gradient and nothing else
+        # each record adds its own gradient and nothing else
         assert apart.norm() <= 1e-8 * (1.0 + wanted[record].norm())
 
 

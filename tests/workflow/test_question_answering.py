@@ -17,6 +17,7 @@ import dpladder
 from dpladder.cli import main
 from dpladder.errors import BadInput
 from dpladder.use.export import export
+from dpladder.use.generate import Writing, samples
 
 CANARY = "zanzibar"
 
@@ -107,6 +108,8 @@ def test_it_is_tuned_on_trained_on_and_measured_by_right_answers(questions: Work
     assert all(told in context for told, (_, context) in zip(found[:-2], asked, strict=True))
     with pytest.raises(BadInput, match="names no classes"):
         model.predict(["the cat"])
+    with pytest.raises(BadInput, match="is no language model: it finds answers"):
+        samples(model, "the cat", Writing())
     with pytest.raises(BadInput, match="which no form of export holds"):
         export(model, Path("out"), "torch")
 

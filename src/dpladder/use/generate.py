@@ -42,9 +42,13 @@ def spoken(model: Model) -> tuple[Any, Any]:
     from dpladder.learn.dp_finetune.parts import merged
 
     if model.tuned is None or not model.speaks:
+        does = (
+            "finds answers. Use answer in Python"
+            if model.answers
+            else "names classes. Use dpladder predict"
+        )
         raise BadInput(
-            f"{model.path} is no language model: it names classes. Use dpladder predict, or train "
-            "one with task: language_model."
+            f"{model.path} is no language model: it {does}, or train one with task: language_model."
         )
     network, tokenizer = model.public_language_model()
     state = merged(*model.tuned, model.weights)
