@@ -18,7 +18,8 @@ from torch import Tensor
 from dpladder.config.learner_sections import FineTune, HyperparameterFreeTuning, Lora
 from dpladder.config.model import Features, Resources
 from dpladder.learn import score
-from dpladder.learn.dp_finetune import clipping, cost, parts
+from dpladder.learn.dp_finetune import clipping, cost, parts, probing
+from dpladder.learn.dp_finetune import owners as tensors
 from dpladder.learn.dp_finetune import train as finetune
 from dpladder.learn.interface import Constants, Data, Hyper, Rights
 from dpladder.learn.records import load
@@ -90,7 +91,7 @@ def test_gradients_and_norms_are_those_of_plain_autograd_one_record_at_a_time(
     rows, labels = rows_of(constants).double(), torch.zeros(RECORDS, dtype=torch.long)
     rows[2].view(TOKENS, 2)[:, 1] = 0.0  # a record without a context, and so without an answer
     tuned = parts.tuned_of(learner, constants).copied(CPU, torch.float64)
-    owners = clipping.owners_of(tuned, constants.dimension)
+    owners = tensors.owners_of(tuned, constants.dimension)
     tuned.put(moved(learner, constants).double())
     found = clipping.gradients(owners, rows[:, None], labels)
     norms = torch.stack([part.squares() for _, part in found]).sum(0).sqrt()
@@ -108,7 +109,7 @@ def test_gradients_and_norms_are_those_of_plain_autograd_one_record_at_a_time(
     for record in range(RECORDS):
         alone = torch.zeros(RECORDS, dtype=torch.float64)
         alone[record] = 1.0
-        apart = clipping._laid_out(owners, found, alone) - wanted[record]
+        apart = probing._laid_out(owners, found, alone) - wanted[record]
         # each record adds its own gradient and nothing else
         assert apart.norm() <= 1e-8 * (1.0 + wanted[record].norm())
 
@@ -118,7 +119,7 @@ def test_no_record_adds_more_than_the_bound_whatever_its_tokens_and_marks_are(tr
     constants, learner = constants_of("bert"), learner_of(trains)
     weights, rows = moved(learner, constants, 0.1), rows_of(constants).numpy()
     tuned, bound = parts.tuned_of(learner, constants).copied(CPU), 1e-4
-    owners = clipping.owners_of(tuned, constants.dimension)
+    owners = tensors.owners_of(tuned, constants.dimension)
 
     def summed(features: np.ndarray) -> Tensor:
         data = Data(features, np.zeros(len(features), np.int64))
