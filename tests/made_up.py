@@ -9,8 +9,8 @@ from functools import wraps
 import numpy as np
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Fit, Search
 from dpladder.config.section import restored
+from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp
 from dpladder.report.summary import Summary

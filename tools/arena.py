@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from dpladder.config.model import Features, Resources
+from dpladder.config.features_sections import Features
+from dpladder.config.model import Resources
 from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting import gdp

@@ -17,7 +17,7 @@ import numpy as np
 from arena import DATA, DELTA, load
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.booking import Entry

@@ -18,7 +18,7 @@ from pathlib import Path
 from arena import DATA, DELTA, centred, load
 
 from dpladder.config.learner_sections import learner_of
-from dpladder.config.model import Fit, Search, Sweep
+from dpladder.config.sweep_sections import Fit, Search, Sweep
 from dpladder.jobs.compare_learners import EPSILONS, entries
 from dpladder.learn.registry import LEARNERS
 from dpladder.research.comparison_table import write_csv

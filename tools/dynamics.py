@@ -19,7 +19,7 @@ from arena import DATA, DELTA, load
 from torch import Tensor
 
 from dpladder.config.learner_sections import HyperparameterFree, Steering
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.hyfree_dp import train as own
 from dpladder.learn.hyfree_dp.cost import Multipliers, split
 from dpladder.learn.hyfree_dp.train import Rate

@@ -29,8 +29,9 @@ from arena import encoded, load
 from batch_size import with_units
 from numpy.typing import NDArray
 
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Descent, FineTune, Head, Learner, guided, learner_of
-from dpladder.config.model import Features, Search
+from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.learn import public_head

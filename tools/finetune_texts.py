@@ -21,9 +21,11 @@ from arena import DELTA
 from batch_size import with_units
 from finetune import after_head, beside, compared
 
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Descent, learner_of
-from dpladder.config.model import Features, Resources, Search
+from dpladder.config.model import Resources
 from dpladder.config.sources import GENRES
+from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map
 from dpladder.data.datasets import open_source

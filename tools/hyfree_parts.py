@@ -19,7 +19,7 @@ from arena import DATA, DELTA, load
 from batch_size import with_units
 
 from dpladder.config.learner_sections import HyperparameterFree
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.hyfree_dp import train as own
 from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting import booking

@@ -22,7 +22,7 @@ from public_sample import GUIDED, Asked, accuracy, beside, trained
 from surfaces import few, measured
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.learn import guide
 from dpladder.report.style import CYCLE, GREY, canvas, log_axis
 from dpladder.research.contest import Arena

@@ -20,7 +20,7 @@ from batch_size import with_units
 from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import learner_of
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Data
 from dpladder.learn.score import logits
 from dpladder.privacy.accounting import gdp

@@ -31,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "benchmarks"))
 from bench_learn import CLASSES, Source, opacus_ghost, opacus_hooks
 
 from dpladder.config.learner_sections import Descent, Tuning, learner_of
-from dpladder.config.model import Resources, Search
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.dp_mlp.cost import layers
 from dpladder.learn.dp_mlp.train import Perceptron
 from dpladder.learn.interface import Constants, Data, Hyper

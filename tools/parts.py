@@ -17,7 +17,7 @@ import numpy as np
 from arena import DATA, DELTA, centred, load
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.privacy.accounting import gdp
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask

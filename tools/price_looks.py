@@ -23,7 +23,7 @@ import numpy as np
 from fit_prior import Surface, surfaces
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Fit, Search
+from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
 from dpladder.search import looking
 from dpladder.search.fit import Target, _middle, response_surface

@@ -26,8 +26,9 @@ import numpy as np
 from arena import DATA, DELTA, KIN, centred, load, stored
 from numpy.typing import NDArray
 
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Features, Search
+from dpladder.config.sweep_sections import Search
 from dpladder.data.centre import Map, plain_mean
 from dpladder.learn import linear, public_head, student
 from dpladder.learn.interface import Data, Weights

@@ -21,7 +21,7 @@ import numpy as np
 from arena import DATA, DELTA, centred, load
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.report.style import BLUE, GREEN, GREY, VERMILLION, canvas, log_axis

@@ -26,7 +26,7 @@ from dpladder.config.learner_sections import (
     LeastSquares,
     Newton,
 )
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.arrays import Floats
 from dpladder.report.style import CYCLE, canvas, log_axis

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import roc_auc_score
 
+from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, each_finding, number_of, number_of_findings
 from dpladder.config.learner_sections import Descent, LeastSquares, Prototypes
-from dpladder.config.model import Features, Resources
+from dpladder.config.model import Resources
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, plain_mean
 from dpladder.data.datasets import open_source

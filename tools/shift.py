@@ -18,9 +18,11 @@ from math import inf
 import numpy as np
 from arena import DELTA, encoded
 
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Descent, Learner
-from dpladder.config.model import Features, Resources, Search
+from dpladder.config.model import Resources
 from dpladder.config.shift import Corruption
+from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean
 from dpladder.data.datasets import open_source

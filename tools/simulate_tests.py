@@ -18,8 +18,8 @@ import numpy as np
 from arena import DATA, load
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Search
 from dpladder.config.search_sections import ProposeTest
+from dpladder.config.sweep_sections import Search
 from dpladder.privacy.arrays import Floats
 from dpladder.research.contest import Arena, bench_of
 from dpladder.research.without_noise import OPEN

@@ -18,8 +18,10 @@ import math
 import numpy as np
 from arena import DELTA, encoded
 
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Learner, learner_of
-from dpladder.config.model import Features, Resources, Search
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Search
 from dpladder.data.backbones import encoder
 from dpladder.data.datasets import open_source
 from dpladder.learn.interface import Constants, Data

@@ -20,7 +20,7 @@ import numpy as np
 from arena import DATA, load
 
 from dpladder.config.learner_sections import Learner, learner_of
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Data
 from dpladder.research.contest import Arena, bench_of
 from dpladder.search.asking import Ask

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.dataset_sections import Dataset
 from dpladder.config.docs import DEMO
-from dpladder.config.model import Dataset, Features
+from dpladder.config.features_sections import Features
 from dpladder.data import sealed
 from dpladder.data.cache import open_cache
 from dpladder.data.prepare import Keys, prepare

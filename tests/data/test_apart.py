@@ -12,8 +12,8 @@ from documented import BLOCK, ROOT
 from PIL import Image
 
 from dpladder.config.apart import written
+from dpladder.config.dataset_sections import Dataset
 from dpladder.config.load import load
-from dpladder.config.model import Dataset
 from dpladder.data.census import looked_into, report
 from dpladder.data.datasets import open_source
 from dpladder.data.prepare import Keys, Survey, survey

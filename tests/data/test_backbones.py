@@ -16,7 +16,7 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.data import backbones
 from dpladder.data.encoders import check_independence
 from dpladder.data.sources import Source

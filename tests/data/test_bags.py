@@ -15,8 +15,9 @@ import yaml
 from support import TINY
 
 from dpladder.config.apart import apart_of, written
+from dpladder.config.dataset_sections import Dataset, Split, Unit
+from dpladder.config.features_sections import Features
 from dpladder.config.load import load
-from dpladder.config.model import Dataset, Features, Split, Unit
 from dpladder.data import bags
 from dpladder.data.bags import bag_of
 from dpladder.data.cache import FeatureCache, merge, open_cache

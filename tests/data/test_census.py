@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpladder.config.model import Dataset, Split, TrainedGroup, Unit
+from dpladder.config.dataset_sections import Dataset, Split, TrainedGroup, Unit
 from dpladder.data.census import (
     LEAST,
     Census,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hn
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.data import centre
 from dpladder.data.centre import Map, Mapped
 from dpladder.errors import BadInput, Refused

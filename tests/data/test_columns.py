@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from support import ROOT
 
+from dpladder.config.dataset_sections import Column
 from dpladder.config.load import resolve
-from dpladder.config.model import Column
 from dpladder.data.columns import plain, restored_columns
 from dpladder.data.datasets import open_source
 from dpladder.data.inputs import open_inputs

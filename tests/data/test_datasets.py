@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from dpladder.config.model import LARGEST_IMAGE, Dataset
+from dpladder.config.dataset_sections import Dataset
+from dpladder.config.features_sections import LARGEST_IMAGE
 from dpladder.data.datasets import (
     PACKAGED,
     TORCHVISION,

@@ -19,7 +19,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from dpladder.config.model import Dataset, Features, Split
+from dpladder.config.dataset_sections import Dataset, Split
+from dpladder.config.features_sections import Features
 from dpladder.data import extract as extraction
 from dpladder.data import images, sealed
 from dpladder.data.cache import FeatureCache, merge, open_cache

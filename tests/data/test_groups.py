@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpladder.config.model import Dataset, Features, TrainedGroup
+from dpladder.config.dataset_sections import Dataset, TrainedGroup
+from dpladder.config.features_sections import Features
 from dpladder.config.shift import Grouping
 from dpladder.data.cache import merge, open_cache
 from dpladder.data.datasets import open_source

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpladder.config.dataset_sections import Dataset, Links, Split
 from dpladder.config.label_sets import number_of
-from dpladder.config.model import Dataset, Links, Split
 from dpladder.config.shift import Matching
 from dpladder.config.wording import cell, printable
 from dpladder.data.arrays import from_hdf5, from_npz

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpladder.config.model import Dataset
+from dpladder.config.dataset_sections import Dataset
 from dpladder.data.census import looked_into, report
 from dpladder.data.folders import from_folder
 from dpladder.data.looked import BATCH, Looks

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpladder.config.dataset_sections import Dataset, Split, TrainedGroup, Unit
+from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, agreed, number_of, number_of_findings
-from dpladder.config.model import Dataset, Features, Split, TrainedGroup, Unit
 from dpladder.data.cache import FeatureCache, merge, open_cache
 from dpladder.data.census import census
 from dpladder.data.extract import extract

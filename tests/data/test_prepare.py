@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpladder.config.model import Dataset, Split, TrainedGroup, Unit
+from dpladder.config.dataset_sections import Dataset, Split, TrainedGroup, Unit
 from dpladder.data.prepare import PARTS, Keys, Manifest, Sorter, prepare, read_manifest
 from dpladder.errors import BadInput
 

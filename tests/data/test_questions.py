@@ -15,7 +15,8 @@ import pytest
 from languages import WORDS, tiny_language_model
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-from dpladder.config.model import Dataset, Features, Split, Unit
+from dpladder.config.dataset_sections import Dataset, Split, Unit
+from dpladder.config.features_sections import Features
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import FeatureCache, open_cache
 from dpladder.data.datasets import open_source

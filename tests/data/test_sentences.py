@@ -14,7 +14,8 @@ from languages import WORDS, tiny_language_model
 from transformers import AutoModel, AutoTokenizer
 
 from dpladder.config import extras
-from dpladder.config.model import Dataset, Features, Split
+from dpladder.config.dataset_sections import Dataset, Split
+from dpladder.config.features_sections import Features
 from dpladder.data import extract as extraction
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import open_cache

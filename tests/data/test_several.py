@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import number_of
-from dpladder.config.model import Dataset, Split
 from dpladder.data.census import cannot_be_meant, census, contact_sheet, report
 from dpladder.data.prepare import Keys, Survey, survey
 

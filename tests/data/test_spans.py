@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from languages import WORDS, save_tokenizer, tiny_causal_model
 from transformers import AutoTokenizer
 
-from dpladder.config.model import Dataset, Features, Unit
+from dpladder.config.dataset_sections import Dataset, Unit
+from dpladder.config.features_sections import Features
 from dpladder.config.shift import Spans
 from dpladder.data.cache import open_cache
 from dpladder.data.extract import extract

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpladder.config.model import Dataset, Split
+from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.data.census import looked_into, report
 from dpladder.data.datasets import known_classes, open_source
 from dpladder.data.layout import Layout

@@ -28,7 +28,8 @@ from dpladder.config.learner_sections import (
     names,
 )
 from dpladder.config.load import overlay, resolve
-from dpladder.config.model import Fit, Resources, Search
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Fit, Search
 from dpladder.jobs.fit_radius import fit_radius
 from dpladder.jobs.select_rung import select_rung
 from dpladder.jobs.task import Task, read_json

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpladder.audit.scene import LINEAGE, NOTHING, Scene, SceneFolder, Units, stage, within
-from dpladder.config.model import TrainedGroup
+from dpladder.config.dataset_sections import TrainedGroup
 from dpladder.config.section import restored
 from dpladder.config.shift import Corruption, FurtherTest
 from dpladder.errors import BadInput

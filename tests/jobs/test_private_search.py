@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpladder.config.learner_sections import learner_of
-from dpladder.config.model import Resources, Search
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Search
 from dpladder.errors import Refused
 from dpladder.jobs.private_search import _head, _meters
 from dpladder.learn.interface import Constants, Data

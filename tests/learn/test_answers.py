@@ -15,8 +15,9 @@ from languages import tiny_language_model
 from support import Seeded
 from torch import Tensor
 
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import FineTune, HyperparameterFreeTuning, Lora
-from dpladder.config.model import Features, Resources
+from dpladder.config.model import Resources
 from dpladder.learn import score
 from dpladder.learn.dp_finetune import clipping, cost, parts, probing
 from dpladder.learn.dp_finetune import owners as tensors

@@ -21,9 +21,10 @@ from support import Seeded
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import FineTune, Head, Lora
-from dpladder.config.model import Features, Resources
+from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import public_head, score, weights
 from dpladder.learn.bounds import clip, scale_of

@@ -14,7 +14,7 @@ import torch
 import torchvision
 from safetensors.torch import save_file
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.errors import BadInput
 from dpladder.network.public import model_of
 

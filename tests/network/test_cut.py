@@ -10,7 +10,7 @@ import timm
 import torch
 from torch import Tensor, nn
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.data import backbones
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput, Refused

@@ -9,7 +9,7 @@ import pytest
 import torch
 from languages import tiny_causal_model, tiny_language_model
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.errors import BadInput
 from dpladder.network import stack
 from dpladder.network.cut import check_cut, text_network_of, upper_of

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up import DELTA, KAPPA, N0, POOLED, SHARE, from_json, statement, summary
 
-from dpladder.config.model import Fit, Search
 from dpladder.config.section import restored
+from dpladder.config.sweep_sections import Fit, Search
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report import (

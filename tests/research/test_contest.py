@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from dpladder.config.learner_sections import learner_of
-from dpladder.config.model import Fit, Resources, Rung, Search, Sweep
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Fit, Rung, Search, Sweep
 from dpladder.errors import BadInput, Refused
 from dpladder.jobs.compare_hpo import ablations, compare, judge
 from dpladder.jobs.compare_learners import entries

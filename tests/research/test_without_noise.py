@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpladder.config.learner_sections import learner_of
-from dpladder.config.model import Resources, Search
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.ledger.state import Terms
 from dpladder.research.contest import Arena

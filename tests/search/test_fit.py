@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Fit, Search
+from dpladder.config.sweep_sections import Fit, Search
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Fit, Search
 from dpladder.config.search_sections import (
     SEARCHES,
     DpHypo,
@@ -23,6 +22,7 @@ from dpladder.config.search_sections import (
     PapernotSteinke,
     ProposeTest,
 )
+from dpladder.config.sweep_sections import Fit, Search
 from dpladder.errors import Refused
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp, selection

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpladder.config.model import Search
 from dpladder.config.search_sections import DpHypo, LiuTalwar, NaiveComposition, ProposeTest
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.release.meter import Meter

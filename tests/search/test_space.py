@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from dpladder.config.learner_sections import Descent, learner_of
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants
 from dpladder.search import space as spaces

@@ -18,7 +18,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpladder.config.model import Search
 from dpladder.config.search_sections import (
     DpHypo,
     KoskelaKulkarni,
@@ -26,6 +25,7 @@ from dpladder.config.search_sections import (
     PapernotSteinke,
     ProposeTest,
 )
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import selection
 from dpladder.privacy.accounting.events import Counted, Gaussian

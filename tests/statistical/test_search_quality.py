@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Declaration
 from dpladder.research.contest import Competitor, contest
 from dpladder.research.contestants import METHODS

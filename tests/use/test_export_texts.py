@@ -21,8 +21,8 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 import dpladder
 from dpladder.cli import main
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import FineTune
-from dpladder.config.model import Features
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
 from dpladder.data.sources import Source

@@ -15,7 +15,7 @@ from use.test_export import CONFIG, alone
 
 import dpladder
 from dpladder.cli import main
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map
 from dpladder.data.sources import Source

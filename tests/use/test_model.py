@@ -28,7 +28,8 @@ from PIL import Image
 
 import dpladder
 from dpladder.cli import main
-from dpladder.config.model import Dataset, Features, Split
+from dpladder.config.dataset_sections import Dataset, Split
+from dpladder.config.features_sections import Features
 from dpladder.data.cache import open_cache
 from dpladder.data.centre import Map
 from dpladder.data.extract import extract

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from dpladder.audit.engine.one_run import mu_bound
 from dpladder.config.learner_sections import Descent
-from dpladder.config.model import Resources, Search
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Search
 from dpladder.jobs.train_final import of_prior
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting import gdp

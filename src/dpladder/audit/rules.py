@@ -33,9 +33,9 @@ from dpladder.audit.scene import (
     Units,
     within,
 )
+from dpladder.config.features_sections import Features
 from dpladder.config.label_sets import MANY, PRESENT, number_of_findings
 from dpladder.config.load import overlay
-from dpladder.config.model import Features
 from dpladder.jobs.private import Asked
 from dpladder.jobs.task import read_json
 from dpladder.jobs.train_final import train_final

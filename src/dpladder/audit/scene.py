@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from dpladder.audit.engine.attack import Mechanism
 from dpladder.config import Project
+from dpladder.config.dataset_sections import Group
 from dpladder.config.load import overlay, resolve
-from dpladder.config.model import Group, Resources
+from dpladder.config.model import Resources
 from dpladder.data import cache, sealed
 from dpladder.errors import Refused
 from dpladder.jobs.private import Asked, Release

@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 from dpladder.config import Config, Project
-from dpladder.config.model import Dataset
+from dpladder.config.dataset_sections import Dataset
 from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import told_columns

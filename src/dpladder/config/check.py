@@ -12,6 +12,8 @@ from pathlib import Path
 from dpladder.config import findings, further_tests, learner_sections, search_sections
 from dpladder.config.apart import apart_of
 from dpladder.config.checkpoints import wrong_with_checkpoint
+from dpladder.config.evaluate_sections import BY_CLASS
+from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLDER, HUGGING_FACE
 from dpladder.config.label_sets import MANY, most_labels
 from dpladder.config.learner_sections import (
     HEADS,
@@ -21,16 +23,7 @@ from dpladder.config.learner_sections import (
     starts_bought,
     starts_public,
 )
-from dpladder.config.model import (
-    BUNDLED_IMAGES,
-    BUNDLED_TEXT,
-    BY_CLASS,
-    FOLDER,
-    HUGGING_FACE,
-    Config,
-    Tester,
-    repeat_name,
-)
+from dpladder.config.model import Config, Tester, repeat_name
 from dpladder.config.rules import Messages, Problem, Table, problems, when
 from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import (
@@ -39,14 +32,7 @@ from dpladder.config.source_rules import (
     wrong_with_path,
     wrong_with_source,
 )
-from dpladder.config.sources import (
-    SourceKind,
-    Takes,
-    count_of_classes,
-    kind_of,
-    labels_of,
-    overlap,
-)
+from dpladder.config.sources import SourceKind, Takes, count_of_classes, kind_of, labels_of, overlap
 from dpladder.config.wording import KeyPath, shown
 
 MOST_CONFUSED = 30  # classes in a table of what each was taken for

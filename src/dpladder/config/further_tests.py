@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import takewhile
 
-from dpladder.config.model import Also, Config, Group
+from dpladder.config.dataset_sections import Group
+from dpladder.config.evaluate_sections import Also
+from dpladder.config.model import Config
 from dpladder.config.rules import Messages, Table, when
 from dpladder.config.source_rules import group_rules, overlapping, wrong_with_source
 from dpladder.config.sources import kind_of, labels_of, names_of, overlap

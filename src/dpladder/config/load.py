@@ -21,8 +21,9 @@ from dpladder.config.check import (
     problems_of_project,
     problems_of_task,
 )
+from dpladder.config.dataset_sections import TAGS
 from dpladder.config.learner_sections import DEFAULT
-from dpladder.config.model import TAGS, Config, Tester, repeat_name
+from dpladder.config.model import Config, Tester, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN
 from dpladder.config.testers import OWN, problems_of_testers

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 
 from dpladder.config.apart import apart_of
-from dpladder.config.model import Group
+from dpladder.config.dataset_sections import Group
 from dpladder.config.rules import Messages, Table
 from dpladder.config.sources import FORMS, SourceKind, kind_of
 from dpladder.config.wording import did_you_mean, shown

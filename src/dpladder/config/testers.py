@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from dpladder.config.model import Config, Dataset, Tester
+from dpladder.config.dataset_sections import Dataset
+from dpladder.config.model import Config, Tester
 from dpladder.config.rules import Messages, Problem, Table, problems, when
 from dpladder.config.sources import labels_of, names_of
 from dpladder.config.wording import KeyPath, gives, shown

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.check import KEPT_WEIGHTS
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.config.shift import Corruption
 from dpladder.data import sealed
 from dpladder.data.files import closed_folder, link, replacing

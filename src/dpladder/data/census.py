@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.features_sections import LARGEST_IMAGE
 from dpladder.config.label_sets import MANY, Labels, are_of, each_class, each_finding
-from dpladder.config.model import LARGEST_IMAGE
 from dpladder.config.wording import printable
 from dpladder.data import texts
 from dpladder.data.findings import Findings

@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.errors import BadInput
 
 BLOCK = 8192  # rows held in float64 at a time

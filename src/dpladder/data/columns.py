@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpladder.config.model import Chosen, Column
+from dpladder.config.dataset_sections import Chosen, Column
 from dpladder.config.section import restored
 
 if TYPE_CHECKING:

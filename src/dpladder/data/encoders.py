@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.data.parallel import in_order
 from dpladder.errors import Refused
 

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.config.shift import Corruption
 from dpladder.data import sealed
 from dpladder.data.backbones import encoder

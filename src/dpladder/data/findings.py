@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from dpladder.config.dataset_sections import Dataset
 from dpladder.config.label_sets import ABSENT, PRESENT, UNKNOWN, number_of_findings
-from dpladder.config.model import Dataset
 from dpladder.data.sources import text
 
 UNCERTAIN, BLANK = -1, -2  # beside the states

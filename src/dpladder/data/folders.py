@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dpladder.config.apart import HOLE, Apart
-from dpladder.config.model import Links
+from dpladder.config.dataset_sections import Links
 from dpladder.data import bags
 from dpladder.data.columns import as_text
 from dpladder.data.layout import PLAIN, Layout

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
-from dpladder.config.model import LARGEST_IMAGE
+from dpladder.config.features_sections import LARGEST_IMAGE
 
 # Public bounds, beyond which one small file could exhaust the memory of the whole job: when it is
 # unpacked (the config's, in place of Pillow's own), or when its short side is stretched to the

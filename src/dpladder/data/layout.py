@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Protocol, cast
 
-from dpladder.config.model import Chosen, Dataset, Links
+from dpladder.config.dataset_sections import Chosen, Dataset, Links
 from dpladder.config.section import restored
 from dpladder.config.shift import Grouping
 from dpladder.data.columns import name_of, plain, restored_columns

@@ -48,8 +48,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.label_sets import MANY, Labels, agreed, number_of
-from dpladder.config.model import Dataset, Split
 from dpladder.config.shift import Grouping, Matching
 from dpladder.data import sealed
 from dpladder.data.datasets import class_count, class_index, classes, open_source

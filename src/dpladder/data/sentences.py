@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.data import questions
 from dpladder.data.encoders import (
     Encoder,

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dpladder.config.dataset_sections import Chosen
 from dpladder.config.extras import need
-from dpladder.config.model import Chosen
 from dpladder.data.columns import matrix_of, name_of
 from dpladder.data.layout import PLAIN, ROLES, Layout
 from dpladder.data.sources import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.config.model import Chosen
+from dpladder.config.dataset_sections import Chosen
 from dpladder.config.sources import kind_of
 from dpladder.data import tables
 from dpladder.data.columns import levels_of, matrix_of, name_of

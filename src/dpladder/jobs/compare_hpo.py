@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 
 from dpladder.config.learner_sections import Learner, shares_releases
-from dpladder.config.model import Fit, Search
+from dpladder.config.sweep_sections import Fit, Search
 from dpladder.errors import BadInput
 from dpladder.jobs.arena import arena_of
 from dpladder.jobs.record import write_record

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from dpladder.config.learner_sections import Learner
-from dpladder.config.model import Fit, Sweep
+from dpladder.config.sweep_sections import Fit, Sweep
 from dpladder.errors import BadInput
 from dpladder.jobs.arena import arena_of
 from dpladder.jobs.record import write_record

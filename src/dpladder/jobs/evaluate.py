@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.model import BY_CLASS, Measures, TrainedGroup
+from dpladder.config.dataset_sections import TrainedGroup
+from dpladder.config.evaluate_sections import BY_CLASS, Measures
 from dpladder.config.shift import FurtherTest
 from dpladder.config.telling import BINS, MORE
 from dpladder.jobs.private import (

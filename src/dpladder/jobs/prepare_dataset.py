@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.model import Dataset
+from dpladder.config.dataset_sections import Dataset
 from dpladder.data.census import census, report
 from dpladder.data.files import write_private
 from dpladder.data.prepare import Keys, prepare, read_manifest

@@ -12,9 +12,9 @@ import numpy as np
 
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Learner, starts_known
-from dpladder.config.model import Search
 from dpladder.config.section import restored
 from dpladder.config.shift import ALSO, FurtherTest
+from dpladder.config.sweep_sections import Search
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.learn import weights

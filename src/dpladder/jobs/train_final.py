@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dpladder.config.model import Fit
+from dpladder.config.sweep_sections import Fit
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.private import (
     Release,

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from dpladder.config.model import Features
+from dpladder.config.features_sections import Features
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput, Refused
 from dpladder.network import answers, stack

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpladder.config.model import Pooling
+from dpladder.config.features_sections import Pooling
 
 # a cut before the whole network: what is kept are decoded pixels, or a text's tokens
 INPUT = "input"

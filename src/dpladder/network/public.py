@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.config.extras import need
-from dpladder.config.model import BUNDLED_IMAGES, FOLDER, HUB, Features
+from dpladder.config.features_sections import BUNDLED_IMAGES, FOLDER, HUB, Features
 from dpladder.errors import BadInput
 from dpladder.network.checkpoints import loaded, read_state
 

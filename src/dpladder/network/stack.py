@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from dpladder.config.model import Pooling
+from dpladder.config.features_sections import Pooling
 from dpladder.config.wording import did_you_mean
 from dpladder.errors import BadInput
 from dpladder.network.facts import INPUT

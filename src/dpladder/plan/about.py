@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config import Config, Project
+from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.label_sets import MANY
 from dpladder.config.load import BASE
-from dpladder.config.model import FOLDER, HUGGING_FACE
 from dpladder.config.sources import kind_of
 
 MOST_NAMES = 20  # of classes that are listed

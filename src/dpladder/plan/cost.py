@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
 from dpladder.config.load import BASE
-from dpladder.config.model import Rung
 from dpladder.config.search_sections import Ladder, PrivateSearch
+from dpladder.config.sweep_sections import Rung
 from dpladder.errors import BadInput, Refused
 from dpladder.plan import dag, stages
 from dpladder.privacy.accounting import booking, gdp, remaining

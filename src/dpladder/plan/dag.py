@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from dpladder.config import Config, Project
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import guided, shares_releases
 from dpladder.config.load import BASE
-from dpladder.config.model import Features, Research, Select
+from dpladder.config.model import Research
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import Section
 from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of, paths_of
+from dpladder.config.sweep_sections import Select
 from dpladder.plan import reads
 from dpladder.plan.about import about
 from dpladder.plan.mechanisms import Versions, raised

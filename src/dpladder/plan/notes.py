@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator
 
 from dpladder.config import Config, Project
+from dpladder.config.evaluate_sections import BY_CLASS
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import guidable, guided
-from dpladder.config.model import BY_CLASS
 from dpladder.config.sources import count_of_classes
 from dpladder.config.telling import BINS, MORE, enough
 from dpladder.plan import stages

@@ -13,11 +13,15 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import ConfigDict, Field
 
-from dpladder.config import model as sections
+from dpladder.config.dataset_sections import Chosen, Counted, Links, Split, TrainedGroup, Unit
+from dpladder.config.evaluate_sections import Measures
+from dpladder.config.features_sections import Features, Mean, Pooling
 from dpladder.config.label_sets import Labels
 from dpladder.config.learner_sections import Covariance, Head, Learner, LinkName
+from dpladder.config.model import Privacy, Research
 from dpladder.config.search_sections import PrivateSearch
 from dpladder.config.shift import Corruption, FurtherTest, Matching, Spans
+from dpladder.config.sweep_sections import Fit, Rung, Search, Select, Sweep
 
 Mode = Literal["release", "research"]
 Relation = Literal["add_remove", "replace_one"]
@@ -107,21 +111,17 @@ most frequent one, or few findings."""
 class LineageReads(Reads):
     mode: Annotated[Mode, key("mode")]
     lineage: Annotated[str, key("dataset.lineage")]
-    columns: Annotated[tuple[sections.Chosen, ...], key("dataset.columns")]
+    columns: Annotated[tuple[Chosen, ...], key("dataset.columns")]
     classes: Annotated[int | tuple[str, ...] | None, key("dataset.classes")]
     labels: Annotated[Labels, key("dataset.labels")]
-    group: Annotated[sections.TrainedGroup | None, key("dataset.group")]
-    unit: Annotated[sections.Unit, key("dataset.unit")]
-    split: Annotated[sections.Split, key("dataset.split")]
+    group: Annotated[TrainedGroup | None, key("dataset.group")]
+    unit: Annotated[Unit, key("dataset.unit")]
+    split: Annotated[Split, key("dataset.split")]
     label: Annotated[str | tuple[str, ...] | None, key("dataset.label")] = field(
         default=None, kw_only=True
     )
-    unknown: Annotated[sections.Counted, key("dataset.unknown")] = field(
-        default="ignore", kw_only=True
-    )
-    blank: Annotated[sections.Counted | None, key("dataset.blank")] = field(
-        default=None, kw_only=True
-    )
+    unknown: Annotated[Counted, key("dataset.unknown")] = field(default="ignore", kw_only=True)
+    blank: Annotated[Counted | None, key("dataset.blank")] = field(default=None, kw_only=True)
     id: Annotated[str | None, key("dataset.id")] = field(default=None, kw_only=True)
     user: Annotated[str | None, key("dataset.user")] = field(default=None, kw_only=True)
 
@@ -133,7 +133,7 @@ class NetworkReads(Reads):
     image_size: Annotated[int | None, key("features.image_size")]
     largest_image: Annotated[int, key("features.largest_image")]
     tokens: Annotated[int, key("features.tokens")]
-    pooling: Annotated[sections.Pooling, key("features.pooling")]
+    pooling: Annotated[Pooling, key("features.pooling")]
     layers: Annotated[tuple[str, ...], key("features.layers")]
     until: Annotated[str | None, key("features.until")]
     normalize: Annotated[bool, key("features.normalize")]
@@ -141,11 +141,9 @@ class NetworkReads(Reads):
     batch_size: Annotated[int, key("features.batch_size")]
 
     @property
-    def features(self) -> sections.Features:
+    def features(self) -> Features:
         """The section, as far as extraction hangs on it."""
-        return sections.Features(
-            **{field.name: getattr(self, field.name) for field in fields(NetworkReads)}
-        )
+        return Features(**{field.name: getattr(self, field.name) for field in fields(NetworkReads)})
 
 
 @dataclass(frozen=True)
@@ -153,8 +151,8 @@ class ReleaseReads(LineageReads, Private):
     """What every release from stored features depends on."""
 
     places: Cached
-    research: Annotated[sections.Research, key("research")]
-    mean: Annotated[sections.Mean | None, key("features.mean")]
+    research: Annotated[Research, key("research")]
+    mean: Annotated[Mean | None, key("features.mean")]
     nominal_size: Annotated[int, key("dataset.nominal_size")]
     delta: Annotated[float, key("privacy.delta")]
     relation: Annotated[Relation, key("privacy.relation")]
@@ -174,14 +172,14 @@ class SeenReads(ReleaseReads):
 @dataclass(frozen=True)
 class TrainingReads(SeenReads):
     learner: Annotated[Learner, key("learner")]
-    search: Annotated[sections.Search, key("sweep.search")]
+    search: Annotated[Search, key("sweep.search")]
 
 
 @dataclass(frozen=True)
 class TotalReads(Reads):
     """What hangs on one total: all rungs below it, and what the final training may spend."""
 
-    rungs: tuple[sections.Rung, ...]
+    rungs: tuple[Rung, ...]
     target: float
     budget: Annotated[float | Literal["remaining"], key("final.budget")]
 
@@ -199,7 +197,7 @@ class PrepareDataset(LineageReads, Private):
     fingerprint: str
     few_usable: FewUsable
     spans: Spans | None
-    links: Annotated[sections.Links, key("dataset.links")] = field(default="none", kw_only=True)
+    links: Annotated[Links, key("dataset.links")] = field(default="none", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -219,7 +217,7 @@ class ExtractFeatures(NetworkReads, Private):
     corruption: Corruption | None
 
     @property
-    def features(self) -> sections.Features:
+    def features(self) -> Features:
         return super().features.model_copy(update={"mirror": self.mirror})
 
 
@@ -289,25 +287,25 @@ class RunTrial(TrainingReads):
     """`below`: the rungs that its draw looks back on. `epsilon`: its own rung's; other trials of it
     change nothing here."""
 
-    select: Annotated[sections.Select, key("sweep.select")]
-    below: tuple[sections.Rung, ...]
+    select: Annotated[Select, key("sweep.select")]
+    below: tuple[Rung, ...]
     epsilon: float
     scored: Scored
 
 
 @dataclass(frozen=True)
 class SelectRung(Reads):
-    select: Annotated[sections.Select, key("sweep.select")]
-    rungs: tuple[sections.Rung, ...]
+    select: Annotated[Select, key("sweep.select")]
+    rungs: tuple[Rung, ...]
 
 
 @dataclass(frozen=True)
 class FitRadius(TotalReads):
     """`mu`: what the final training stands on."""
 
-    fit: Annotated[sections.Fit, key("fit")]
+    fit: Annotated[Fit, key("fit")]
     learner: Annotated[Learner, key("learner")]
-    search: Annotated[sections.Search, key("sweep.search")]
+    search: Annotated[Search, key("sweep.search")]
     delta: Annotated[float, key("privacy.delta")]
     mu: float
 
@@ -319,7 +317,7 @@ class TrainFinal(TotalReads, TrainingReads):
 
 @dataclass(frozen=True)
 class SearchPrivately(TotalReads, TrainingReads):
-    select: Annotated[sections.Select, key("sweep.select")]
+    select: Annotated[Select, key("sweep.select")]
     hpo: Annotated[PrivateSearch, Field(discriminator="name"), key("hpo")]
 
 
@@ -331,7 +329,7 @@ class TrainStudent(TrainingReads):
 @dataclass(frozen=True)
 class EvaluateTest(TotalReads, SeenReads):
     learner: Annotated[Learner, key("learner")]
-    measures: Annotated[sections.Measures, key("evaluate.measures")]
+    measures: Annotated[Measures, key("evaluate.measures")]
 
 
 @dataclass(frozen=True)
@@ -355,7 +353,7 @@ class EvaluateAlso(EvaluateTest):
 @dataclass(frozen=True)
 class TrainOpen(TrainingReads):
     without_noise: Annotated[bool, key("final.without_noise")]
-    measures: Annotated[sections.Measures, key("evaluate.measures")]
+    measures: Annotated[Measures, key("evaluate.measures")]
     further: tuple[FurtherTest, ...]
 
 
@@ -369,8 +367,8 @@ class Summarise(Reads):
     majority: Annotated[float | None, key("dataset.majority")] = field(default=None, kw_only=True)
     rare: Annotated[float | None, key("dataset.rare")] = field(default=None, kw_only=True)
     nominal_size: Annotated[int, key("dataset.nominal_size")]
-    privacy: Annotated[sections.Privacy, key("privacy")]
-    search: Annotated[sections.Search, key("sweep.search")]
+    privacy: Annotated[Privacy, key("privacy")]
+    search: Annotated[Search, key("sweep.search")]
     learner: Annotated[Learner, key("learner")]
     further: tuple[FurtherTest, ...]
     measured_by: dict[str, str]
@@ -415,8 +413,8 @@ class Contestant(Reads):
 
     experiment: str
     learner: Learner
-    sweep: sections.Sweep
-    fit: sections.Fit
+    sweep: Sweep
+    fit: Fit
     epsilon: float
     comparable: bool
 

@@ -12,11 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpladder.config import Config, Project, load
+from dpladder.config.features_sections import Mean
 from dpladder.config.learner_sections import Descending, guidable, guided
-from dpladder.config.model import Mean, Rung, Sweep, Tester
+from dpladder.config.model import Tester
 from dpladder.config.search_sections import Ladder
 from dpladder.config.section import restored
 from dpladder.config.sources import count_of_classes, labels_of
+from dpladder.config.sweep_sections import Rung, Sweep
 from dpladder.plan import dag, stages
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp

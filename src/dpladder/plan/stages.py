@@ -11,6 +11,8 @@ from functools import cache
 from typing import Any, Literal
 
 from dpladder.config import Config, Project
+from dpladder.config.evaluate_sections import Also
+from dpladder.config.features_sections import Mean
 from dpladder.config.learner_sections import (
     OWN_SECTIONS,
     SECTIONS,
@@ -23,7 +25,6 @@ from dpladder.config.learner_sections import (
     starts_public,
 )
 from dpladder.config.load import BASE
-from dpladder.config.model import Also, Mean
 from dpladder.config.search_sections import SEARCHES, Ladder, runner_of
 from dpladder.config.shift import ALSO, Corruption, FurtherTest, Matching
 from dpladder.config.sources import labels_of, names_of

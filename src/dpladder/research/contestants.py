@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from dpladder.config import search_sections
 from dpladder.config.learner_sections import HyperparameterFree, Learner
-from dpladder.config.model import Fit
 from dpladder.config.search_sections import DpHypo, KoskelaKulkarni, LiuTalwar, PapernotSteinke
+from dpladder.config.sweep_sections import Fit
 from dpladder.research.contest import Competitor, Straight
 from dpladder.research.ladder import LadderSearcher
 from dpladder.search.asking import Searcher, Setting, searcher_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from dpladder.config.model import Fit
+from dpladder.config.sweep_sections import Fit
 from dpladder.errors import BadInput
 from dpladder.learn import score
 from dpladder.learn.interface import Declaration

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import Descent, Learner
-from dpladder.config.model import Search
 from dpladder.config.search_sections import PrivateSearch, runner_of
+from dpladder.config.sweep_sections import Search
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Declaration, Weights
 from dpladder.privacy.accounting import gdp

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from dpladder.config.label_sets import are_of
 from dpladder.config.learner_sections import Learner
-from dpladder.config.model import Resources, Search
+from dpladder.config.model import Resources
+from dpladder.config.sweep_sections import Search
 from dpladder.learn import score
 from dpladder.learn.interface import Constants, Data, Hyper, Logits, Weights, plain
 from dpladder.learn.registry import method

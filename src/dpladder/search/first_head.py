@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from dpladder.config.learner_sections import FineTune, LinkName
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.search.prior import DEFAULT, of_learner

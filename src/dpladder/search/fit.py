@@ -16,7 +16,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import log_ndtr
 
-from dpladder.config.model import Fit
+from dpladder.config.sweep_sections import Fit
 from dpladder.errors import BadInput
 from dpladder.privacy.arrays import Floats
 from dpladder.search.space import Space

@@ -19,7 +19,7 @@ from importlib import resources
 from statistics import NormalDist
 
 from dpladder.config.learner_sections import Learner, starts_bought
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 
 TABLE = "priors.csv"
 DEFAULT = "dp_gd"

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpladder.config.model import Search
+from dpladder.config.sweep_sections import Search
 from dpladder.errors import BadInput
 from dpladder.learn.interface import Constants, Hyper
 from dpladder.learn.registry import method

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.model import FOLDER, HUGGING_FACE
+from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.section import restored
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.shown import in_cell, up

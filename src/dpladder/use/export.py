@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpladder.config.extras import need
-from dpladder.config.model import FOLDER, HUB
+from dpladder.config.features_sections import FOLDER, HUB
 from dpladder.errors import BadInput
 from dpladder.network.language import padded, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of, own_config

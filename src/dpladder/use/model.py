@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpladder.config.features_sections import FOLDER, Features
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Tuning, learner_of
-from dpladder.config.model import FOLDER, Features
 from dpladder.config.section import restored
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
