@@ -15,17 +15,13 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from yaml.constructor import ConstructorError
 
-from dpladder.config.check import (
-    INPUT,
-    problems_of_experiment,
-    problems_of_project,
-    problems_of_task,
-)
+from dpladder.config.check import problems_of_experiment, problems_of_project
 from dpladder.config.dataset_sections import TAGS
 from dpladder.config.learner_sections import DEFAULT
 from dpladder.config.model import Config, Tester, repeat_name
 from dpladder.config.rules import Problem
 from dpladder.config.section import NAME_PATTERN
+from dpladder.config.task_rules import INPUT, problems_of_task
 from dpladder.config.testers import OWN, problems_of_testers
 from dpladder.config.wording import KeyPath, closest, did_you_mean, dotted, gives, shown
 from dpladder.errors import BadInput

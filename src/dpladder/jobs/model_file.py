@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.check import TASK_OF_POOLING
+from dpladder.config.task_rules import TASK_OF_POOLING
 from dpladder.data import sealed
 from dpladder.data.columns import plain
 from dpladder.data.layout import named

@@ -1,0 +1,223 @@
+"""Rules between the keys of the data, and of what is measured on it."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import zip_longest
+
+from dpladder.config import findings
+from dpladder.config.apart import apart_of
+from dpladder.config.evaluate_sections import BY_CLASS
+from dpladder.config.label_sets import MANY, most_labels
+from dpladder.config.learner_sections import HEADS, guided, starts_public
+from dpladder.config.model import Config
+from dpladder.config.rules import Messages, Table, when
+from dpladder.config.source_rules import group_rules, overlapping, wrong_with_source
+from dpladder.config.sources import SourceKind, count_of_classes, kind_of, labels_of, overlap
+from dpladder.config.wording import shown
+
+MOST_CONFUSED = 30  # classes in a table of what each was taken for
+OF_DATASET = (
+    "source",
+    "public_test",
+    "public_validation",
+    "public_sample",
+    "public_unlabelled",
+)
+LINE_COLUMNS = ("id", "user", "split")
+
+
+def _kind(c: Config) -> SourceKind | None:
+    """What is known of the private source."""
+    return kind_of(c.dataset.source)
+
+
+def _names(c: Config) -> tuple[str, ...]:
+    return c.dataset.classes if isinstance(c.dataset.classes, tuple) else ()
+
+
+def _source(field: str, c: Config) -> Messages:
+    own, source = c.dataset.source, getattr(c.dataset, field)
+    yield from wrong_with_source(source)
+    if source is None or field == "source":
+        return
+    if overlap(source, own):
+        yield (
+            f"{overlapping(source, own)}; name another one that is open to everybody, or hold out "
+            "private data by dataset.split"
+        )
+    kind = kind_of(source)
+    of_one = kind is not None and (kind.folder or not kind.own)
+    if of_one and findings.are_many(c):
+        yield "with dataset.labels: many name a table or arrays: a record of this has one label"
+    told_by_groups = group_rules("", lambda: (source, c.dataset.group)).values()
+    of_part = field not in ("public_sample", "public_unlabelled")
+    if of_part and any([*rule()] for rule in told_by_groups):
+        yield (
+            "with dataset.group its records are told by the same groups, and it has none there: "
+            "name it in evaluate.also"
+        )
+    if field == "public_unlabelled" and c.learner.name not in HEADS:
+        yield f"a linear head labels them: set learner.name to one of {', '.join(HEADS)}"
+    if not of_part and (field == "public_unlabelled" or not starts_public(c.learner)):
+        return
+    # labels that are numbers are matched by place there, which must not mean other classes
+    here, there = labels_of(own), labels_of(source)
+    if here is not None and there is not None and here != there:
+        place = next(at for at, both in enumerate(zip_longest(here, there)) if both[0] != both[1])
+        remedy = (
+            f"learner.{'public: gradient' if guided(c.learner) else 'init: public'} needs one "
+            "whose labels are the same"
+            if field == "public_sample"
+            else "name it in evaluate.also, where labels are matched by name"
+        )
+        yield (
+            f"its label {place} and that of {shown(own)} are not the same class by their names: "
+            f"{remedy}"
+        )
+
+
+def _columns(c: Config) -> Messages:
+    columns, source, kind = c.dataset.columns, c.dataset.source, _kind(c)
+    if columns and kind and not kind.columns:
+        yield (
+            "only tables (csv, parquet) have columns to choose from, and jsonl some to name: leave "
+            "it out"
+        )
+    elif source.startswith("jsonl:") and not set(columns) <= set(LINE_COLUMNS):
+        yield f"for jsonl name those of {', '.join(LINE_COLUMNS)} that its lines have"
+    elif columns and c.features.takes == "texts" and source.startswith(("csv:", "parquet:")):
+        yield "of a table of texts the column text is read; leave it out"
+
+
+def _links(c: Config) -> Messages:
+    given = [getattr(c.dataset, field) for field in OF_DATASET]
+    kinds = [kind_of(source) for source in given if source is not None]
+    if c.dataset.links != "none" and not any(kind and kind.walked for kind in kinds):
+        yield "only folders (folder, texts, images) have links: leave it out"
+
+
+def _two_users(c: Config) -> bool:
+    apart = apart_of(c.dataset.source)
+    return c.dataset.user is not None and apart is not None and apart.patient is not None
+
+
+def _classes(c: Config) -> Messages:
+    classes, kind = c.dataset.classes, _kind(c)
+    if classes is None and kind and kind.own:
+        yield (
+            "required for your own data: list the class names, or say how many there are; they are "
+            "public"
+        )
+    if len(_names(c)) == 1 or (classes == 1 and c.task == "classification"):
+        yield "a single class leaves nothing to tell apart"
+
+
+def _count(c: Config) -> int | None:
+    return count_of_classes(c.dataset.source, c.dataset.classes)
+
+
+def _majority(c: Config) -> Messages:
+    share, count = c.dataset.majority, _count(c)
+    if share is not None and count and share < 1 / count:
+        yield (
+            f"given {share:g}, and the largest of {count} classes holds {1 / count:.4g} at least: "
+            "correct it, or leave it out"
+        )
+
+
+def _rare(c: Config) -> Messages:
+    share, count, largest = c.dataset.rare, _count(c), c.dataset.majority
+    if share is None or c.dataset.labels != 1:
+        return
+    if count and share > 1 / count:
+        yield (
+            f"given {share:g}, and the rarest of {count} classes holds {1 / count:.4g} at most: "
+            "correct it, or leave it out"
+        )
+    elif largest is not None and share > 1 - largest:
+        yield f"dataset.majority leaves {1 - largest:.4g} to all other classes: correct one of both"
+
+
+def labels(c: Config, of_one: str = "leave it out") -> Messages:
+    """A record of several classes needs room for them, and a learner and a measure that know of
+    it."""
+    dataset, kind, names, count = c.dataset, _kind(c), _names(c), _count(c) or 2
+    if dataset.labels == 1:
+        return
+    if kind and (kind.folder or not kind.own):
+        yield f"a record of {shown(dataset.source)} has one label: {of_one}"
+    if dataset.labels == MANY:
+        yield from findings.too_many(count)
+    elif c.learner.name != "dp_ls":
+        yield (
+            f"{c.learner.name} takes one class for each record: use learner: {{name: dp_ls}}, or "
+            "leave it out"
+        )
+    elif dataset.labels > most_labels(count):
+        yield f"of {count} classes at most {most_labels(count)} can be told together"
+    if any("|" in name for name in names) and not isinstance(dataset.label, tuple):
+        yield "a name in dataset.classes holds a bar, which stands between names: call it otherwise"
+    if any(name.strip().startswith("-") for name in names):
+        yield (
+            "a name in dataset.classes begins with a minus, and rows of labels are filled up with "
+            "numbers below 0: call it otherwise"
+        )
+
+
+def _test_part(c: Config) -> Messages:
+    split = c.dataset.split
+    if c.dataset.public_test is None and split.rule == "hash" and split.test == 0:
+        yield (
+            "the final model needs something to be measured on: raise it, or name "
+            "dataset.public_test"
+        )
+
+
+def _measures(c: Config) -> Messages:
+    measures, labels, count = c.evaluate.measures, c.dataset.labels, _count(c)
+    if measures in BY_CLASS and labels != MANY and labels > 1:
+        yield (
+            "with dataset.labels above 1 a record is of several classes, and would count in "
+            "several: use accuracy, or groups"
+        )
+    if measures == "groups" and c.dataset.group is None:
+        yield "it needs dataset.group, which names the groups"
+    if measures == "confusion" and labels == MANY:
+        yield "findings are each told by themselves, and classes counts what each is taken for"
+    if measures == "confusion" and count and count > MOST_CONFUSED:
+        yield (
+            f"a table of {count} times {count} counts would be mostly noise, and {MOST_CONFUSED} "
+            "classes are the most that it is made of: set measures: classes"
+        )
+    if measures == "auc" and count != 2 and labels != MANY:
+        told = f"there are {count} classes" if count else "its classes are known when it is read"
+        yield f"{told}, and AUC is of two: set measures: classes, or dataset.classes to two names"
+
+
+DATASET: Table = {
+    **{f"dataset.{field}": partial(_source, field) for field in OF_DATASET},
+    "dataset.columns": _columns,
+    "dataset.links": _links,
+    "dataset.id": when(
+        lambda c: c.dataset.id is not None and apart_of(c.dataset.source) is not None,
+        "an image is known by its path below the folder, and so is a bag; leave it out",
+    ),
+    "dataset.user": when(_two_users, "dataset.source.patient says whose an image is; keep one"),
+    "dataset.classes": _classes,
+    "dataset.labels": labels,
+    "dataset.majority": _majority,
+    "dataset.rare": _rare,
+    "dataset.unit.pool": when(
+        lambda c: c.dataset.unit.pooled and (c.features.until or c.task == "language_model"),
+        "a mean is of pooled features, and this learner trains a part of the network: use a head's "
+        "learner without features.until, or a cap",
+    ),
+    "dataset.split.test": _test_part,
+    "dataset.public_size": when(
+        lambda c: c.dataset.public_size is not None and c.dataset.public_sample is None,
+        "it is about dataset.public_sample, which is not given: leave it out",
+    ),
+    **group_rules("dataset.group", lambda c: (c.dataset.source, c.dataset.group)),
+    "evaluate.measures": _measures,
+}

@@ -1,0 +1,171 @@
+"""What a task decides by itself, and what it alone can have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from dpladder.config.dataset_rules import OF_DATASET
+from dpladder.config.features_sections import HUGGING_FACE
+from dpladder.config.learner_sections import guided, starts_bought
+from dpladder.config.model import Config
+from dpladder.config.rules import Messages, Problem, Table, problems, when
+from dpladder.config.sources import kind_of
+from dpladder.config.wording import shown
+
+INPUT = "input"  # of features.until: from the first layer on
+SQUAD = "squad:"  # begins a source of questions
+LEAST_TOKENS = 128  # of a question with its context
+TASK_OF_POOLING = {"none": "language_model", "each": "question_answering"}
+
+
+def problems_of_task(config: Config) -> Iterator[Problem]:
+    """Keys that a task decides by itself, as they were given; and what only one task can have."""
+    of_task = {
+        "language_model": LANGUAGE_MODEL,
+        "question_answering": QUESTION_ANSWERING,
+        "classification": CLASSIFIER,
+    }[config.task]
+    yield from problems(of_task, config)
+
+
+def _unit(c: Config) -> Messages:
+    spans, by = c.dataset.spans, c.dataset.unit.by
+    if spans and by == "record":
+        yield (
+            "with dataset.spans a document is several records, and to protect each by itself "
+            "protects no document: set by: document, or user, and cap: how many of its records may "
+            "count"
+        )
+    if not spans and by == "document":
+        yield (
+            "without dataset.spans a document is one record: set dataset.spans: true, or by: record"
+        )
+
+
+def _of_squad(field: str, c: Config) -> Messages:
+    """Questions stand in sources of their own, and nothing else stands there."""
+    source, asks = getattr(c.dataset, field), c.task == "question_answering"
+    kind = None if source is None else kind_of(source)
+    if kind is not None and source.startswith(SQUAD) != asks:
+        yield (
+            f"task: question_answering needs questions with their contexts: {SQUAD}<path>"
+            if asks
+            else f"{SQUAD}<path> holds questions with their contexts: set task: question_answering"
+        )
+
+
+SQUAD_ALONE: Table = {f"dataset.{field}": partial(_of_squad, field) for field in OF_DATASET}
+DECIDED = "a key which task: language_model decides by itself; leave it out"
+LANGUAGE_MODEL: Table = {
+    **SQUAD_ALONE,
+    "dataset.classes": when(lambda c: c.dataset.classes is not None, DECIDED),
+    "features.until": when(lambda c: c.features.until not in (None, INPUT), DECIDED),
+    "features.pooling": when(lambda c: c.features.pooling not in ("mean", "none"), DECIDED),
+    "features.model": when(
+        lambda c: not c.features.model.startswith(HUGGING_FACE),
+        "task: language_model needs a causal model of transformers: hf:<name or folder>",
+    ),
+    "learner.trains": when(
+        lambda c: getattr(c.learner, "trains", "") == "head",
+        "a language model has no head: name what of the network is trained",
+    ),
+    "learner.link": when(
+        lambda c: getattr(c.learner, "link", "softmax") != "softmax",
+        "a language model tells words by softmax alone; leave it out",
+    ),
+    "dataset.unit.by": _unit,
+    "evaluate.measures": when(
+        lambda c: c.evaluate.measures != "accuracy",
+        "a language model is measured by its perplexity alone; leave it out",
+    ),
+    "evaluate.also": when(
+        lambda c: c.evaluate.also,
+        "a language model has no classes that further tests could name; leave it out",
+    ),
+}
+CLASSIFIER: Table = {
+    **SQUAD_ALONE,
+    "features.pooling": when(
+        lambda c: c.features.pooling in TASK_OF_POOLING,
+        lambda c: (
+            f"given {shown(c.features.pooling)}, which is for task: "
+            f"{TASK_OF_POOLING[c.features.pooling]}; use mean, cls or last"
+        ),
+    ),
+    "dataset.spans": when(
+        lambda c: c.dataset.spans, "given true, which is for task: language_model; leave it out"
+    ),
+    "dataset.unit.by": when(
+        lambda c: c.dataset.unit.by == "document",
+        "given 'document', which is for task: language_model; set by: record",
+    ),
+}
+NO_CLASSES = "a question has answers, and no class; leave it out"
+QUESTION_ANSWERING: Table = {
+    **SQUAD_ALONE,
+    **{
+        key: rule for key, rule in CLASSIFIER.items() if key in ("dataset.spans", "dataset.unit.by")
+    },
+    "dataset.classes": when(lambda c: c.dataset.classes is not None, NO_CLASSES),
+    "dataset.label": when(lambda c: c.dataset.label is not None, NO_CLASSES),
+    "dataset.rare": when(lambda c: c.dataset.rare is not None, NO_CLASSES),
+    "dataset.user": when(
+        lambda c: c.dataset.unit.by == "user" and c.dataset.user is None,
+        "required with dataset.unit.by: user; SQuAD names each article by its title: user: title",
+    ),
+    "dataset.unit.pool": when(
+        lambda c: c.dataset.unit.pooled, "a mean of questions is none: set a cap instead"
+    ),
+    "dataset.public_sample": when(
+        lambda c: c.dataset.public_sample is not None,
+        "nothing is learnt from it where answers are looked for; leave it out",
+    ),
+    "dataset.split.rule": when(
+        lambda c: c.dataset.split.rule == "given",
+        "SQuAD's layouts name no parts: use hash, and dataset.public_test for another file",
+    ),
+    "features.model": when(
+        lambda c: c.features.takes != "texts",
+        "task: question_answering needs an encoder of texts: minilm or hf:<name or folder>",
+    ),
+    "features.tokens": when(
+        lambda c: c.features.tokens < LEAST_TOKENS,
+        f"a question with its context needs {LEAST_TOKENS} at least, and 384 holds nearly all of "
+        "SQuAD's: what is cut off holds no answer",
+    ),
+    "features.until": when(
+        lambda c: c.features.until not in (None, INPUT),
+        "what is kept of a question are its tokens; leave it out",
+    ),
+    "features.pooling": when(
+        lambda c: c.features.pooling not in ("mean", "each"),
+        "answers are told by each token; leave it out",
+    ),
+    "learner.trains": when(
+        lambda c: getattr(c.learner, "trains", "") == "head",
+        "a head alone is not trained on tokens: name what of the network is trained with it",
+    ),
+    "learner.link": when(
+        lambda c: getattr(c.learner, "link", "softmax") != "softmax",
+        "tokens are told apart by softmax alone; leave it out",
+    ),
+    "learner.init": when(
+        lambda c: getattr(c.learner, "init", "zero") == "public",
+        "a public head tells classes apart; leave it out",
+    ),
+    "learner.public": when(
+        lambda c: guided(c.learner), "public records that guide have classes; leave it out"
+    ),
+    "learner.head": when(
+        lambda c: starts_bought(c.learner), "the head that is bought tells classes; leave it out"
+    ),
+    "evaluate.measures": when(
+        lambda c: c.evaluate.measures != "accuracy",
+        "what is counted is how many answers are right; leave it out",
+    ),
+    "evaluate.also": when(
+        lambda c: c.evaluate.also,
+        "a question has no class that further tests could name; leave it out",
+    ),
+}
