@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import yaml
 
-from dpladder.audit.engine.attack import Report
+from dpladder.audit.engine.findings import Report
 from dpladder.config.load import overlay
 from dpladder.plan import stages
 from dpladder.plan.settle import opened

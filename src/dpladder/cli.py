@@ -418,7 +418,7 @@ def _export(given: argparse.Namespace) -> int:
 def _audit(given: argparse.Namespace) -> int:
     if given.canaries:
         return _audit_canaries(given)
-    from dpladder.audit.engine.attack import table, to_json
+    from dpladder.audit.engine.findings import table, to_json
     from dpladder.audit.every import audit
     from dpladder.privacy.ledger.home import open_home, subkey
 

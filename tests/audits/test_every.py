@@ -12,8 +12,10 @@ from pydantic import ValidationError
 
 from dpladder.audit import every, rules, searches
 from dpladder.audit import learners as audits
-from dpladder.audit.engine.attack import Mechanism, run_audit, table
+from dpladder.audit.engine.attack import run_audit
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.findings import table
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.methods import dp_gd
 from dpladder.audit.scene import LINEAGE, Rule, SceneFolder, within
 from dpladder.cli import main

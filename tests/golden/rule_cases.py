@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from dpladder.audit import rules, searches
-from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.scene import CLASSES, N0, NOTHING, Rule, Scene, SceneFolder, Units, stage
 from dpladder.jobs import private
 from dpladder.jobs.task import read_json

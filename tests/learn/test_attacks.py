@@ -11,7 +11,9 @@ import pytest
 
 from dpladder.audit import learners as audits
 from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import Mechanism, run_audit, table
+from dpladder.audit.engine.attack import run_audit
+from dpladder.audit.engine.findings import table
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import clipped_losses, right_answers, shares_of_findings
 from dpladder.audit.methods import dp_gd
 from dpladder.learn.registry import LEARNERS

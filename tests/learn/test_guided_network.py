@@ -11,7 +11,8 @@ from support import Silent
 from torch.nn.functional import cross_entropy
 
 from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import run_audit, table
+from dpladder.audit.engine.attack import run_audit
+from dpladder.audit.engine.findings import table
 from dpladder.audit.methods import dp_finetune as audits
 from dpladder.config.learner_sections import Descent, FineTune, Head
 from dpladder.config.model import Resources

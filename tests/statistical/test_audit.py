@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from support import Unrounded
 
-from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import Mechanism, run_audit
+from dpladder.audit.engine import attack, bounds, findings
+from dpladder.audit.engine.attack import run_audit
 from dpladder.audit.engine.built_in import (
     built_in,
     extremes,
@@ -24,6 +24,7 @@ from dpladder.audit.engine.built_in import (
     noised_count,
     noised_mean,
 )
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.arrays import Floats
@@ -261,7 +262,7 @@ def test_a_source_that_forgets_who_asks_repeats_itself(source):
 @pytest.mark.ci
 def test_the_built_in_mechanisms_pass():
     report = run_audit(built_in(), KEY)
-    assert report.ok, attack.table(report)
+    assert report.ok, findings.table(report)
 
 
 @pytest.mark.long
@@ -286,7 +287,7 @@ def test_chance_failures_are_no_likelier_than_stated(monkeypatch):
 @pytest.mark.parametrize("mu", [1.3, 2.0, 3.5])
 def test_tight_gaussian_noise_shows_half_its_epsilon(mu):
     def bound(right: float, wrong: float) -> float:
-        return gdp.epsilon(attack.mu_bound(right, wrong), 1e-5)
+        return gdp.epsilon(bounds.mu_bound(right, wrong), 1e-5)
 
     assert chance_of_less(gdp.epsilon(mu, 1e-5) / 2, bound, stats.norm.cdf(mu / 2)) < 1e-9
 
@@ -295,7 +296,7 @@ def test_tight_gaussian_noise_shows_half_its_epsilon(mu):
 @pytest.mark.parametrize("epsilon", [1.5, 2.0, 3.0])
 def test_tight_laplace_noise_shows_half_its_epsilon(epsilon):
     def bound(right: float, wrong: float) -> float:
-        return attack.epsilon_bound(right, wrong, 1e-5)
+        return bounds.epsilon_bound(right, wrong, 1e-5)
 
     assert chance_of_less(epsilon / 2, bound, 1 - np.exp(-epsilon / 2) / 2) < 1e-9
 
@@ -303,10 +304,10 @@ def test_tight_laplace_noise_shows_half_its_epsilon(epsilon):
 def chance_of_less(half: float, bound: Callable[[float, float], float], right: float) -> float:
     """The chance that the bound of an audit of 20 mechanisms stays below `half`, where a guess is
     right with probability `right` on either side."""
-    runs, chance = attack.RUNS, attack.FAMILY_ERROR / attack.CHANCE_CHECKS / 20 / 2
+    runs, chance = attack.RUNS, findings.FAMILY_ERROR / attack.CHANCE_CHECKS / 20 / 2
     for hits in range(runs // 2, runs):
         if (
-            bound(attack.at_least(hits, runs, chance), attack.at_most(runs - hits, runs, chance))
+            bound(bounds.at_least(hits, runs, chance), bounds.at_most(runs - hits, runs, chance))
             >= half
         ):
             return 2 * float(stats.binom.cdf(hits - 1, runs, right))

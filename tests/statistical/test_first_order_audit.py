@@ -10,8 +10,9 @@ import torch
 from support import failed
 
 from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import Mechanism, run_audit
+from dpladder.audit.engine.attack import run_audit
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.methods import hyfree_dp
 from dpladder.audit.methods.dp_zo import differences
 from dpladder.audit.methods.hyfree_dp import first_look

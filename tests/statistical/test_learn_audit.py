@@ -12,7 +12,8 @@ import pytest
 from learn.test_attacks import BRIEF
 from support import failed
 
-from dpladder.audit.engine.attack import Mechanism, run_audit
+from dpladder.audit.engine.attack import run_audit
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import along_momentum, training
 from dpladder.audit.learners import mechanisms
 from dpladder.config.learner_sections import Descent

@@ -9,8 +9,9 @@ import pytest
 from support import failed
 
 from dpladder.audit.engine import trainings as attacks
-from dpladder.audit.engine.attack import Mechanism, run_audit
+from dpladder.audit.engine.attack import run_audit
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import shared_covariance, sums
 from dpladder.audit.methods import dp_ls as shared
 from dpladder.audit.methods.dp_ls import shared_statistics

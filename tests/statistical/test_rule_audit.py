@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dpladder.audit import every, rules, searches
-from dpladder.audit.engine.attack import run_audit, table
+from dpladder.audit.engine.attack import run_audit
+from dpladder.audit.engine.findings import table
 from dpladder.audit.scene import stage
 
 pytestmark = pytest.mark.long

@@ -19,12 +19,12 @@ from dpladder.privacy.statement.check import check, read_statement
 EXAMPLE = ROOT / "examples" / "own_methods"
 SHORT = """
 from dpladder.audit import every, learners
-from dpladder.audit.engine import attack
+from dpladder.audit.engine import attack, findings
 attack.ROUNDS, attack.RUNS, attack.FEW_RUNS = 40, 1500, 100
 assert {"own.nearest_mean", "own.halving"} <= {*every.groups()}
 plain, *_ = learners.mechanisms("own.nearest_mean")
 report = attack.run_audit([plain], b"public", among=50)
-print("ok" if report.ok else attack.table(report))
+print("ok" if report.ok else findings.table(report))
 """
 LEARNER, SEARCH = "dpladder.learners", "dpladder.searches"
 

@@ -13,8 +13,10 @@ from importlib import import_module
 from multiprocessing import get_context
 
 from dpladder.audit import learners, rules, searches
-from dpladder.audit.engine.attack import Mechanism, Report, run_audit
+from dpladder.audit.engine.attack import run_audit
 from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.engine.findings import Report
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.scene import SceneFolder, stage
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.data.parallel import cores

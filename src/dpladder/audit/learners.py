@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, get_args
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import built_in
 from dpladder.audit.engine.cells import GridCell, LeftOut, grid
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import (
     clipped_losses,
     right_and_wrong,

@@ -15,9 +15,9 @@ import h5py
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import ETA as STEP
 from dpladder.audit.engine.trainings import along_momentum
 from dpladder.audit.scene import (

@@ -15,8 +15,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.rules import CAPS, EPSILON, KINDS, Kind, pairs, released_weights, terms
 from dpladder.audit.scene import ETA, N0, Rule, SceneFolder
 from dpladder.config.learner_sections import names

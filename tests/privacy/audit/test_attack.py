@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpladder.audit.engine import attack
-from dpladder.audit.engine.attack import Finding, Mechanism, Report
+from dpladder.audit.engine import attack, bare, bounds, findings
 from dpladder.audit.engine.built_in import (
     extremes,
     laplace_count,
@@ -23,6 +22,8 @@ from dpladder.audit.engine.built_in import (
     sampled_sum,
 )
 from dpladder.audit.engine.cells import LeftOut
+from dpladder.audit.engine.findings import Finding, Report
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.errors import BadInput
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
@@ -50,22 +51,22 @@ def measured(report: Report, check: str) -> Finding:
 def test_proportions_are_bounded_as_clopper_and_pearson_do(runs, data, chance):
     hits = data.draw(st.integers(0, runs))
     interval = stats.binomtest(hits, runs).proportion_ci(1 - 2 * chance, method="exact")
-    assert attack.at_least(hits, runs, chance) == pytest.approx(interval.low, rel=1e-6, abs=1e-12)
-    assert attack.at_most(hits, runs, chance) == pytest.approx(interval.high, rel=1e-6, abs=1e-12)
+    assert bounds.at_least(hits, runs, chance) == pytest.approx(interval.low, rel=1e-6, abs=1e-12)
+    assert bounds.at_most(hits, runs, chance) == pytest.approx(interval.high, rel=1e-6, abs=1e-12)
 
 
 @given(st.floats(0, 5), st.floats(0, 4))
 def test_every_threshold_on_gaussian_noise_gives_its_mu_back(mu, threshold):
     right, wrong = stats.norm.sf(threshold - mu), stats.norm.sf(threshold)
-    assert attack.mu_bound(right, wrong) == pytest.approx(mu, abs=1e-8)
+    assert bounds.mu_bound(right, wrong) == pytest.approx(mu, abs=1e-8)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_randomised_response_and_its_complement_give_their_epsilon_back(epsilon):
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert attack.epsilon_bound(truth, 1 - truth, 0.0) == pytest.approx(epsilon)
+    assert bounds.epsilon_bound(truth, 1 - truth, 0.0) == pytest.approx(epsilon)
     # a rare answer of the first neighbour says most when it stays away
-    assert attack.epsilon_bound(1 - 0.01 / math.exp(epsilon), 0.99, 0.0) == pytest.approx(epsilon)
+    assert bounds.epsilon_bound(1 - 0.01 / math.exp(epsilon), 0.99, 0.0) == pytest.approx(epsilon)
 
 
 @given(st.floats(0.01, 5), st.floats(0, 0.01), PROBABILITIES, PROBABILITIES)
@@ -74,18 +75,18 @@ def test_no_test_that_epsilon_and_delta_allow_gives_a_larger_epsilon(epsilon, de
         right <= math.exp(epsilon) * wrong + delta
         and 1 - wrong <= math.exp(epsilon) * (1 - right) + delta
     )
-    assert (attack.epsilon_bound(right, wrong, delta) <= epsilon * (1 + 1e-12)) == allowed
+    assert (bounds.epsilon_bound(right, wrong, delta) <= epsilon * (1 + 1e-12)) == allowed
 
 
 def test_a_guess_that_says_nothing_gives_nothing():
-    assert attack.mu_bound(0.0, 1.0) == 0.0
-    assert attack.mu_bound(0.3, 0.3) == 0.0
-    assert attack.epsilon_bound(0.3, 0.3, 1e-5) == 0.0
+    assert bounds.mu_bound(0.0, 1.0) == 0.0
+    assert bounds.mu_bound(0.3, 0.3) == 0.0
+    assert bounds.epsilon_bound(0.3, 0.3, 1e-5) == 0.0
 
 
 def test_an_honest_mechanism_passes_every_check():
     report = attack.run_audit([noised_count()], KEY)
-    assert report.ok, attack.table(report)
+    assert report.ok, findings.table(report)
     assert len(report.findings) == 9
     assert measured(report, "sensitivity").measured == pytest.approx(2.0)
     bound = measured(report, "epsilon")
@@ -113,7 +114,7 @@ class Together:
 def test_what_runs_in_one_pass_is_attacked_in_one_pass(careless):
     together = Together(careless)
     report = attack.run_audit([replace(noised_count(), run=together)], KEY)
-    assert together.passes > 4 * 60 / attack.TOGETHER
+    assert together.passes > 4 * 60 / bare.TOGETHER
     assert measured(report, "largest correlation of noise").ok != careless
     if not careless:
         assert report == attack.run_audit([noised_count()], KEY)
@@ -136,7 +137,7 @@ def test_checks_share_the_family_error():
 
 
 def test_the_scale_may_miss_by_what_chi_square_allows():
-    count, chance = attack.ROUNDS * 4, attack.FAMILY_ERROR / attack.CHANCE_CHECKS
+    count, chance = attack.ROUNDS * 4, findings.FAMILY_ERROR / attack.CHANCE_CHECKS
     finding = measured(attack.run_audit([noised_count()], KEY), "scale")
     assert stats.chi2.cdf(finding.low**2 * count, count) == pytest.approx(chance / 2)
     assert stats.chi2.sf(finding.high**2 * count, count) == pytest.approx(chance / 2)
@@ -228,7 +229,7 @@ def test_a_mechanism_with_no_noise_to_look_at_is_refused_by_name():
 
 
 def test_a_release_too_large_to_correlate_is_refused():
-    wide = gaussian("wide", 1.0, 1.0, (attack.MOST + 1,))
+    wide = gaussian("wide", 1.0, 1.0, (bare.MOST + 1,))
     mechanism = Mechanism(
         "wide",
         Gaussian(1.0),
@@ -270,12 +271,12 @@ def test_a_report_goes_to_json_and_to_a_reader():
     report = Report(
         1e-5, (good, bad), (LeftOut("a 1", "not a"), LeftOut("b", "not b"), LeftOut("a 2", "not a"))
     )
-    written = json.loads(json.dumps(attack.to_json(report), allow_nan=False))
+    written = json.loads(json.dumps(findings.to_json(report), allow_nan=False))
     assert written["ok"] is False
     assert [finding["ok"] for finding in written["findings"]] == [True, False]
     assert written["findings"][1]["measured"] is None
     assert written["left_out"][0] == {"what": "a 1", "why": "not a"}
-    lines = attack.table(report).splitlines()
+    lines = findings.table(report).splitlines()
     assert lines[3:5] == ["left out: 2 x not a", "left out: 1 x not b"]
     assert [line.split()[0] for line in lines[1:3]] == ["ok", "FAILED"]
     assert "1 of 2 checks failed" in lines[-1]

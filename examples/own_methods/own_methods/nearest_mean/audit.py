@@ -1,7 +1,7 @@
 """How it is attacked: `dpladder audit --learner own.nearest_mean`."""
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import sums
 from own_methods.nearest_mean.section import NearestMean
 

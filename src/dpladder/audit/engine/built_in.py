@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpladder.audit.engine.attack import Mechanism
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import (

@@ -12,9 +12,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.audit.engine.attack import Mechanism, Run
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism, Run
 from dpladder.config.label_sets import (
     ABSENT,
     MANY,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import sums
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import FeatureCovariance

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import (
     along_momentum,
     look,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import CANARIES, CLASSES, N0, NOTHING, Record, data_of, sums
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import LeastSquares

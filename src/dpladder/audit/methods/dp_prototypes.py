@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import get_args
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import sums
 from dpladder.config.label_sets import MANY
 from dpladder.config.learner_sections import Prototypes

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import (
     CLASSES,
     ETA,

@@ -9,9 +9,9 @@ from typing import get_args
 
 import numpy as np
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.built_in import neighbours
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import (
     CLASSES,
     DELTA0,

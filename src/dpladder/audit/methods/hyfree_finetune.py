@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dpladder.audit.engine.attack import Mechanism
 from dpladder.audit.engine.cells import GridCell
+from dpladder.audit.engine.mechanism import Mechanism
 from dpladder.audit.engine.trainings import in_cell as as_in
 from dpladder.audit.methods.hyfree_dp import first_look
 from dpladder.config.learner_sections import HyperparameterFreeTuning, Lora

@@ -1,0 +1,112 @@
+"""A mechanism as its auditor sees it, and what its event claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dpladder.audit.engine.cells import GridCell
+from dpladder.errors import BadInput
+from dpladder.privacy.accounting import events
+from dpladder.privacy.accounting.events import (
+    Booked,
+    Composed,
+    Counted,
+    Event,
+    Job,
+    Laplace,
+    Relation,
+    Sampled,
+)
+from dpladder.privacy.arrays import Floats
+from dpladder.privacy.release.meter import Draw, Meter, Streams
+
+SourceOfJob = Callable[[Job, str, str], Streams]
+Run = Callable[[Any, Meter], Floats]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A mechanism as its auditor sees it: the event charged for one run, and how to run it on
+    made-up data.
+
+    `run` returns what is published, with noise of `scale` (one figure, or one per number) made of
+    `draws`. On the first data set of all, every published number must be a constant plus noise; for
+    a learner, records that contribute nothing do that. `tight` promises that some pair of
+    neighbours reaches the claim, so that the audit can show that it sees: the bound must come
+    within a factor of two. Claim an epsilon of 6 to 20 then (2 or 3 for Laplace noise).
+
+    Of a search, which puts one of many trainings out, `winner` is that training's event: what is
+    published carries its noise, and may move by no more; the bound on epsilon is held against the
+    whole search. `effort`: of the usual number of runs, for what is slow. A `run` may have a method
+    `many`, which takes meters instead of one: what the workflow makes in one pass is attacked so.
+    `cell`: where a learner's attack stands in the audit's grid.
+    """
+
+    name: str
+    event: Event
+    draws: tuple[Draw, ...]
+    scale: float | Floats
+    run: Run
+    neighbours: tuple[tuple[Any, Any], ...]
+    relation: Relation = "add_remove"
+    tight: bool = False
+    winner: Event | None = None
+    effort: float = 1.0
+    cell: GridCell | None = None
+
+
+def claimed_shift(mechanism: Mechanism) -> float:
+    """By how much one unit may move a release, in units of the noise: what the event says, sample
+    or no sample."""
+    event = mechanism.winner or _unsampled(mechanism.event)
+    claimed = (
+        _pure_epsilon(event)
+        if kind_of_noise(mechanism) == "laplace"
+        else events.mu(event) or math.nan
+    )
+    if math.isnan(claimed):
+        raise BadInput(
+            f"mechanism {mechanism.name} is charged as {mechanism.event} and adds "
+            f"{kind_of_noise(mechanism)} noise. An audit knows events made of Gaussian or of "
+            "Laplace, Poisson sampled or not, with noise to match."
+        )
+    return claimed
+
+
+def _unsampled(event: Event) -> Event:
+    match event:
+        case Sampled(_, inner):
+            return _unsampled(inner)
+        case Composed(events) | Booked(events):
+            return Composed(tuple(Counted(_unsampled(part.event), part.count) for part in events))
+    return event
+
+
+def _pure_epsilon(event: Event) -> float:
+    match event:
+        case Laplace(scale):
+            return 1 / scale
+        case Composed(events):
+            return sum(part.count * _pure_epsilon(part.event) for part in events)
+    return math.nan
+
+
+def kind_of_noise(mechanism: Mechanism) -> str:
+    if mechanism.winner is not None:
+        return "gaussian"
+    kinds = {draw.distribution for draw in mechanism.draws} & {"gaussian", "laplace"}
+    if len(kinds) != 1:
+        raise BadInput(
+            f"mechanism {mechanism.name} declares {' and '.join(sorted(kinds)) or 'no'} noise. An "
+            "audit takes Gaussian or Laplace noise in one mechanism: register the others on their "
+            "own."
+        )
+    return kinds.pop()
+
+
+def norm_of(mechanism: Mechanism) -> int:
+    """The norm in which sensitivity counts: L1 for Laplace, L2 for Gaussian noise."""
+    return 1 if kind_of_noise(mechanism) == "laplace" else 2
