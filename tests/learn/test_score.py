@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 from support import Seeded
 
 from dpladder.config.label_sets import number_of
+from dpladder.config.learner_sections import FineTune
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import score, weights
+from dpladder.learn.dp_finetune.train import logits as logits_of_network
 from dpladder.learn.interface import Constants, Data, Losses
 from dpladder.privacy.accounting import events
 from dpladder.privacy.release.meter import Meter
@@ -92,6 +95,30 @@ def test_of_a_record_with_several_views_the_record_itself_is_scored():
 def test_a_record_without_a_label_is_never_right():
     (head,), features, labels = linear()
     assert score.correct_count((head,), features, np.full_like(labels, -1)) == 0
+
+
+@pytest.mark.parametrize("of", ["head", "heads", "network"])
+def test_one_record_more_tips_no_other_ones_tie(of):
+    """Classes whose weights have one sum tie on a record of equal features, and how a product is
+    rounded says which of them it is."""
+    width, most = {"head": (384, 620), "heads": (64, 130), "network": (385, 48)}[of]
+    random = np.random.default_rng(3)
+    row = random.normal(size=width).astype(np.float32)
+    head = np.stack([row, random.permutation(row)])
+    features = np.tile(random.uniform(0.5, 1.0, (most, 1)).astype(np.float32), width)
+    learner, constants = FineTune(trains="head"), Constants(most, 2, width)
+    own = partial(logits_of_network, learner, constants) if of == "network" else None
+
+    def right(features):
+        labels = np.ones(len(features), np.int64)
+        if of == "heads":
+            return bench.correct([(head,)] * 5, Data(features, labels))[0]
+        return score.correct_count((head,), features, labels, own)
+
+    first = {right(features[place:]) - right(features[place + 1 :]) for place in range(40)}
+    last = {right(features[: most - place]) for place in range(40)}
+    assert first <= {0, 1}
+    assert set(np.diff(sorted(last))) <= {1}
 
 
 @pytest.mark.filterwarnings("error")

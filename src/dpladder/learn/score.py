@@ -37,7 +37,7 @@ from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 
-CHUNK = 4096
+CHUNK = 1024  # records whose logits are one product
 FULL = (
     1.0 - 2.0**-10
     # what a record without any loss counts: the rest pays for float32 inside the network, as in
@@ -50,7 +50,7 @@ def predict(
 ) -> NDArray[np.int64]:
     """The class with the largest logit of each record as it is, without the other views that
     trainings may see. `own`: of a learner whose weights are no layers of a perceptron."""
-    chosen = [told.argmax(axis=1) for told in _by_chunk(own or logits, weights, features)]
+    chosen = [told.argmax(axis=1) for told in _by_chunk(own or alike, weights, features)]
     return np.concatenate([np.empty(0, np.int64), *chosen])
 
 
@@ -61,10 +61,23 @@ def _by_chunk(
         yield of(weights, plain(features, slice(start, start + CHUNK)))
 
 
+def alike(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
+    """Logits by products of CHUNK rows, filled up with zeros, however many records there are.
+
+    A library of products adds up in another order where there are more rows: one record more would
+    tip every prediction that is a tie, and a public head's ties are known to everybody.
+    """
+    rows = np.asarray(features, np.float64)
+    starts = range(0, max(len(rows), 1), CHUNK)
+    filled = np.zeros((CHUNK * len(starts), rows.shape[1]))
+    filled[: len(rows)] = rows
+    parts = [logits(weights, filled[start : start + CHUNK]) for start in starts]
+    return np.concatenate(parts)[: len(rows)]
+
+
 def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
-    """Layer upon layer, with ReLU between them. In float64, so that the rounding of a product,
-    which may depend on the other rows of its chunk, can tip no prediction that is not a tie to 15
-    digits: a count moves by its own unit alone."""
+    """Layer upon layer, with ReLU between them, in float64. A prediction that is a tie to 15 digits
+    hangs on how a product is rounded: what counts private records asks `alike`."""
     # whether a record overflows must show nowhere
     with np.errstate(over="ignore", invalid="ignore"):
         x = np.asarray(features, np.float64)
@@ -94,7 +107,7 @@ def correct_count(
     if isinstance(own, LogOdds):
         return float(shares_of_findings(each_logit(own, weights, features), labels).sum())
     classes = (labels[start : start + CHUNK] for start in range(0, len(labels), CHUNK))
-    chunks = zip(_by_chunk(own or logits, weights, features), classes, strict=True)
+    chunks = zip(_by_chunk(own or alike, weights, features), classes, strict=True)
     right = (
         are_of(own_classes, told.argmax(axis=1), told.shape[1]) for told, own_classes in chunks
     )
@@ -125,7 +138,7 @@ def log_odds(
     classes: int, own: Logits | None, weights: Weights, features: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Of findings: what training took for their logits, the public bias included."""
-    return (own or logits)(weights, features) + sigmoid_bias(classes)
+    return (own or alike)(weights, features) + sigmoid_bias(classes)
 
 
 def each_logit(own: LogOdds, weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:

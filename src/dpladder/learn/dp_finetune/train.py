@@ -44,7 +44,7 @@ from dpladder.learn.interface import (
     public_random,
 )
 from dpladder.learn.records import LONGEST, Records, Rows, load, prepare
-from dpladder.learn.score import correct_count
+from dpladder.learn.score import alike, correct_count
 from dpladder.network.facts import Network
 from dpladder.privacy.release.meter import Meter
 
@@ -336,8 +336,10 @@ def logits(
 ) -> NDArray[np.float64]:
     """In float64 and in batches of one size, so that rounding, which may depend on the other rows,
     can tip no prediction that is not a tie to 15 digits."""
-    width = (constants.classes,)
-    return _told(learner, constants, weights, features, size=ROWS, width=width)
+    head = _put(learner, constants, weights).module.head.weight.numpy()
+    width, say = (head.shape[1],), attrgetter("seen_by_head")
+    seen = _told(learner, constants, weights, features, size=ROWS, width=width, says=say)
+    return alike((head,), seen)
 
 
 def seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArray[np.float64]:
@@ -380,10 +382,16 @@ def _told(
 ) -> NDArray[np.float64]:
     """What the model says of each record, in float64 and in batches of one size. `says`: of its
     module, what is asked."""
+    module = _put(learner, constants, weights).module
+    rows = _in_batches(says(module), features, size)
+    return np.concatenate([np.empty((0, *width)), *rows])
+
+
+def _put(learner: Tuning, constants: Constants, weights: Weights) -> Tuned:
+    """The model with these weights, in float64."""
     tuned = tuned_of(learner, constants).copied(CPU, torch.float64)
     tuned.put(torch.from_numpy(np.concatenate([np.ravel(part) for part in weights])).double())
-    rows = _in_batches(says(tuned.module), features, size)
-    return np.concatenate([np.empty((0, *width)), *rows])
+    return tuned
 
 
 @torch.inference_mode()
