@@ -332,6 +332,20 @@ def test_a_fork_cannot_use_its_parents_ledger(ledger):
     assert statuses() == []
 
 
+def test_a_ledger_opens_beside_one_that_spends(ledger, monkeypatch):
+    load = book.load
+
+    def quicker(known):
+        state = load(known)
+        monkeypatch.setattr(book, "load", load)
+        with ledger.spend("count", COUNT) as charge:
+            charge.finish(3.5)
+        return state
+
+    monkeypatch.setattr(book, "load", quicker)
+    assert dpladder.Ledger("patients", epsilon=1.0, delta=1e-5).released("count") == digest(3.5)
+
+
 @pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_nothing_that_can_spend_is_copied_or_sent_away(ledger, take):
     for thing in (ledger, ledger.reserve("count", COUNT)):

@@ -68,11 +68,10 @@ class OpenLedger:
         self.results = Path(results)
         self._process, self._lock = os.getpid(), threading.RLock()
         opened = open_home(None if home is None else Path(home))
-        known = book.Ledger(opened, lineage)
-        state = book.load(known)
-        anchors.check(
-            opened, [a for a in anchors_in(self.results) if a.lineage == lineage], {lineage: state}
-        )
+        # before the ledger, which only grows
+        stood = [anchor for anchor in anchors_in(self.results) if anchor.lineage == lineage]
+        state = book.load(book.Ledger(opened, lineage))
+        anchors.check(opened, stood, {lineage: state})
         terms = state.terms or Terms(
             lineage, relation, unit, 1, delta, OWN, epsilon, "release", booking.SHARE, loss, weight
         )
