@@ -336,7 +336,9 @@ def logits(
 ) -> NDArray[np.float64]:
     """In float64 and in batches of one size, so that rounding, which may depend on the other rows,
     can tip no prediction that is not a tie to 15 digits."""
-    head = _put(learner, constants, weights).module.head.weight.numpy()
+    module = _put(learner, constants, weights).module
+    assert isinstance(module, AboveCut), "a language model has no head of its own"
+    head = module.head.weight.numpy()
     width, say = (head.shape[1],), attrgetter("seen_by_head")
     seen = _told(learner, constants, weights, features, size=ROWS, width=width, says=say)
     return alike((head,), seen)
