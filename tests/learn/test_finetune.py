@@ -296,6 +296,22 @@ def test_a_gradient_that_terms_cancel_in_is_clipped_by_its_terms() -> None:
         assert factor * terms == pytest.approx(1 / clipping.LOOSE, rel=1e-3)
 
 
+def test_a_gradient_that_float32_cannot_scale_back_is_no_longer_than_the_bound() -> None:
+    """Those of a diverged training are this long."""
+    outputs, inputs = torch.full((1, 1, 2), 1e26), torch.full((1, 1, 3), 1e14)
+    rows = torch.zeros(1, 1, dtype=torch.long)
+    layer = tensors.Layer(nn.Linear(3, 2), ("weight",), (slice(0, 6),))
+    parts = [
+        forms.Product(outputs, inputs, bias=False, turned=False),
+        forms.Looked(outputs * 1e12, rows, 1),
+    ]
+    for part in parts:
+        for bound in np.geomspace(1e-7, 1e-3, 60):
+            factor = clipping.factors([(layer, part)], bound)
+            [total] = part.sums(factor)
+            assert total.norm() <= bound * (1 + 2.0**-10)
+
+
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_product_is_the_same_whole_and_in_factors(bias: bool, turned: bool) -> None:

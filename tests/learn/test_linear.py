@@ -14,9 +14,10 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from support import Seeded, Silent, SmoothMeter
 
-from dpladder.config.learner_sections import Descent
+from dpladder.config.learner_sections import Descent, LeastSquares
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import linear
@@ -25,6 +26,7 @@ from dpladder.learn.descent import EMA
 from dpladder.learn.heads.train import train_many
 from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
 from dpladder.learn.linear import clipped_sum, resident
+from dpladder.learn.moments import second_moment
 from dpladder.learn.records import load, prepare
 from dpladder.learn.registry import method
 from dpladder.privacy.release.meter import Meter
@@ -218,7 +220,7 @@ def test_many_sampled_trials_have_samples_of_their_own():
 
 RERUN = """
 import hashlib, numpy as np
-from dpladder.config.learner_sections import Descent
+from dpladder.config.learner_sections import Descent, LeastSquares
 from dpladder.config.model import Resources
 from dpladder.learn.registry import method
 from dpladder.learn.interface import Constants, Data, Hyper
@@ -459,6 +461,27 @@ def test_a_record_whose_logits_overflow_leaves_the_others_alone():
     wild = Data(features, np.append(data.labels, 0))
     heads = np.random.default_rng(3).normal(size=(1, CLASSES, DIMENSION)) * 10
     assert torch.equal(clipped_sum_of(wild, weights=heads), clipped_sum_of(data, weights=heads))
+
+
+@pytest.mark.parametrize("bound", [1e-44, 3e-44, 1e-42, 1e-40])
+@pytest.mark.parametrize("clipping", ["flat", "automatic"])
+def test_a_factor_that_is_no_float32_is_none(bound, clipping):
+    """A float32 below 2^-126 is rounded by up to its own size."""
+    factors = scale_of(clipping)(torch.tensor([0.0, 0.99, 9.9]).double(), bound)
+    shortest = 1.0 if clipping == "flat" else 0.0
+    assert factors.tolist() == [shortest, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("learner", [Descent, LeastSquares])
+def test_a_bound_that_float32_cannot_scale_records_back_to_is_refused(learner):
+    key = "clip" if learner is Descent else "radius"
+    with pytest.raises(ValidationError, match="greater than or equal to"):
+        learner(**{key: 1e-13})
+    data = Data(np.full((1, DIMENSION), 1.9e14, np.float32), np.array([0]))
+    held = load(data, constants_of(data), CPU, chunk=64, memory_mb=10)
+    heads = torch.zeros(1, CLASSES, DIMENSION, dtype=torch.float64)
+    assert clipped_sum(held, heads, 1e-12, held.chunks()).norm() <= 1e-12 * (1 + SLACK)
+    assert second_moment(held, 1e-12, held.chunks()).norm() <= 1e-24 * (1 + SLACK)
 
 
 def test_one_class_learns_nothing_but_noise():

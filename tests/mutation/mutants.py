@@ -278,6 +278,14 @@ MUTANTS = (
         attack("train_final"),
     ),
     Mutant(
+        "a factor may be no float32",
+        "learn/bounds.py",
+        "clip",
+        "LEAST",
+        "0.0",
+        ("learn/test_linear.py::test_a_factor_that_is_no_float32_is_none",),
+    ),
+    Mutant(
         "normalised gradients are longer than the bound",
         "learn/bounds.py",
         "normalise",

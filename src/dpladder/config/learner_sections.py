@@ -20,10 +20,16 @@ from dpladder.config.section import Count, Fraction, NonNegative, Positive, Sect
 Searched = Literal["rate", "ridge"] | None
 
 # Far above any use, and far below where float32 products overflow.
-Clip = Annotated[Positive, Field(le=1e6, description="C, the L2 bound on one unit's gradient")]
+# bounds that float32 can scale any gradient or record back into (learn/bounds.py, learn/records.py)
+LEAST = 1e-12
+Clip = Annotated[
+    Positive, Field(ge=LEAST, le=1e6, description="C, the L2 bound on one unit's gradient")
+]
 Radius = Annotated[
     Positive,
-    Field(le=1e4, description="records are scaled into a ball of this public radius first"),
+    Field(
+        ge=LEAST, le=1e4, description="records are scaled into a ball of this public radius first"
+    ),
 ]
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
-from torch import Tensor
+from torch import Tensor, threshold
 
 # Records are kept this far inside the bound, at the least. That pays for float32: the rounding of a
 # record's own contribution, and that of the other records' sums, whose chunks shift when a
@@ -15,6 +15,8 @@ from torch import Tensor
 # arrange records for these roundings to add up.
 SLACK = 2.0**-10
 ROOM = 2.0**14  # records for which that leaves room
+
+LEAST = 2.0**-126  # a factor below is no float32, or one that is rounded by up to its own size
 
 STABILITY = 0.01  # added to a norm, so that a small gradient stays small (Bu et al. 2023, AUTO-S)
 
@@ -27,17 +29,18 @@ def slack(records: float) -> float:
 
 
 Scale = Callable[[Tensor, float], Tensor]
-"""From gradients' norms and a bound to factors that keep each gradient within the bound."""
+"""From gradients' norms and a bound to factors that keep each gradient within the bound. A gradient
+that float32 cannot scale back counts as nothing."""
 
 
 def clip(norms: Tensor, bound: float) -> Tensor:
-    return (bound / norms).clamp(max=1.0)
+    return threshold((bound / norms).clamp(max=1.0), LEAST, 0.0)
 
 
 def normalise(norms: Tensor, bound: float) -> Tensor:
     """g / (|g| + gamma), with `bound` for 1: shorter than the bound whatever the gradient (Bu et
     al. 2023, Eq. 5)."""
-    return bound / (norms + STABILITY)
+    return threshold(bound / (norms + STABILITY), LEAST, 0.0)
 
 
 def scale_of(clipping: Literal["flat", "automatic"]) -> Scale:

@@ -72,8 +72,8 @@ class Product:
 
     def sums(self, factor: Tensor) -> list[Tensor]:
         dead = (factor == 0)[:, None, None]  # what is not finite is no number times zero
-        g = (self.gradients * factor[:, None, None].float()).masked_fill(dead, 0.0).flatten(0, 1)
-        a, g = self.inputs.masked_fill(dead, 0.0).flatten(0, 1).double(), g.double()
+        g = (self.gradients * factor[:, None, None]).masked_fill(dead, 0.0).flatten(0, 1)
+        a = self.inputs.masked_fill(dead, 0.0).flatten(0, 1).double()
         found = a.mT @ g if self.turned else g.mT @ a
         return [found.flatten(), g.sum(0)] if self.bias else [found.flatten()]
 
@@ -100,11 +100,9 @@ class Looked:
         return self.gradients.double().norm(dim=2).sum(1).square()
 
     def sums(self, factor: Tensor) -> list[Tensor]:
-        g = (self.gradients * factor[:, None, None].float()).masked_fill(
-            (factor == 0)[:, None, None], 0.0
-        )
-        found = g.new_zeros(self.count, g.shape[2], dtype=torch.float64)
-        return [found.index_add_(0, self.rows.flatten(), g.flatten(0, 1).double()).flatten()]
+        g = (self.gradients * factor[:, None, None]).masked_fill((factor == 0)[:, None, None], 0.0)
+        found = g.new_zeros(self.count, g.shape[2])
+        return [found.index_add_(0, self.rows.flatten(), g.flatten(0, 1)).flatten()]
 
 
 @dataclass(frozen=True, eq=False)
