@@ -121,6 +121,18 @@ def test_one_record_more_tips_no_other_ones_tie(of):
     assert set(np.diff(sorted(last))) <= {1}
 
 
+@given(st.integers(1, 700), st.integers(1, 40), st.integers(0, 2**32), st.booleans())
+def test_logits_by_themselves_hang_on_nothing_but_their_record(width, records, seed, turned):
+    random = np.random.default_rng(seed)
+    layers = random.normal(size=(5, width)), random.normal(size=(3, 6))
+    features = random.normal(size=(records, width))
+    features = np.asfortranarray(features) if turned else features
+    together = score.by_themselves(layers, features)
+    alone = [score.by_themselves(layers, row[None])[0] for row in features]
+    assert np.array_equal(together, alone)
+    assert together == pytest.approx(score.logits(layers, features), rel=1e-9, abs=1e-9)
+
+
 @pytest.mark.filterwarnings("error")
 def test_wild_records_predict_without_a_word():
     (head,), features, _ = linear(8)

@@ -26,7 +26,7 @@ from dpladder.learn.interface import (
     public_random,
     sigmoid_bias,
 )
-from dpladder.learn.score import alike
+from dpladder.learn.score import by_themselves
 
 PROBES = 256  # public records of the usual length, whose scores say how wide a bin should be
 
@@ -120,7 +120,7 @@ def margin(
     weights: Weights, features: NDArray[np.floating], own: Logits | None
 ) -> NDArray[np.float64]:
     """What a model of two classes ranks records by: how far the second logit is above the first."""
-    found = (own or alike)(weights, features)
+    found = (own or by_themselves)(weights, features)
     return np.asarray(found[:, 1] - found[:, 0], np.float64)
 
 

@@ -13,7 +13,7 @@ are right would be the same for a model that says no to all of them, and for one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,8 @@ from dpladder.privacy.accounting.draws import gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
 from dpladder.privacy.release.meter import Meter
 
-CHUNK = 1024  # records whose logits are one product
+CHUNK = 4096
+NEAR = 1e-9  # of what logits are at most: rounding may put such neighbours in either order
 FULL = (
     1.0 - 2.0**-10
     # what a record without any loss counts: the rest pays for float32 inside the network, as in
@@ -61,30 +62,66 @@ def _by_chunk(
         yield of(weights, plain(features, slice(start, start + CHUNK)))
 
 
-def alike(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
-    """Logits by products of CHUNK rows, filled up with zeros, however many records there are.
+def alike(weights: Weights, features: NDArray[Any], heads: int = 1) -> NDArray[np.float64]:
+    """Logits, of which the largest hangs on its own record alone. `heads`: linear ones whose rows
+    lie in one layer, each with a largest logit of its own.
 
-    A library of products adds up in another order where there are more rows: one record more would
-    tip every prediction that is a tie, and a public head's ties are known to everybody.
+    A library of products adds up in another order where there are more rows, or in another place:
+    one record more would tip every prediction that is a tie, and a public head's ties are known to
+    everybody. So logits that rounding might put in either order are told by themselves.
     """
-    rows = np.asarray(features, np.float64)
-    starts = range(0, max(len(rows), 1), CHUNK)
-    filled = np.zeros((CHUNK * len(starts), rows.shape[1]))
-    filled[: len(rows)] = rows
-    parts = [logits(weights, filled[start : start + CHUNK]) for start in starts]
-    return np.concatenate(parts)[: len(rows)]
+    found = logits(weights, features)
+    each = found.reshape(len(found), heads, -1)
+    if len(found) == 0 or each.shape[2] < 2:
+        return found
+    with np.errstate(over="ignore", invalid="ignore"):
+        second, first = np.moveaxis(np.partition(each, -2, axis=2)[..., -2:], 2, 0)
+        most = _most(weights, features)
+        near = ~(first - second > NEAR * most[:, None]).all(axis=1) & (most != 0.0)
+    found[near] = by_themselves(weights, np.asarray(features)[near])
+    return found
+
+
+def _most(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
+    """How large the terms of each record's logits are at most (Cauchy-Schwarz, layer by layer)."""
+    most = np.linalg.norm(np.asarray(features, np.float64), axis=1)
+    width = features.shape[1]
+    for layer in weights:
+        bias = layer.shape[1] > width
+        most = (most + bias) * np.linalg.norm(layer.astype(np.float64))
+        width = layer.shape[0]
+    return np.asarray(most)
+
+
+def by_themselves(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
+    """Logits by sums over each record's own numbers, in an order that hangs on nothing else."""
+    return _layers(weights, features, _summed)
+
+
+def _summed(x: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows = np.ascontiguousarray(x)
+    found = [np.empty((len(rows), 0))] + [(rows * row).sum(axis=1)[:, None] for row in matrix]
+    return np.concatenate(found, axis=1)
 
 
 def logits(weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:
     """Layer upon layer, with ReLU between them, in float64. A prediction that is a tie to 15 digits
     hangs on how a product is rounded: what counts private records asks `alike`."""
+    return _layers(weights, features, lambda x, matrix: x @ matrix.T)
+
+
+def _layers(
+    weights: Weights,
+    features: NDArray[Any],
+    times: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
     # whether a record overflows must show nowhere
     with np.errstate(over="ignore", invalid="ignore"):
         x = np.asarray(features, np.float64)
         for depth, layer in enumerate(weights):
             x = np.maximum(x, 0.0) if depth else x
             inputs = x.shape[-1]
-            x = x @ layer[:, :inputs].T.astype(np.float64)
+            x = times(x, layer[:, :inputs].astype(np.float64))
             if layer.shape[1] > inputs:
                 x = x + layer[:, inputs]
         return x
@@ -138,7 +175,7 @@ def log_odds(
     classes: int, own: Logits | None, weights: Weights, features: NDArray[Any]
 ) -> NDArray[np.float64]:
     """Of findings: what training took for their logits, the public bias included."""
-    return (own or alike)(weights, features) + sigmoid_bias(classes)
+    return (own or by_themselves)(weights, features) + sigmoid_bias(classes)
 
 
 def each_logit(own: LogOdds, weights: Weights, features: NDArray[Any]) -> NDArray[np.float64]:

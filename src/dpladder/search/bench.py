@@ -82,7 +82,8 @@ def correct(heads: Sequence[Weights], data: Data, own: Logits | None = None) -> 
         layers = [layer for (layer,) in heads[place : place + WIDE]]
         for start in range(0, len(labels), score.CHUNK):
             part = slice(start, start + score.CHUNK)
-            logits = score.alike((np.concatenate(layers),), plain(features, part))
+            layer = (np.concatenate(layers),)
+            logits = score.alike(layer, plain(features, part), len(layers))
             told = logits.reshape(len(logits), len(layers), -1)
             right = are_of(labels[part, None], told.argmax(axis=2), told.shape[2])
             found[place : place + WIDE] += right.sum(axis=0)

@@ -44,7 +44,7 @@ from dpladder.learn.interface import (
     public_random,
 )
 from dpladder.learn.records import LONGEST, Records, Rows, load, prepare
-from dpladder.learn.score import alike, correct_count
+from dpladder.learn.score import by_themselves, correct_count
 from dpladder.network.facts import Network
 from dpladder.privacy.release.meter import Meter
 
@@ -341,7 +341,7 @@ def logits(
     head = module.head.weight.numpy()
     width, say = (head.shape[1],), attrgetter("seen_by_head")
     seen = _told(learner, constants, weights, features, size=ROWS, width=width, says=say)
-    return alike((head,), seen)
+    return by_themselves((head,), seen)
 
 
 def seen_by_head(learner: Tuning, constants: Constants, features: Any) -> NDArray[np.float64]:
