@@ -334,13 +334,13 @@ def apart(flat: NDArray[np.float32], learner: Tuning, constants: Constants) -> W
 def logits(
     learner: Tuning, constants: Constants, weights: Weights, features: Any
 ) -> NDArray[np.float64]:
-    """In float64 and in batches of one size, so that rounding, which may depend on the other rows,
-    can tip no prediction that is not a tie to 15 digits."""
+    """In float64 and in batches of one size, so that rounding inside the network, which may depend
+    on the other rows, tips no prediction but one that is a tie to 15 digits; the head tips none."""
     module = _put(learner, constants, weights).module
     assert isinstance(module, AboveCut), "a language model has no head of its own"
     head = module.head.weight.numpy()
-    width, say = (head.shape[1],), attrgetter("seen_by_head")
-    seen = _told(learner, constants, weights, features, size=ROWS, width=width, says=say)
+    rows = _in_batches(module.seen_by_head, features, ROWS)
+    seen = np.concatenate([np.empty((0, head.shape[1])), *rows])
     return by_themselves((head,), seen)
 
 
