@@ -11,6 +11,7 @@ from dpladder.audit import searches
 from dpladder.audit.rules import terms
 from dpladder.audit.scene import LINEAGE, Units, stage, within
 from dpladder.errors import Refused
+from dpladder.jobs.estimate_head import estimate_head
 from dpladder.learn.registry import Method
 from dpladder.plan import stages
 from dpladder.privacy.ledger import book
@@ -18,6 +19,10 @@ from dpladder.privacy.ledger.book import Ledger
 
 UNITS: Units = tuple((((1.0, 0.5, place / 20), place % 2),) for place in range(20))
 SWEEP = {"sweep": {"rungs": [{"epsilon": 4.0, "trials": 1}]}}
+HEAD = {
+    "features": {"model": "efficientnet_lite0", "weights": "random", "until": "blocks.5"},
+    "learner": {"name": "dp_finetune", "trains": "last_block", "head": {"epsilon": 4.0}},
+}
 ASKING: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "train_final": ({}, {"target": "9"}),
     "run_trial": (SWEEP, {"rung": "0", "trial": "0"}),
@@ -47,3 +52,29 @@ def test_what_cannot_be_trained_is_refused_before_it_is_charged(
             run(task)
         state = book.load(Ledger(scene.home, LINEAGE))
         assert {held.status for held in state.items.values()} == {"RESERVED"}
+
+
+def test_a_head_is_charged_only_where_its_network_can_be_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing else would start from it."""
+    asked = []
+
+    def refuse(known: Method, learner: Any, *_: Any) -> None:
+        asked.append(learner.trains)
+        if learner.trains != "head":
+            raise Refused("this network cannot be trained")
+
+    with stage(b"the key of tests of what is ready"[:32]) as made:
+        scene = made.scene(terms("add_remove", 40.0), HEAD)
+        task = scene.task("estimate_head", {}, UNITS)
+        monkeypatch.setattr(Method, "ready", refuse)
+        with within(scene.folder, scene.home), pytest.raises(Refused, match="cannot be trained"):
+            estimate_head(task)
+        assert asked == ["head", "last_block"]
+        state = book.load(Ledger(scene.home, LINEAGE))
+        assert {held.status for held in state.items.values()} == {"RESERVED"}
+        other = made.scene(terms("add_remove", 40.0), HEAD, {"learner": {"trains": "all"}})
+        same = other.task("estimate_head", {}, UNITS)
+        assert same.cfg["network"] != task.cfg["network"]
+        assert same.public_cfg == task.public_cfg  # it starts every network from the same head

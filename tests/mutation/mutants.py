@@ -2009,6 +2009,22 @@ except DpladderError as error:
         ),
     ),
     Mutant(
+        "a head is paid for whose network cannot be trained",
+        "jobs/estimate_head.py",
+        "release_of.ready",
+        "method(reads.network.name).ready(reads.network, constants, task.resources)",
+        "pass",
+        ("jobs/test_ready.py::test_a_head_is_charged_only_where_its_network_can_be_trained",),
+    ),
+    Mutant(
+        "a head is another for each network that starts from it",
+        "jobs/task.py",
+        "",
+        "('places', 'static', 'network')",
+        "('places', 'static')",
+        ("jobs/test_ready.py::test_a_head_is_charged_only_where_its_network_can_be_trained",),
+    ),
+    Mutant(
         "a search is charged before it is known that it can train",
         "jobs/private_search.py",
         "release_of",

@@ -1,10 +1,10 @@
 """The private head that trainings of the network start from: trained on what the public network
 makes of records, and released once for all of them. With it what its public sample was found to be
-worth, so that no training of the network has to ask that again."""
+worth, so that no training of the network has to ask that again. A network that cannot be trained is
+refused before its head is paid for."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from dpladder.jobs.private import (
 )
 from dpladder.jobs.task import Task
 from dpladder.learn.dp_finetune.train import followed
+from dpladder.learn.registry import method
 from dpladder.plan.reads import EstimateHead
 from dpladder.privacy.release.meter import Meter
 from dpladder.search.first_head import head_of, training_of_head
@@ -35,7 +36,8 @@ def estimate_head(task: Task[EstimateHead]) -> None:
 def release_of(task: Task[EstimateHead]) -> Release:
     held, train, reads = reserved(task), part_of(task, "train"), task.reads
     learner = head_of(reads.bias, reads.link, reads.augment, reads.public, reads.look)
-    found = training_of_head(learner, held.entry("head"), constants_of(task, train))
+    constants = constants_of(task, train)
+    found = training_of_head(learner, held.entry("head"), constants)
 
     def produce(meter: Meter, folder: Path) -> None:
         data, more = read(task, train), {}
@@ -47,5 +49,9 @@ def release_of(task: Task[EstimateHead]) -> Release:
 
     spends = held.concrete("head", found.declared.events, train)
     inputs = {"train": train.known_as, **shared(task)}
-    ready = partial(found.ready, task.resources)
+
+    def ready() -> None:
+        found.ready(task.resources)
+        method(reads.network.name).ready(reads.network, constants, task.resources)
+
     return single(task, held, spends, found.declared.draws, inputs, ("head",), produce, ready)

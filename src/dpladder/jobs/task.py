@@ -28,6 +28,8 @@ from dpladder.plan.reads import Private
 
 Reads = TypeVar("Reads", covariant=True)
 
+APART = ("places", "static", "network")  # what changes no output of a job
+
 
 @dataclass(frozen=True)
 class Task(Generic[Reads]):
@@ -55,8 +57,9 @@ class Task(Generic[Reads]):
 
     @property
     def public_cfg(self) -> dict[str, Any]:
-        """What its output depends on: where private files lie changes none."""
-        return {key: value for key, value in self.cfg.items() if key not in ("places", "static")}
+        """What its output depends on: where private files lie changes none, and neither does what
+        is looked at before it is charged."""
+        return {key: value for key, value in self.cfg.items() if key not in APART}
 
 
 def do(snakemake: Any) -> None:

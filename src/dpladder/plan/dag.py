@@ -158,6 +158,11 @@ def _few_usable(asked: JobAsked) -> bool | str:
     return dataset.few_usable or ("lopsided" if dataset.lopsided else False)
 
 
+def _network(asked: JobAsked) -> Keys:
+    found: Keys = _values(asked.config)["learner"]
+    return found
+
+
 def _scored(asked: JobAsked) -> Keys:
     part = trial_parts(asked.config)[-1]
     return {"part": part, "nominal_size": nominal_size(asked.config, part)}
@@ -218,6 +223,7 @@ FACTS: dict[str, Callable[[JobAsked], Any]] = {
     "fingerprint": lambda asked: fingerprint(asked.source),
     "few_usable": _few_usable,
     "spans": lambda asked: _plain(asked.config.spans),
+    "network": _network,
     "scored": _scored,
     "below": _below,
     "epsilon": _epsilon,

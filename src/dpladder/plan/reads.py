@@ -256,7 +256,7 @@ class EstimateStatistics(SeenReads):
 
 
 @dataclass(frozen=True)
-class EstimateHead(SeenReads):
+class HeadReads(SeenReads):
     """`head`: what it costs is reserved; the rest tells the head, and what guides it."""
 
     head: Annotated[Head, key("learner.head")]
@@ -270,7 +270,15 @@ class EstimateHead(SeenReads):
 
 
 @dataclass(frozen=True)
-class EvaluateHead(EstimateHead):
+class EstimateHead(HeadReads):
+    """`network`: the learner whose trainings start from the head. It is looked at before the head
+    is paid for, and changes no release."""
+
+    network: Learner
+
+
+@dataclass(frozen=True)
+class EvaluateHead(HeadReads):
     """The released head on a public test."""
 
 
