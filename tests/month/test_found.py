@@ -455,24 +455,28 @@ def test_new_data_is_no_look_by_hand_after_an_upgrade(story):
     assert story.finish(replace(story.wish, respend=False)) == paid
 
 
-def test_whose_model_other_people_measure_may_have_another_name(story):
-    """Its question names the experiment; what it costs those people is paid once."""
+def measuring(story: Story, name: str, lineage: str = "others") -> dict[str, Any]:
+    """An experiment that measures another one's models on people of its own."""
     others = mixture(400, seed=1)
     np.savez(story.folder / "others.npz", **others, users=np.arange(400) // 2)
+    dataset = {
+        "lineage": lineage,
+        "source": f"npz:{story.folder / 'others.npz'}",
+        "nominal_size": 40,
+        "unit": {"by": "user", "cap": 2},
+        "split": {"test": 0.8},
+    }
+    return {"evaluate": {"of": name}, "dataset": dataset, "privacy": {"epsilon": 3.0}}
+
+
+def test_whose_model_other_people_measure_may_have_another_name(story):
+    """Its question names the experiment; what it costs those people is paid once."""
 
     def measured(name: str) -> dict[str, Any]:
-        dataset = {
-            "lineage": "others",
-            "source": f"npz:{story.folder / 'others.npz'}",
-            "nominal_size": 40,
-            "unit": {"by": "user", "cap": 2},
-            "split": {"test": 0.8},
-        }
-        theirs = {"evaluate": {"of": name}, "dataset": dataset, "privacy": {"epsilon": 3.0}}
         wish = named(story, **{name: OTHER})
         wish = replace(wish, inert={"features": {"mean": {"epsilon": 0.2}}})
         config = wish.config(story.data.path)
-        config["experiments"]["others"] = theirs
+        config["experiments"]["others"] = measuring(story, name)
         return config
 
     def paid(name: str) -> list[int]:
@@ -489,3 +493,18 @@ def test_whose_model_other_people_measure_may_have_another_name(story):
     assert paid("e2") == first
     assert paid("e1") == first
     assert paid("e3") == first
+
+
+def test_what_is_asked_anew_on_two_lineages_is_no_other_run(story):
+    """Ledgers are read in the order of their names, and planned in the config's."""
+
+    def configured(**changes: Any) -> dict[str, Any]:
+        config = replace(story.wish, **changes).config(story.data.path)
+        return config | {"experiments": {"others": measuring(story, "main", "elsewhere")}}
+
+    configure(story.folder, configured())
+    assert not in_process(story.folder).refused
+    story.data.append()
+    twice = Experiment(targets=(2.0,), rungs=((0.1, 1),))
+    configure(story.folder, configured(respend=True, experiments={"main": twice}))
+    assert not in_process(story.folder).refused

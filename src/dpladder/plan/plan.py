@@ -277,10 +277,11 @@ def _history(
     states: Mapping[str, State], statics: Mapping[Job, str], project: Project
 ) -> tuple[dict[Job, Held], list[Held]]:
     """From the ledgers: what the current jobs already cost, and what other versions of them cost
-    beside it, also under the names that experiments had before."""
+    beside it, also under the names that experiments had before. In the order of their names: plans
+    are compared, and ledgers may be given in another."""
     current: dict[Job, Held] = {}
     others: list[Held] = []
-    for state in states.values():
+    for _, state in sorted(states.items()):
         own = {
             job: replace(held, spends=state.settled(held.spends))
             for job, held in state.by_name()
