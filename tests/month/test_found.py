@@ -472,15 +472,15 @@ def measuring(story: Story, name: str, lineage: str = "others") -> dict[str, Any
 def test_whose_model_other_people_measure_may_have_another_name(story):
     """Its question names the experiment; what it costs those people is paid once."""
 
-    def measured(name: str) -> dict[str, Any]:
+    def measured(name: str, tester: str) -> dict[str, Any]:
         wish = named(story, **{name: OTHER})
         wish = replace(wish, inert={"features": {"mean": {"epsilon": 0.2}}})
         config = wish.config(story.data.path)
-        config["experiments"]["others"] = measuring(story, name)
+        config["experiments"][tester] = measuring(story, name)
         return config
 
-    def paid(name: str) -> list[int]:
-        configure(story.folder, measured(name))
+    def paid(name: str, tester: str = "others") -> list[int]:
+        configure(story.folder, measured(name, tester))
         ended = in_process(story.folder)
         assert not ended.refused
         code, told = ask(story.folder, "verify", "results")
@@ -493,6 +493,8 @@ def test_whose_model_other_people_measure_may_have_another_name(story):
     assert paid("e2") == first
     assert paid("e1") == first
     assert paid("e3") == first
+    assert paid("e4", "strangers") == first  # both at once
+    assert paid("e1") == first
 
 
 def test_what_is_asked_anew_on_two_lineages_is_no_other_run(story):

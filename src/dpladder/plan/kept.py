@@ -34,12 +34,13 @@ def assign(project: Project, states: Mapping[str, State]) -> tuple[Project, dict
 
 def _as_known(project: Project, states: Mapping[str, State]) -> Iterator[tuple[str, Tester]]:
     """The experiments that measure one that was renamed since, as the ledgers know them: their
-    questions name it."""
+    questions name it. They may have had other names themselves."""
     for name, config in project.testers.items():
         held_of = [
-            (job, held)
+            (replace(job, experiment=name), held)
             for job, held in states[config.dataset.lineage].by_name()
-            if job.experiment == name and held.status in USED
+            if held.status in USED
+            and (job.experiment == name or job.experiment not in project.experiments)
         ]
         for old in project.former.get(config.tested, ()):
             evaluate = config.evaluate.model_copy(update={"of": old})
