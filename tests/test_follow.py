@@ -68,6 +68,42 @@ def test_people_are_told_and_the_file_holds_the_rest(
     assert WORDS.read_text("utf-8").splitlines()[-1] == "1 of 3 steps (33%) done"
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "LockException:\nError: Directory cannot be locked. Please make sure\n/home/me/chest\n",
+            "Where no run goes on, one was killed: dpladder run --unlock",
+        ),
+        (
+            "MissingRuleException:\nNo rule to produce results/nope.json (if you\n",
+            "dpladder: Snakemake refuses: No rule to produce results/nope.json (if you\n",
+        ),
+    ],
+)
+def test_what_snakemake_itself_refuses_is_told(
+    said: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Nobody else says why the run ended."""
+    monkeypatch.chdir(tmp_path)
+    words = f"Building DAG of jobs...\n{said}"
+    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
+    assert told in capfd.readouterr().err
+
+
+def test_a_job_that_failed_tells_its_own_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = "rule run_trial:\nWorkflowError:\nAt least one job did not complete successfully.\n"
+    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
+    assert "At least one job" not in capfd.readouterr().err
+
+
 def test_no_job_inherits_where_people_are_told() -> None:
     """Its files have other numbers: words would end up in one of them."""
     code = "import os, dpladder.plan.startup as one; one.say('told'); print(one.SAY in os.environ)"

@@ -20,6 +20,11 @@ POLL = 0.2  # seconds between looks at what Snakemake says
 STEPS = re.compile(r"^(\d+) of (\d+) steps")
 BEGUN = re.compile(r"^(?:local)?rule (\w+):$")
 NOTHING = "Nothing to be done"
+REFUSAL = re.compile(r"^\w+(?:Exception|Error):\n(.+)", re.MULTILINE)
+LOCKED = (
+    "another run goes on in this folder. Where no run goes on, one was killed: dpladder run "
+    "--unlock, and run again; nothing is charged twice"
+)
 ALIKE = {
     "--",
     "-c",
@@ -110,6 +115,7 @@ def follow(command: Sequence[str]) -> int:
     """Run Snakemake to its end; its exit code. A file holds what it says, so that it goes on where
     this process is killed."""
     WORDS.parent.mkdir(exist_ok=True)
+    WORDS.unlink(missing_ok=True)  # another run in this folder may write to it
     screen, progress, unread = Screen(sys.stderr), Progress(), ""
     with (
         WORDS.open("w", encoding="utf-8") as words,
@@ -129,13 +135,25 @@ def follow(command: Sequence[str]) -> int:
                 if line.startswith(NOTHING):
                     print(f"{NOTHING}: all results are there, and up to date.", file=sys.stderr)
             screen.show(_seldom(progress, screen))
+        said.seek(0)
+        refusal = _refusal(said.read())
     screen.clear()
     if ended:
+        if refusal and progress.began is None:
+            print(f"dpladder: {refusal}", file=sys.stderr)
         print(
             f"Stopped with exit code {ended}. All that Snakemake said: {WORDS.absolute()}",
             file=sys.stderr,
         )
     return ended
+
+
+def _refusal(said: str) -> str:
+    """Why Snakemake itself began no job, where that is so. Jobs tell their own reasons."""
+    found = REFUSAL.search(said)
+    if found is None:
+        return ""
+    return LOCKED if "cannot be locked" in found[1] else f"Snakemake refuses: {found[1]}"
 
 
 def _seldom(progress: Progress, screen: Screen) -> str:
