@@ -147,6 +147,16 @@ def test_ids_written_otherwise_where_one_is_missing_are_refused(
     prepare(project)
 
 
+def test_ids_that_were_missing_may_be_given(project: Workspace) -> None:
+    """Without its id a record counted as nothing, and was in no part."""
+    arrays = mixture()
+    whole = [str(number) for number in range(len(arrays["labels"]))]
+    save("data.npz", arrays | {"ids": np.array([*[""] * 60, *whole[60:]])})
+    prepare(project)
+    save("data.npz", arrays | {"ids": np.array(whole)})
+    prepare(project)
+
+
 def test_data_declared_public_needs_no_word(project: Workspace) -> None:
     prepare(project)
     save("open.npz", encoded_anew())

@@ -1028,6 +1028,28 @@ return found""",
         ("privacy/ledger/test_book.py::test_parts_of_versions_that_follow_each_other_add_up",),
     ),
     Mutant(
+        "a part of the records under other ids, as long as others keep theirs",
+        "privacy/ledger/units.py",
+        "_refuse_other_ids",
+        "moved >= LEAST and moved > max(alike, ACCIDENT * len(owners))",
+        "moved > 0.9 * len(owners)",
+        (
+            "privacy/ledger/test_units.py"
+            "::test_a_part_of_a_lineages_records_under_other_ids_is_refused",
+        ),
+    ),
+    Mutant(
+        "records that are alike by chance are told to be under other ids",
+        "privacy/ledger/units.py",
+        "_refuse_other_ids",
+        "max(alike, ACCIDENT * len(owners))",
+        "ACCIDENT * len(owners)",
+        (
+            "privacy/ledger/test_units.py"
+            "::test_as_many_records_are_alike_by_chance_as_in_one_version",
+        ),
+    ),
+    Mutant(
         "known records under other ids, whose parts would not be disjoint",
         "privacy/ledger/units.py",
         "register_units",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +36,9 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     public = task.reads.mode == "research"
     confirmed = load(Ledger(home, lineage)).confirmed or public
     by_ids = made.identity == "id" and task.reads.split.rule == "hash" and not public
-    register_units(home, lineage, rows(made.units), rows(made.contents), confirmed, by_ids)
+    counted = made.labels >= 0
+    owned = zip(each(made.contents[counted]), each(made.units[counted]), strict=True)
+    register_units(home, lineage, rows(made.units), [*owned], confirmed, by_ids)
     write_record(
         task, free="the manifest stays in the private folder; nothing about a record leaves it"
     )
@@ -42,7 +46,11 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
 
 def rows(ids: NDArray[np.uint8]) -> set[bytes]:
     """A manifest's ids, each once."""
-    return {row.tobytes() for row in ids}
+    return {*each(ids)}
+
+
+def each(ids: NDArray[np.uint8]) -> Iterator[bytes]:
+    return (row.tobytes() for row in ids)
 
 
 def keys_of(home: Home) -> Keys:

@@ -4,7 +4,9 @@ of them."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import cycle
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -22,8 +24,13 @@ def ids(*numbers: int) -> list[bytes]:
     return [number.to_bytes(16, "big") for number in numbers]
 
 
+def owned(contents: Iterable[int], units: Iterable[int]) -> list[tuple[bytes, bytes]]:
+    """Each content with whose it is, in turn."""
+    return list(zip(ids(*contents), cycle(ids(*units)), strict=False))
+
+
 def register(home: Home, lineage: str, *numbers: int, confirmed: bool = True) -> None:
-    register_units(home, lineage, ids(*numbers), ids(*numbers), confirmed)
+    register_units(home, lineage, ids(*numbers), owned(numbers, numbers), confirmed)
 
 
 MANY = range(1000, 1000 + 2 * LEAST)
@@ -50,9 +57,10 @@ def test_an_overlap_that_no_accident_explains_is_refused_until_it_is_gone_and_no
     home: Home, by: str
 ) -> None:
     register(home, "one", *MANY)
-    shared, own = ids(*MANY[:LEAST], 7), ids(8)
+    shared, own = [*MANY[:LEAST], 7], [8]
+    units, contents = (shared, own) if by == "units" else (own, shared)
     with pytest.raises(Refused, match="lineages two and one share") as refusal:
-        register_units(home, "two", *((shared, own) if by == "units" else (own, shared)), True)
+        register_units(home, "two", ids(*units), owned(contents, units), True)
     assert not any(digit in str(refusal.value) for digit in "0123456789")
     register(home, "two", 7)
     register(home, "one", 100)
@@ -60,9 +68,9 @@ def test_an_overlap_that_no_accident_explains_is_refused_until_it_is_gone_and_no
 
 def test_contents_hide_no_shared_units(home: Home) -> None:
     """The same people with other records, of which there are many more."""
-    register_units(home, "one", ids(*MANY), ids(*range(2_000, 22_000)), True)
+    register_units(home, "one", ids(*MANY), owned(range(2_000, 22_000), MANY), True)
     with pytest.raises(Refused, match="share"):
-        register_units(home, "two", ids(*MANY), ids(*range(30_000, 50_000)), True)
+        register_units(home, "two", ids(*MANY), owned(range(30_000, 50_000), MANY), True)
 
 
 def test_copies_that_are_few_for_their_data_are_an_accident() -> None:
@@ -74,7 +82,12 @@ def test_copies_that_are_few_for_their_data_are_an_accident() -> None:
 
 
 def known_by_ids(home: Home, units: Iterable[int], contents: Iterable[int]) -> None:
-    register_units(home, "one", ids(*units), ids(*contents), True, by_ids=True)
+    """Each unit has records of its own, or several have the same."""
+    units, contents = [*units], [*contents]
+    most = max(len(units), len(contents))
+    pairs = zip(cycle(ids(*contents)), cycle(ids(*units)), range(most), strict=False)
+    records = [(content, unit) for content, unit, _ in pairs]
+    register_units(home, "one", ids(*units), records, True, by_ids=True)
 
 
 def test_a_lineages_records_under_other_ids_are_refused_and_no_number_is_told(home: Home) -> None:
@@ -93,8 +106,9 @@ def test_a_lineages_records_under_other_ids_are_refused_and_no_number_is_told(ho
         (range(5000, 5000 + LEAST - 1), range(1000, 1000 + LEAST - 1)),  # few decide nothing
         (range(5000, 5200), range(2000, 2200)),  # others' records
         (range(5000, 5400), MANY),  # so coarse that other people have them too
-        ([*MANY[:2], *range(5000, 5098)], MANY),  # two stay, with all records that are known
+        ([*MANY[:2], *range(5000, 5049)], [*MANY[:2], *MANY[51:]]),  # two stay, few are others
         (MANY, range(2000, 2200)),  # the same people's later records
+        ([*MANY, *range(5000, 5100)], [*MANY, *MANY]),  # others whose records are like theirs
     ],
 )
 def test_other_records_other_people_and_few_of_either_are_welcome(
@@ -104,13 +118,28 @@ def test_other_records_other_people_and_few_of_either_are_welcome(
     known_by_ids(home, units, contents)
 
 
+def test_a_part_of_a_lineages_records_under_other_ids_is_refused(home: Home) -> None:
+    """A clinic of several draws its pseudonyms anew."""
+    known_by_ids(home, MANY, MANY)
+    with pytest.raises(Refused, match="come under other ids"):
+        known_by_ids(home, [*MANY[LEAST:], *range(5000, 5000 + LEAST)], [*MANY[LEAST:], *MANY])
+
+
+def test_as_many_records_are_alike_by_chance_as_in_one_version(home: Home) -> None:
+    """Half of the people leave, others come, and a fifth of all has another one's record too."""
+    random = Random(1)
+    said = [random.randrange(8000) for _ in range(3000)]
+    known_by_ids(home, range(2000), said[:2000])
+    known_by_ids(home, range(1000, 3000), said[1000:])
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_a_lineage_that_gains_or_loses_its_ids_is_welcome_for_its_spends_add(
     home: Home, first: bool
 ) -> None:
-    register_units(home, "one", ids(*MANY), ids(*MANY), True, by_ids=first)
+    register_units(home, "one", ids(*MANY), owned(MANY, MANY), True, by_ids=first)
     anew = range(5000, 5000 + len(MANY))
-    register_units(home, "one", ids(*anew), ids(*MANY), True, by_ids=not first)
+    register_units(home, "one", ids(*anew), owned(MANY, anew), True, by_ids=not first)
 
 
 def test_a_lineage_may_come_again_and_keeps_what_it_once_held(home: Home) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from dpladder.errors import BadInput, Refused
@@ -44,26 +44,27 @@ def register_units(
     home: Home,
     lineage: str,
     units: Iterable[bytes],
-    contents: Iterable[bytes],
+    records: Collection[tuple[bytes, bytes]],
     confirmed: bool,
     by_ids: bool = False,
 ) -> None:
-    """Remember a version of a lineage by ids keyed with home's "units" subkey: its units, and its
-    records' contents, by which the same data under other ids is found. Refuse it where another
-    lineage holds the same; where it is new, not `confirmed`, and as large as one that may be its
-    older self in another encoding; or where this lineage's own records come under other ids.
+    """Remember a version of a lineage by ids keyed with home's "units" subkey: its units, and the
+    contents of its records that count, each with its unit, by which the same data under other ids
+    is found. Refuse it where another lineage holds the same; where it is new, not `confirmed`, and
+    as large as one that may be its older self in another encoding; or where this lineage's own
+    records come under other ids.
 
     What a lineage once held it keeps. It is written before the others are read: of two lineages
     that register at once, one sees the other.
     """
-    own = Known(frozenset(units), frozenset(contents))
+    own = Known(frozenset(units), frozenset(content for content, _ in records))
     if any(len(identity) != ID_BYTES for identity in own.units | own.contents):
         raise BadInput(f"keyed unit ids must have {ID_BYTES} bytes each.")
     own = own | Known(sizes=frozenset([len(own.units)]), by_ids=by_ids)
     with _alone(home):
         before = _read(home, lineage)
         if own.by_ids and before.by_ids:
-            _refuse_other_ids(lineage, own, before)
+            _refuse_other_ids(lineage, records, before)
         if not (confirmed or before.units):
             _refuse_renamed(lineage, own, _others(home, lineage))
         _write(home, lineage, before | own)
@@ -100,13 +101,21 @@ def _refuse_renamed(lineage: str, own: Known, others: dict[str, Known]) -> None:
             )
 
 
-def _refuse_other_ids(lineage: str, own: Known, before: Known) -> None:
+def _refuse_other_ids(
+    lineage: str, records: Collection[tuple[bytes, bytes]], before: Known
+) -> None:
     """A unit's part follows from its id, so under another one it may be trained on where it was
-    tested, and parts would not be disjoint. Records so coarse that most are alike say nothing of
-    whose they are."""
-    coarse = 2 * len(own.contents) < len(own.units)
-    kept, alike = len(own.units & before.units), len(own.contents & before.contents)
-    if not coarse and same_data(own.contents, before.contents) and kept <= ACCIDENT * alike:
+    tested, and parts would not be disjoint. Where somebody else has the same record, or as many
+    records are alike by chance, they say nothing of whose they are."""
+    owners: dict[bytes, bytes | None] = {}  # None of several
+    for content, unit in records:
+        owners[content] = unit if owners.get(content, unit) == unit else None
+    alike = sum(owners[content] is None for content, _ in records)
+    moved = sum(
+        unit is not None and unit not in before.units and content in before.contents
+        for content, unit in owners.items()
+    )
+    if moved >= LEAST and moved > max(alike, ACCIDENT * len(owners)):
         raise Refused(
             f"lineage {lineage}: records that this home knows come under other ids. A unit's part "
             "follows from its id, so that somebody who was tested on would be trained on. Write "
