@@ -199,6 +199,15 @@ def test_a_named_column_that_is_not_there_is_told_beside_all_that_are(
     assert "patient, case, sex, age, diagnosis." in error.value.private
 
 
+def test_arrays_whose_ids_alone_are_called_otherwise_keep_the_name_of_their_labels(
+    tmp_path: Path,
+) -> None:
+    np.savez(tmp_path / "d.npz", features=np.ones((2, 3)), labels=[0, 1], patient=["a", "b"])
+    source = open_source(f"npz:{tmp_path / 'd.npz'}", Layout(named=(("id", "patient"),)))
+    assert [*source.labels] == [0, 1]
+    assert [*map(str, source.ids or ())] == ["a", "b"]
+
+
 @pytest.mark.parametrize("layout", [Layout(), Layout(("age",)), Layout(named=(("id", "case"),))])
 def test_the_first_record_of_a_table_without_a_header_is_in_no_log(
     layout: Layout, tmp_path: Path

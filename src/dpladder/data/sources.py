@@ -78,8 +78,7 @@ def check_held(path: Path, held: Collection[str], layout: Layout, plural: str = 
     to be predicted, and not learned from, need nothing but themselves."""
     if not layout.labelled:
         return
-    wanted = {"label": layout.name("label") if layout.named else f"label{plural}"}
-    wanted = {} if layout.by_class else wanted
+    wanted = {} if layout.by_class else {"label": f"label{plural}"}
     wanted |= dict(layout.named) | ({} if layout.group is None else {"group": layout.group})
     for role, name in wanted.items():
         if name not in held:
