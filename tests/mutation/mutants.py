@@ -286,6 +286,14 @@ MUTANTS = (
         ("learn/test_linear.py::test_a_factor_that_is_no_float32_is_none",),
     ),
     Mutant(
+        "a normalised gradient's factor may be no float32",
+        "learn/bounds.py",
+        "normalise",
+        "LEAST",
+        "0.0",
+        ("learn/test_linear.py::test_a_factor_that_is_no_float32_is_none",),
+    ),
+    Mutant(
         "normalised gradients are longer than the bound",
         "learn/bounds.py",
         "normalise",
