@@ -1404,6 +1404,17 @@ check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         ),
     ),
     Mutant(
+        "a law near the Poisson one costs what rounding leaves of it",
+        "privacy/accounting/selection.py",
+        "_scale",
+        "-math.expm1(-shape * stopped) / shape if shape else stopped",
+        "(1.0 - (1.0 + odds) ** -shape) / shape if shape else stopped",
+        (
+            "privacy/accounting/test_selection.py"
+            "::test_laws_near_the_logarithmic_and_the_poisson_one_cost_what_they_do",
+        ),
+    ),
+    Mutant(
         "the number of runs is public",
         "privacy/accounting/selection.py",
         "number",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import islice
 
+import mpmath as mp
 import numpy as np
 import pytest
 from folded import by_value, worst_folded
@@ -23,11 +24,15 @@ BASE = gdp.mu(1.0, DELTA)
 SHAPES = (0.0, 0.5, 1.0, 3.0, math.inf)
 
 
+def stopping(runs):
+    return 1 / (1 + selection.going_on(runs))
+
+
 def weight(runs, x):
     """f'(x), written out anew: the derivative of E[x^K]."""
     if runs.shape == math.inf:
         return runs.mean * np.exp(runs.mean * (x - 1))
-    gamma, eta = selection.stopping(runs), runs.shape
+    gamma, eta = stopping(runs), runs.shape
     return runs.mean * (gamma / (1 - (1 - gamma) * x)) ** (1 + eta)
 
 
@@ -57,7 +62,7 @@ def epsilon_of_profile(profile, inner, runs, delta, lean=selection.STRAIGHT):
     directions, and K is a truncated negative binomial (Koskela, Redberg & Wang 2024). In (2), g(u)
     <= e^inner u + profile(inner) for every `inner`: any will do, and the caller looks for a good
     one. The smallest e1 is bisected."""
-    after = (1 - selection.stopping(runs)) / selection.stopping(runs)
+    after = selection.going_on(runs)
     moved = math.exp(inner) * lean.high / lean.low + after * lean.high * profile(inner)
     low, high = 0.0, 64.0
     while high - low > 1e-10 * high:
@@ -140,7 +145,7 @@ def test_publishing_the_number_of_runs_would_break_the_bound():
 
 
 def test_geometric_is_liu_and_talwar():
-    assert selection.stopping(Runs(8, 1.0)) == pytest.approx(1 / 8)
+    assert stopping(Runs(8, 1.0)) == pytest.approx(1 / 8)
     pure = epsilon_of_profile(lambda e: float(e < 0.5), 0.5, Runs(8, 1.0), DELTA)
     assert pure == pytest.approx(3 * 0.5, abs=1e-6)  # their theorem 3.2: three times a pure run
 
@@ -184,17 +189,37 @@ def test_cost_grows_with_the_runs_and_falls_with_delta(mu, mean, shape):
 @pytest.mark.parametrize("mean", [1.5, 10.0])
 def test_the_law_of_the_number_is_the_one_named(mean):
     ks = np.arange(1, 60)
-    gamma = selection.stopping(Runs(mean, 1.0))
+    gamma = stopping(Runs(mean, 1.0))
     laws = {
-        0.0: stats.logser.pmf(ks, 1 - selection.stopping(Runs(mean, 0.0))),
+        0.0: stats.logser.pmf(ks, 1 - stopping(Runs(mean, 0.0))),
         1.0: stats.geom.pmf(ks, gamma),
         math.inf: stats.poisson.pmf(ks, mean),
     }
-    negative = stats.nbinom(3, selection.stopping(Runs(mean, 3.0)))
+    negative = stats.nbinom(3, stopping(Runs(mean, 3.0)))
     laws[3.0] = negative.pmf(ks) / negative.sf(0)
     for shape, expected in laws.items():
         found = dict(islice(selection._law(Runs(mean, shape)), 61))
         assert [found[k] for k in ks] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.few(6)
+@pytest.mark.parametrize("shape", [1e-15, 1e-9, 1e-3, 1e3, 1e6, 1e9, 1e15])
+@pytest.mark.parametrize("mean", [1.001, 1.5, 400.0])
+@pytest.mark.parametrize("mu", [1e-3, 0.5])
+def test_laws_near_the_logarithmic_and_the_poisson_one_cost_what_they_do(mu, mean, shape):
+    """Against 40 digits: there gamma, or gamma^eta, is too near 1 to be told from it."""
+    with mp.workdps(40):
+        eta = mp.mpf(shape)
+
+        def above(odds):
+            return odds * eta / (1 - (1 + odds) ** -eta) - mean
+
+        odds = mp.findroot(above, (mp.mpf(10) ** -25, mp.mpf(10) ** 5), "anderson", tol=1e-30)
+        places = (mp.mpf(place) / 500 for place in range(-4_000, 2_000))
+        exact = max(
+            mp.log1p(odds * mp.ncdf(z + mu)) - mp.log1p(odds * mp.ncdf(z)) for z in places
+        ) * (1 + eta)
+    assert exact <= selection.rank_loss(mu, Runs(mean, shape)) <= exact * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -121,26 +121,26 @@ def rank_loss(mu: float, runs: Runs, lean: Lean = STRAIGHT) -> float:
 
     Poisson: f'(1 - low u) / f'(1 - high g(u)) = exp(m (high g(u) - low u)), and where nothing leans
     the largest g(u) - u is the total variation distance 2 Phi(mu/2) - 1. Truncated negative
-    binomial: (1 + eta) log of (a + high g(u)) / (a + low u), a = gamma / (1 - gamma). That is
-    concave over linear, so it has one peak, where high g'(u) (a + low u) = low (a + high g(u)),
-    which is bisected.
+    binomial: (1 + eta) log of (1 + b high g(u)) / (1 + b low u), b = (1 - gamma) / gamma. That is
+    concave over linear, so it has one peak, where b high g'(u) (1 + b low u) = b low (1 + b high
+    g(u)), which is bisected.
     """
     if runs.shape == math.inf:
         # high g(u) - low u is concave: its peak is where g'(u) = exp(-z mu - mu^2/2) = low/high.
         z = -mu / 2 + math.log(lean.high / lean.low) / mu
         return runs.mean * (lean.high * _NORMAL.cdf(z + mu) - lean.low * _NORMAL.cdf(z)) * SAFE
-    gamma = stopping(runs)
-    a = gamma / (1 - gamma)
+    odds = going_on(runs)
 
-    def ratio(z: float) -> float:
-        return (a + lean.high * _NORMAL.cdf(z + mu)) / (a + lean.low * _NORMAL.cdf(z))
+    def moved(z: float) -> float:
+        u, other = lean.low * _NORMAL.cdf(z), lean.high * _NORMAL.cdf(z + mu)
+        return math.log1p(odds * (other - u) / (1 + odds * u))
 
     left, right = -40.0 - mu, 40.0
     while right - left > 1e-12:
         z = (left + right) / 2
-        rises = math.log(lean.high / lean.low) - z * mu - mu * mu / 2 > math.log(ratio(z))
+        rises = math.log(lean.high / lean.low) - z * mu - mu * mu / 2 > moved(z)
         left, right = (z, right) if rises else (left, z)
-    return (1 + runs.shape) * math.log(ratio(left)) * SAFE
+    return (1 + runs.shape) * moved(left) * SAFE
 
 
 def largest(
@@ -183,21 +183,21 @@ def _secant(low: float, high: float, below: float, above: float, close: float) -
 
 
 @cache
-def stopping(runs: Runs) -> float:
-    """gamma of a truncated negative binomial of this mean (Papernot & Steinke 2022, Definition
-    1)."""
-
-    def mean(gamma: float) -> float:
-        eta = runs.shape
-        scale = -math.log(gamma) if eta == 0 else (1 - gamma**eta) / eta
-        return (1 - gamma) / (gamma * scale)
-
-    low, high = 0.0, 1.0
+def going_on(runs: Runs) -> float:
+    """(1 - gamma) / gamma of a truncated negative binomial of this mean (Papernot & Steinke 2022,
+    Definition 1): gamma itself may be too near 1 to be told from it."""
+    low, high = 0.0, MOST_MEAN**2
     while True:
-        gamma = (low + high) / 2
-        if not low < gamma < high:
+        odds = (low + high) / 2
+        if not low < odds < high:
             return high
-        low, high = (gamma, high) if mean(gamma) > runs.mean else (low, gamma)
+        low, high = (odds, high) if odds / _scale(odds, runs.shape) < runs.mean else (low, odds)
+
+
+def _scale(odds: float, shape: float) -> float:
+    """(1 - gamma^eta) / eta, or its limit -log gamma."""
+    stopped = math.log1p(odds)
+    return -math.expm1(-shape * stopped) / shape if shape else stopped
 
 
 def weight(runs: Runs, lean: Lean = STRAIGHT) -> float:
@@ -234,10 +234,10 @@ def _law(runs: Runs) -> Iterator[tuple[int, float]]:
     if runs.shape == math.inf:
         k, probability = 0, math.exp(-runs.mean)
     else:
-        gamma, eta = stopping(runs), runs.shape
-        scale = -math.log(gamma) if eta == 0 else (gamma**-eta - 1) / eta
-        k, probability = 1, (1 - gamma) / scale
+        odds, eta = going_on(runs), runs.shape
+        stopped = math.exp(-eta * math.log1p(odds))  # gamma^eta
+        k, probability = 1, odds / (1 + odds) * stopped / _scale(odds, eta)
     while True:
         yield k, probability
-        ratio = runs.mean if runs.shape == math.inf else (1 - gamma) * (k + eta)
+        ratio = runs.mean if runs.shape == math.inf else odds / (1 + odds) * (k + eta)
         k, probability = k + 1, probability * ratio / (k + 1)
