@@ -7,15 +7,16 @@ happens once per real run, when Snakemake knows which jobs are due.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 from dpladder.config import Project, from_command_line
 from dpladder.config.check import unit_keys
@@ -39,7 +40,6 @@ from dpladder.privacy.statement.check import anchors_in, stated_anchors
 from dpladder.privacy.statement.documents import PlanDocument
 from dpladder.privacy.statement.page import closing_line
 
-Result = TypeVar("Result")
 # Names a file descriptor for what is said to people, where Snakemake's words go elsewhere. Taken
 # out of the environment, so that no job inherits it: there another file may have that number.
 SAY = "DPLADDER_SAY"
@@ -86,18 +86,15 @@ class Parsed:
         return params
 
 
-def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
-    """The project as Snakemake was told it, priced. Ends the process with one message where
-    something is wrong. `config` is read where this is a module of another workflow; elsewhere the
-    files are, which know their lines."""
-    return _or_exit(lambda: _parse(workflow, config))
-
-
-def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], executor: str) -> None:
-    """Charge exactly the private jobs that will run, lineage by lineage, before the first of them
-    starts."""
-    _or_exit(lambda: need_submission(executor))
-    _or_exit(lambda: _reserve(parsed, due))
+@contextlib.contextmanager
+def one_message() -> Iterator[None]:
+    """End the process with one message where something is wrong: by stderr and sys.exit, never an
+    exception. Snakemake would print a trace, and stdout belongs to --dag."""
+    try:
+        yield
+    except DpladderError as error:
+        say(f"dpladder: {error}")
+        sys.exit(error.exit_code)
 
 
 def need_submission(executor: str) -> None:
@@ -108,12 +105,6 @@ def need_submission(executor: str) -> None:
             "on a login node of the cluster, or without the SLURM profile. Nothing was read or "
             "spent."
         )
-
-
-def conclude(parsed: Parsed) -> None:
-    """The end of a run: where its lineages stand, by their ledgers. The statement may be of an
-    earlier run, or of another lineage."""
-    _or_exit(lambda: _conclude(parsed))
 
 
 def logs() -> dict[Path, int]:
@@ -171,7 +162,10 @@ def import_path(users: str) -> str:
     return os.pathsep.join(dict.fromkeys([str(SOURCE), *others]))
 
 
-def _parse(workflow: Any, config: Mapping[str, Any]) -> Parsed:
+@one_message()
+def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
+    """The project as Snakemake was told it, priced. `config` is read where this is a module of
+    another workflow; elsewhere the files are, which know their lines."""
     if not INSTALLED:
         os.environ["PYTHONPATH"] = import_path(os.environ.get("PYTHONPATH", ""))
     if outer.enter(workflow):
@@ -266,13 +260,15 @@ def _units_of(project: Project, lineage: str) -> dict[str, object] | None:
     return {key: value for key, value in found.items() if value is not None} if found else None
 
 
-def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+@one_message()
+def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], executor: str) -> None:
     """Charge for all jobs that this run will start, in every lineage, before the first of them:
     either the whole run fits, or nothing is spent.
 
     Jobs that need no charge are in `due` as well. What was reserved by a run that ended is given
     back first where nobody asks for it any more. The plan was made without the ledger's lock, so it
     is made once more with it."""
+    need_submission(executor)
     jobs = {dag.job(wildcards.get("experiment", "-"), rule, wildcards) for rule, wildcards in due}
     home = open_home()
     opened = {
@@ -307,7 +303,10 @@ def _reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]]) -> No
     anchors.keep(RESULTS, [ledgers.head(ledger) for ledger in opened.values()])
 
 
-def _conclude(parsed: Parsed) -> None:
+@one_message()
+def conclude(parsed: Parsed) -> None:
+    """The end of a run: where its lineages stand, by their ledgers. The statement may be of an
+    earlier run, or of another lineage."""
     home = open_home(create=False)
     stated, current = {anchor.lineage: anchor for anchor in stated_anchors(RESULTS)}, True
     for lineage, terms in parsed.plan.terms.items():
@@ -372,17 +371,3 @@ def say(text: str) -> None:
         return
     clear = "\r\033[K" if os.isatty(int(PEOPLE)) else ""  # the line that says how far the run is
     os.write(int(PEOPLE), f"{clear}{text}\n".encode())
-
-
-def _or_exit(action: Callable[[], Result]) -> Result:
-    try:
-        return action()
-    except DpladderError as error:
-        _exit(error)
-
-
-def _exit(error: DpladderError) -> NoReturn:
-    """stderr and sys.exit, never an exception: Snakemake would print a trace, and stdout belongs to
-    --dag."""
-    say(f"dpladder: {error}")
-    sys.exit(error.exit_code)
