@@ -1277,7 +1277,7 @@ check_lifetime(terms, state.charged(token), state.settled(concrete))""",
         "what was used can be refunded",
         "privacy/ledger/book.py",
         "refund.refunded",
-        "h.status in ('COMMITTED', 'DONE')",
+        "h.used",
         "h.status == 'DONE'",
         (
             "privacy/ledger/test_book.py"

@@ -101,6 +101,14 @@ class Project:
         """The experiments that have final models of their own."""
         return {name: config for name, config in self.experiments.items() if not config.tested}
 
+    def of_lineage(self, lineage: str) -> dict[str, Config]:
+        """The experiments on a lineage's records."""
+        return {
+            name: config
+            for name, config in self.experiments.items()
+            if config.dataset.lineage == lineage
+        }
+
     def today(self, name: str) -> str:
         """What an experiment of this name is called, which may have had it before."""
         names = (new for new, old in self.former.items() if name in old)

@@ -52,6 +52,7 @@ from dpladder.plan.stages import (
     versions_of,
 )
 from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.ledger.state import Held
 
 Keys = dict[str, Any]
 Wildcards = Mapping[str, str]
@@ -351,14 +352,13 @@ def static(
     )
 
 
-def asks_for(project: Project, own: Job, known: str, at: Versions) -> bool:
-    """Whether an experiment asks, as this job of its own, what the ledger knows by this static at
-    these versions."""
+def asks_for(project: Project, own: Job, held: Held) -> bool:
+    """Whether an experiment asks, as this job of its own, what the ledger holds an answer to."""
     rule, wildcards = own.rule, dict(own.wildcards)
     config = project.experiments.get(own.experiment)
     if config is None or rule not in STAGES or not has(config, rule, wildcards):
         return False
-    return static(config, rule, wildcards, modelled(project, config), at) == known
+    return static(config, rule, wildcards, modelled(project, config), held.versions) == held.static
 
 
 def code(project: Project, rule: str, wildcards: Wildcards) -> str:

@@ -14,7 +14,6 @@ from dpladder.config.model import Tester
 from dpladder.errors import Refused
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.mechanisms import BROUGHT, WORD
-from dpladder.plan.plan import USED
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.state import Held, State
 
@@ -39,15 +38,14 @@ def _as_known(project: Project, states: Mapping[str, State]) -> Iterator[tuple[s
         held_of = [
             (replace(job, experiment=name), held)
             for job, held in states[config.dataset.lineage].by_name()
-            if held.status in USED
-            and (job.experiment == name or job.experiment not in project.experiments)
+            if held.used and (job.experiment == name or job.experiment not in project.experiments)
         ]
         for old in project.former.get(config.tested, ()):
             evaluate = config.evaluate.model_copy(update={"of": old})
             before = config.model_copy(update={"evaluate": evaluate})
             as_before = replace(project, experiments={**project.experiments, name: before})
             if old not in project.experiments and any(
-                dag.asks_for(as_before, job, held.static, held.versions) for job, held in held_of
+                dag.asks_for(as_before, job, held) for job, held in held_of
             ):
                 yield name, before
 
@@ -63,14 +61,14 @@ def _assigned(project: Project, states: Mapping[str, State]) -> tuple[Project, d
         (job, held)
         for state in states.values()
         for job, held in state.by_name()
-        if held.status in USED and dag.asks_for(project, job, held.static, held.versions)
+        if held.used and dag.asks_for(project, job, held)
     ]
     kept = {job: Kept(held.versions, held.static) for job, held in used if not renews(project, job)}
     project = replace(project, kept=kept, former=_former(project, states, used))
     if len(project.experiments) == 1:
         return project, states
     paid: dict[tuple[str, Wildcards], list[str]] = {}
-    for job, _ in sorted(used, key=lambda one: USED.index(one[1].status)):
+    for job, _ in sorted(used, key=lambda one: one[1].status != "DONE"):
         paid.setdefault((job.rule, job.wildcards), []).append(job.experiment)
     noted = [
         name
@@ -87,12 +85,11 @@ def names_today(project: Project, lineage: str, state: State) -> dict[Job, list[
     first: an experiment that was renamed, or asks what another one no longer does."""
     answers: dict[tuple[str, Wildcards], list[Held]] = {}
     for held in state.items.values():
-        if held.status in USED:
+        if held.used:
             answers.setdefault((held.job.rule, held.job.wildcards), []).append(held)
     asked = [
         dag.job(name, rule, wildcards)
-        for name, config in project.experiments.items()
-        if config.dataset.lineage == lineage
+        for name, config in project.of_lineage(lineage).items()
         for rule in stages.STAGES
         if stages.STAGES[rule].releases
         for wildcards in stages.jobs(config, rule)
@@ -100,10 +97,7 @@ def names_today(project: Project, lineage: str, state: State) -> dict[Job, list[
     found: dict[Job, list[str]] = {}
     for job in asked:
         others = answers.get((job.rule, job.wildcards), ())
-        if any(
-            held.status in USED and dag.asks_for(project, job, held.static, held.versions)
-            for held in state.of(job)
-        ):
+        if any(held.used and dag.asks_for(project, job, held) for held in state.of(job)):
             continue
         same = [held.token for held in others if _takes_over(project, job, held)]
         if same:
@@ -114,9 +108,7 @@ def names_today(project: Project, lineage: str, state: State) -> dict[Job, list[
 def _takes_over(project: Project, job: Job, held: Held) -> bool:
     """Whether a job asks what another experiment's was answered, which asks it no longer. One that
     is gone is taken to have read the same sources: a query names the records themselves."""
-    if held.job.experiment == job.experiment or not dag.asks_for(
-        project, job, held.static, held.versions
-    ):
+    if held.job.experiment == job.experiment or not dag.asks_for(project, job, held):
         return False
     if held.job.experiment not in project.experiments:
         return True
@@ -124,7 +116,7 @@ def _takes_over(project: Project, job: Job, held: Held) -> bool:
         dag.sources_behind(project.experiments[one.experiment], one.rule, dict(one.wildcards))
         for one in (held.job, job)
     )
-    return before == now and not dag.asks_for(project, held.job, held.static, held.versions)
+    return before == now and not dag.asks_for(project, held.job, held)
 
 
 def _former(

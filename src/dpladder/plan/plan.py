@@ -22,10 +22,7 @@ from dpladder.privacy.accounting.composition import Composition, compose
 from dpladder.privacy.accounting.events import Job, Spend, counts_for
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import check_terms
-from dpladder.privacy.ledger.state import Held, Item, State, Status, Terms, called
-
-# who finished owns what is shared before who only began
-USED: tuple[Status, ...] = ("DONE", "COMMITTED")
+from dpladder.privacy.ledger.state import Held, Item, State, Terms, called
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,12 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     made = {job: _identity(project, job, config) for job, config in asked.items()}
     statics = {job: one.static for job, one in made.items()}
     finished, superseded = _history(states, statics, project)
-    asked_for = {token for state in states.values() for token in _asked_for(state, statics)}
+    asked_for = {  # some were paid for anew
+        held.token
+        for state in states.values()
+        for job, held in state.by_name()
+        if statics.get(job) == held.static
+    }
     edited = (
         []
         if project.main.mode == "research"
@@ -101,8 +103,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
             earlier = _earlier(edited, config.dataset.lineage, counts, planned)
             most, path = config.promised(target), stages.artifact(name, config, target)
             tuned = any(
-                counts(held.job) and not dag.asks_for(project, held.job, held.static, held.versions)
-                for held in edited
+                counts(held.job) and not dag.asks_for(project, held.job, held) for held in edited
             )
             known = states.get(config.dataset.lineage)
             with _explained(name, config, most, earlier, known, tuned):
@@ -229,9 +230,7 @@ def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str,
     for config in project.experiments.values():
         lineage = config.dataset.lineage
         known = states[lineage].terms if lineage in states else None
-        users = [
-            other for other in project.experiments.values() if other.dataset.lineage == lineage
-        ]
+        users = project.of_lineage(lineage).values()
         share = config.privacy.share
         if share is None:
             share = known.share if known else booking.SHARE * any(map(_needs_booking, users))
@@ -285,7 +284,7 @@ def _history(
         own = {
             job: replace(held, spends=state.settled(held.spends))
             for job, held in state.by_name()
-            if held.status in USED and statics.get(job) == held.static
+            if held.used and statics.get(job) == held.static
         }
         current |= own
         taken = {held.token for held in own.values()}
@@ -295,7 +294,7 @@ def _history(
         others += {
             held.token: replace(held, job=job, spends=state.settled(held.spends))
             for job, held in sorted(state.by_name(), key=lambda one: one[0] in statics)
-            if held.status in USED and job.experiment in names and held.token not in taken
+            if held.used and job.experiment in names and held.token not in taken
         }.values()
     return current, others
 
@@ -304,8 +303,3 @@ def _gone(project: Project, jobs: Iterable[Job], finished: Mapping[Job, Held]) -
     """The experiments that the config no longer has, and that paid for some of these jobs."""
     paid = {finished[job].job.experiment for job in jobs if job in finished}
     return tuple(sorted(paid - project.experiments.keys()))
-
-
-def _asked_for(state: State, statics: Mapping[Job, str]) -> Iterator[str]:
-    """The charges for just what the config asks for, by their tokens; some were paid for anew."""
-    yield from (held.token for job, held in state.by_name() if statics.get(job) == held.static)

@@ -204,7 +204,7 @@ def _paid(held: Held, name: str, config: Config) -> bool:
     """Whether a release of the ledger is one that an experiment asks for, so configured."""
     rule, wildcards = held.job.rule, dict(held.job.wildcards)
     return (
-        held.status in ("COMMITTED", "DONE")
+        held.used
         and held.job.experiment == name
         and rule in stages.STAGES
         and stages.has(config, rule, wildcards)

@@ -255,8 +255,7 @@ def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> Non
 
 def _units_of(project: Project, lineage: str) -> dict[str, object] | None:
     """By what the units of a lineage are known; config/check.py has all its experiments agree."""
-    own = (c for c in project.experiments.values() if c.dataset.lineage == lineage)
-    found = unit_keys(next(own))
+    found = unit_keys(next(iter(project.of_lineage(lineage).values())))
     return {key: value for key, value in found.items() if value is not None} if found else None
 
 
@@ -275,11 +274,7 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], execut
         lineage: ledgers.open_ledger(home, terms) for lineage, terms in parsed.plan.terms.items()
     }
     for lineage, ledger in opened.items():
-        own = {
-            name: c
-            for name, c in parsed.project.experiments.items()
-            if c.dataset.lineage == lineage
-        }
+        own = parsed.project.of_lineage(lineage)
         names = names_today(parsed.project, lineage, ledger.state)
         former = {name: old for name, old in parsed.project.former.items() if name in own}
         ledgers.note(ledger, own, names, former)

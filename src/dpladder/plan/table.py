@@ -252,7 +252,7 @@ def _lifetime(plan: Plan, lineage: str, state: State) -> PlannedLifetime:
 
 def _after(plan: Plan, lineage: str, state: State) -> Composition:
     """Everything ever charged on the lineage once the plan is done."""
-    known = {(job, h.static) for job, h in state.by_name() if h.status in ("COMMITTED", "DONE")}
+    known = {(job, h.static) for job, h in state.by_name() if h.used}
     new = tuple(
         s
         for item in plan.items.values()
@@ -260,7 +260,7 @@ def _after(plan: Plan, lineage: str, state: State) -> Composition:
         for s in item.spends
         if s.lineage == lineage
     )
-    used = (h for h in state.items.values() if h.status in ("COMMITTED", "DONE"))
+    used = (h for h in state.items.values() if h.used)
     kept = tuple(s for h in used for s in state.settled(h.spends))
     return ever(plan.terms[lineage], (*kept, *new))
 

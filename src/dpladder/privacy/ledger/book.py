@@ -138,9 +138,7 @@ def settle(ledger: Ledger, chosen: Mapping[str, tuple[str, Mapping[str, Any]]]) 
 
 def remembered_choices(state: State) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Those of experiments for which something was committed: the others may be chosen anew."""
-    paid = {
-        held.job.experiment for held in state.items.values() if held.status in ("COMMITTED", "DONE")
-    }
+    paid = {held.job.experiment for held in state.items.values() if held.used}
     return {key: chosen for key, chosen in state.choices.items() if key[0] in paid}
 
 
@@ -405,7 +403,7 @@ def refund(ledger: Ledger, tokens: Iterable[str]) -> None:
 
     def refunded(state: State) -> Step:
         held = [_held(ledger, state, token) for token in revoked]
-        if used := [h for h in held if h.status in ("COMMITTED", "DONE")]:
+        if used := [h for h in held if h.used]:
             raise Refused(
                 f"{called(used[0].job)} is {used[0].status}: it may have read private data and "
                 "stays charged. Keep what it gave; another attempt is a spend of its own."

@@ -113,6 +113,11 @@ class Held:
     continued: int | None = None
     by: str = ""  # who asked; empty of before that was noted
 
+    @property
+    def used(self) -> bool:
+        """Whether private records may have been read for it."""
+        return self.status in ("COMMITTED", "DONE")
+
 
 @dataclass(frozen=True)
 class Anchor:
