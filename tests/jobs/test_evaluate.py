@@ -31,9 +31,10 @@ from dpladder.jobs.train_final import train_final
 from dpladder.learn.interface import Constants, Data
 from dpladder.learn.measures import by_answer
 from dpladder.privacy.accounting.composition import compose
+from dpladder.privacy.accounting.shown import Shown
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.report.summary import Confusion, Shown
+from dpladder.report.summary import Confusion
 from dpladder.report.summary import Tested as Found
 
 UNITS: Units = tuple((((1.0, 0.5, place / 200), place % 2),) for place in range(200))

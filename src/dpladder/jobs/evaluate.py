@@ -43,6 +43,7 @@ from dpladder.plan.reads import EvaluateAlso, EvaluateFinal, EvaluateOf, Evaluat
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
+from dpladder.privacy.accounting.shown import Shown
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.statement.records import file_digest
 from dpladder.report.summary import (
@@ -51,7 +52,6 @@ from dpladder.report.summary import (
     FindingTested,
     GroupTested,
     Perplexity,
-    Shown,
     Tested,
     WorstTested,
 )
@@ -319,8 +319,8 @@ def metrics(
         summed,
         noised=sd > 0,
         classes=None if counts.ndim == 1 else _of_classes(names, rows, sd),
-        balanced=None if counts.ndim == 1 else _measured(measures.balanced(_shares(rows, sd))),
-        auc=None if scores is None else _measured(measures.auc(scores, sd_scores)),
+        balanced=None if counts.ndim == 1 else measures.balanced(_shares(rows, sd)),
+        auc=None if scores is None else measures.auc(scores, sd_scores),
         scores=None if scores is None else scores.tolist(),
     )
 
@@ -340,7 +340,7 @@ def by_groups(groups: Groups, counts: Counts, sd: float) -> Tested:
             GroupTested(**asdict(row), trained=row.name in groups.trained) for row in rows
         ),
         worst=None if worst is None else WorstTested(worst[0], **asdict(worst[1])),
-        elsewhere=_measured(measures.share(right, wrong, sd * math.sqrt(len(others))))
+        elsewhere=measures.share(right, wrong, sd * math.sqrt(len(others)))
         if len(others)
         else None,
     )
@@ -365,8 +365,8 @@ def by_findings(
     return replace(
         found,
         findings=tuple(each),
-        balanced=_mean([one.balanced for one in each]),
-        auc=_mean([one.auc for one in each]),
+        balanced=measures.balanced([one.balanced for one in each]),
+        auc=measures.balanced([one.auc for one in each]),
     )
 
 
@@ -377,23 +377,18 @@ def _finding(
     right, wrong = (float(count) for count in counts.sum(axis=0))
     return FindingTested(
         name,
-        _measured(measures.share(right, wrong, sd * math.sqrt(2.0))),
-        _measured(present),
-        _measured(absent),
-        _measured(measures.balanced([absent, present])),
-        None if bins is None else _measured(measures.auc(bins, sd_bins)),
+        measures.share(right, wrong, sd * math.sqrt(2.0)),
+        present,
+        absent,
+        measures.balanced([absent, present]),
+        None if bins is None else measures.auc(bins, sd_bins),
         counts.tolist(),
         sd,
         None if bins is None else bins.tolist(),
     )
 
 
-def _mean(each: list[Shown | None]) -> Shown | None:
-    known = [None if one is None else measures.Measured(one.value, one.sd) for one in each]
-    return _measured(measures.balanced(known))
-
-
-def _shares(rows: Counts, sd: float) -> list[measures.Measured | None]:
+def _shares(rows: Counts, sd: float) -> list[Shown | None]:
     return [measures.share(float(right), float(wrong), sd) for right, wrong in rows]
 
 
@@ -410,7 +405,3 @@ def _of_classes(names: tuple[str, ...], rows: Counts, sd: float) -> tuple[ClassT
         )
         for name, one, (right, wrong) in found
     )
-
-
-def _measured(found: measures.Measured | None) -> Shown | None:
-    return None if found is None else Shown(found.value, found.sd)

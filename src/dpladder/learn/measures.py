@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +26,9 @@ from dpladder.learn.interface import (
     sigmoid_bias,
 )
 from dpladder.learn.score import by_themselves
+from dpladder.privacy.accounting.shown import Shown
 
 PROBES = 256  # public records of the usual length, whose scores say how wide a bin should be
-
-
-@dataclass(frozen=True)
-class Measured:
-    value: float
-    sd: float  # of the noise
 
 
 def by_class(
@@ -154,29 +148,29 @@ def _bins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([-above[::-1], [np.nextafter(0.0, 1.0)], above])
 
 
-def share(right: float, wrong: float, sd: float) -> Measured | None:
+def share(right: float, wrong: float, sd: float) -> Shown | None:
     """The share that is right, of two noised counts. None where there is too little to tell."""
     total = right + wrong
     return None if total <= enough(sd, 2) else share_of(right, total, sd)
 
 
-def share_of(right: float, total: float, sd: float) -> Measured:
+def share_of(right: float, total: float, sd: float) -> Shown:
     """The same of any total. The delta method: c / (c + w) moves by (1 - a) / total with c and by
     -a / total with w, each of which has this deviation."""
     value = min(max(right / total, 0.0), 1.0)
-    return Measured(value, sd * math.hypot(1.0 - value, value) / total)
+    return Shown(value, sd * math.hypot(1.0 - value, value) / total)
 
 
-def balanced(classes: list[Measured | None]) -> Measured | None:
+def balanced(classes: list[Shown | None]) -> Shown | None:
     """The mean over classes; none where one of them cannot be told."""
     known = [one for one in classes if one is not None]
     if len(known) < len(classes):
         return None
     value = math.fsum(one.value for one in known) / len(known)
-    return Measured(value, math.hypot(*(one.sd for one in known)) / len(known))
+    return Shown(value, math.hypot(*(one.sd for one in known)) / len(known))
 
 
-def worst(groups: Mapping[str, Measured | None]) -> tuple[str, Measured] | None:
+def worst(groups: Mapping[str, Shown | None]) -> tuple[str, Shown] | None:
     """The group with the lowest share, by what noise shows; none where one of them cannot be told.
     Noise chooses it too, so its share is lower than the worst group's own on average
     (docs/data.md)."""
@@ -186,7 +180,7 @@ def worst(groups: Mapping[str, Measured | None]) -> tuple[str, Measured] | None:
     return min(known.items(), key=lambda item: item[1].value)
 
 
-def auc(counts: NDArray[np.float64], sd: float) -> Measured | None:
+def auc(counts: NDArray[np.float64], sd: float) -> Shown | None:
     """How often a record of the second class scores above one of the first, half a point for the
     same bin: sum_i n1_i (sum_{j<i} n0_j + n0_i / 2) / (N0 N1), of noised counts. Its noise by the
     delta method: a count of the second class in bin i moves it by (F0_i - A) / N1 and one of the
@@ -198,4 +192,4 @@ def auc(counts: NDArray[np.float64], sd: float) -> Measured | None:
     below = (np.cumsum(counts, axis=1) - counts / 2) / totals[:, None]
     value = float(counts[1] @ below[0] / totals[1])
     moved = np.concatenate([(1.0 - below[1] - value) / totals[0], (below[0] - value) / totals[1]])
-    return Measured(min(max(value, 0.0), 1.0), sd * float(np.linalg.norm(moved)))
+    return Shown(min(max(value, 0.0), 1.0), sd * float(np.linalg.norm(moved)))

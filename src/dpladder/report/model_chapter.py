@@ -6,9 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from dpladder.privacy.accounting.shown import Shown
 from dpladder.privacy.statement.documents import SealedStatement
 from dpladder.report.reading import percent, plain
-from dpladder.report.summary import FinalFound, Shown, Summary
+from dpladder.report.summary import FinalFound, Summary
 
 Fact = tuple[str, str]
 SURE = 2.0  # deviations

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpladder.config.section import restored
-from dpladder.privacy.accounting.shown import spread
+from dpladder.privacy.accounting.shown import Shown, spread
 from dpladder.privacy.statement.documents import Cost
 
 
@@ -124,14 +124,6 @@ class WorstTested:
     """
 
     name: str
-    value: float
-    sd: float
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A figure, and the deviation that noise gives it."""
-
     value: float
     sd: float
 

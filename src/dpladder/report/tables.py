@@ -12,10 +12,10 @@ import pandas as pd
 
 from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
-from dpladder.privacy.accounting.shown import in_cell, mu_up, up
+from dpladder.privacy.accounting.shown import Shown, in_cell, mu_up, up
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report.reading import percent, plain
-from dpladder.report.summary import ClassTested, Shown, Summary, Tested, WorstTested
+from dpladder.report.summary import ClassTested, Summary, Tested, WorstTested
 
 Show = Callable[[Any], str]
 UNSEEN = ("accuracy_sd",)  # by readers, who see one deviation: of noise and sampling together

@@ -15,8 +15,8 @@ from typing import Any
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.section import restored
 from dpladder.network.facts import INPUT
-from dpladder.privacy.accounting.shown import in_cell, up
-from dpladder.report.summary import Shown, Tested
+from dpladder.privacy.accounting.shown import Shown, in_cell, up
+from dpladder.report.summary import Tested
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model
 

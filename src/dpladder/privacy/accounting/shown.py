@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import html
 import math
+from dataclasses import dataclass
 
 from dpladder.config.wording import printable
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure, and the deviation that noise gives it."""
+
+    value: float
+    sd: float
 
 
 def up(value: float, places: int = 4) -> str:
