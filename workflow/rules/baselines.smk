@@ -2,7 +2,7 @@
 # by name.
 
 
-rule compare_learners:
+use rule prepare_dataset as compare_learners with:
     input:
         features=features_of("compare_learners"),
         mean=mean_of,
@@ -17,19 +17,11 @@ rule compare_learners:
         privacy="results/comparison/learners.privacy.json",
     log:
         "logs/comparison/learners.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: PROJECT.main.resources.threads
-    resources:
-        mem_mb=PROJECT.main.resources.mem_mb,
-        runtime=PROJECT.main.resources.runtime,
     params:
         **told("compare_learners"),
-    script:
-        "../scripts/job.py"
 
 
-rule compare_hpo:
+use rule prepare_dataset as compare_hpo with:
     input:
         features=features_of("compare_hpo"),
         mean=mean_of,
@@ -51,13 +43,5 @@ rule compare_hpo:
         privacy="results/comparison/hpo.privacy.json",
     log:
         "logs/comparison/hpo.log",
-    conda:
-        "../../envs/dpladder.yaml"
-    threads: PROJECT.main.resources.threads
-    resources:
-        mem_mb=PROJECT.main.resources.mem_mb,
-        runtime=PROJECT.main.resources.runtime,
     params:
         **told("compare_hpo"),
-    script:
-        "../scripts/job.py"
