@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dpladder.config.dataset_sections import Dataset
 from dpladder.data.census import census, report
 from dpladder.data.files import write_private
 from dpladder.data.prepare import Keys, prepare, read_manifest
@@ -27,7 +26,7 @@ def prepare_dataset(task: Task[PrepareDataset]) -> None:
     keys = keys_of(home)
     manifest = places.manifest(task, "train")
     diagnostics = places.diagnostics(task, "prepare_dataset")
-    found = prepare(dataset_of(task), keys, manifest, diagnostics, cutting=cutter_of(task))
+    found = prepare(task.reads.dataset, keys, manifest, diagnostics, cutting=cutter_of(task))
     made = read_manifest(manifest, keys.cache)
     write_private(places.census(task), report(census(found)).encode())
     stop_if_few_usable(task, made.units, made.labels, len(found.units), made.attrs)
@@ -59,26 +58,3 @@ def keys_of(home: Home) -> Keys:
 
 def cutter_of(task: Task[PrepareDataset]) -> Cutter | None:
     return None if task.reads.spans is None else cutter(task.reads.spans)
-
-
-def dataset_of(task: Task[PrepareDataset]) -> Dataset:
-    """The dataset section, as far as a manifest hangs on it. Its nominal size plays no part
-    there."""
-    reads = task.reads
-    return Dataset(
-        lineage=reads.lineage,
-        source=reads.source,
-        columns=reads.columns,
-        nominal_size=1,
-        classes=reads.classes,
-        labels=reads.labels,
-        group=reads.group,
-        unit=reads.unit,
-        split=reads.split,
-        links=reads.links,
-        label=reads.label,
-        id=reads.id,
-        user=reads.user,
-        unknown=reads.unknown,
-        blank=reads.blank,
-    )

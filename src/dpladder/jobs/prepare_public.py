@@ -7,7 +7,7 @@ from dpladder.data.prepare import FEW, prepare, read_manifest
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.checking import stop_if_few_usable
-from dpladder.jobs.prepare_dataset import cutter_of, dataset_of, keys_of, rows
+from dpladder.jobs.prepare_dataset import cutter_of, keys_of, rows
 from dpladder.jobs.record import write_record
 from dpladder.jobs.task import Task
 from dpladder.plan.reads import PreparePublic
@@ -17,7 +17,7 @@ from dpladder.privacy.ledger.units import same_data
 def prepare_public(task: Task[PreparePublic]) -> None:
     named, keys = task.wildcards["part"], keys_of(places.job_home())
     part = places.part_in(named)
-    dataset = dataset_of(task).model_copy(update={f"public_{part}": task.reads.source})
+    dataset = task.reads.dataset.model_copy(update={f"public_{part}": task.reads.source})
     diagnostics = places.diagnostics(task, f"prepare_public-{named}")
     manifest = places.manifest(task, named)
     found = prepare(dataset, keys, manifest, diagnostics, part, task.reads.matched, cutter_of(task))

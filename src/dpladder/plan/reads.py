@@ -13,7 +13,15 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import ConfigDict, Field
 
-from dpladder.config.dataset_sections import Chosen, Counted, Links, Split, TrainedGroup, Unit
+from dpladder.config.dataset_sections import (
+    Chosen,
+    Counted,
+    Dataset,
+    Links,
+    Split,
+    TrainedGroup,
+    Unit,
+)
 from dpladder.config.evaluate_sections import Measures
 from dpladder.config.features_sections import Features, Mean, Pooling
 from dpladder.config.label_sets import Labels
@@ -198,6 +206,17 @@ class PrepareDataset(LineageReads, Private):
     few_usable: FewUsable
     spans: Spans | None
     links: Annotated[Links, key("dataset.links")] = field(default="none", kw_only=True)
+
+    @property
+    def dataset(self) -> Dataset:
+        """The section, as far as a manifest hangs on it. Its nominal size plays no part there."""
+        kind: Any = type(self)
+        told = {
+            name: getattr(self, name)
+            for name, key in _names(kind).items()
+            if key is not None and key.startswith("dataset.")
+        }
+        return Dataset(source=self.source, nominal_size=1, **told)
 
 
 @dataclass(frozen=True)
