@@ -145,7 +145,7 @@ def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved
 def _check_code(task: Task[ReleaseReads], held: Sequence[Held]) -> None:
     """A job runs the code that the head node reserved it for, also when files were edited since, or
     a node has others."""
-    code = stages.code_of(task.reads, task.rule)
+    code = stages.code_behind(task.rule, stages.mechanisms_of(task.reads, task.rule))
     if any(one.status == "RESERVED" and one.code != code for one in held):
         raise Refused(
             "the package's code changed after the workflow was started, or this node has another "

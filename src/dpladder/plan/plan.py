@@ -137,7 +137,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
 def _identity(project: Project, job: Job, config: Config) -> Item:
     """A job as the ledger knows it, before it is priced: a kept one under the versions that it was
     released under."""
-    code = stages.code_of(config, job.rule)
+    code = stages.code_behind(job.rule, stages.mechanisms_of(config, job.rule))
     if (kept := project.kept.get(job)) is not None:
         return Item(job, kept.static, (), kept.versions, code)
     static = dag.static(config, job.rule, dict(job.wildcards), dag.modelled(project, config))

@@ -12,11 +12,9 @@ from typing import Any, Literal
 
 from dpladder.config import Config, Project
 from dpladder.config.evaluate_sections import Also
-from dpladder.config.features_sections import Mean
 from dpladder.config.learner_sections import (
     OWN_SECTIONS,
     SECTIONS,
-    Covariance,
     Head,
     Statistics,
     guided,
@@ -159,17 +157,6 @@ def reads_sample(config: Config) -> bool:
     )
 
 
-def mean(config: Config) -> Mean | None:
-    """The noised mean that centres the features, where one is bought."""
-    return config.features.mean
-
-
-def covariance(config: Config) -> Covariance | None:
-    """The covariance that all trainings share, where the learner uses one and does not pay for its
-    own each time."""
-    return getattr(config.learner, "covariance", None)
-
-
 def statistics(config: Config) -> Statistics | None:
     """The noised sums that all trainings share, where the learner solves them instead of paying for
     its own each time."""
@@ -259,10 +246,6 @@ def _all_tests(config: Config, wildcards: Wildcards) -> tuple[str, ...]:
 # --- which configs have a rule, of those that have models ---
 
 
-def _always(config: Config) -> bool:
-    return True
-
-
 def _finds_mean(config: Config) -> bool:
     return config.features.centre in ("public", "network")
 
@@ -314,8 +297,8 @@ class Stage:
         when: Which configs have the rule.
         models: Which experiments have it: those with models of their own, those that measure
             others', or any.
-        buys: What the rule releases once for all trainings of an experiment, where the config asks
-            for it.
+        buys: The key of the config that asks for what the rule releases once for all trainings of
+            an experiment; empty: it releases nothing of that kind.
         per: The wildcards that an experiment's jobs are spread over; None: the rule is not behind
             the statement.
         module: The module of `jobs`, where it has not the rule's name.
@@ -325,9 +308,9 @@ class Stage:
     reads: type[Any]
     after: tuple[str, ...] = ()
     parts: Callable[[Config, Wildcards], tuple[str, ...]] = _train
-    when: Callable[[Config], bool] = _always
+    when: Callable[[Config], bool] = lambda config: True
     models: Literal["own", "others", "any"] = "own"
-    buys: Callable[[Config], Mean | Covariance | Statistics | Head | None] | None = None
+    buys: str = ""
     per: tuple[str, ...] | None = None
     module: str = ""
     code: tuple[str, ...] = ()
@@ -394,12 +377,16 @@ STAGES: dict[str, Stage] = {
     "merge_features": Stage(
         reads.MergeFeatures, ("extract_features",), _named, models="any", per=("part",)
     ),
-    "estimate_mean": Stage(reads.EstimateMean, CACHES, buys=mean, per=()),
+    "estimate_mean": Stage(reads.EstimateMean, CACHES, buys="features.mean", per=()),
     "find_mean": Stage(reads.FindMean, CACHES, _sample, _finds_mean, per=()),
     "find_start": Stage(reads.FindStart, CACHES, _start, _finds_start, per=()),
-    "estimate_covariance": Stage(reads.EstimateCovariance, CACHES, buys=covariance, per=()),
-    "estimate_statistics": Stage(reads.EstimateStatistics, CACHES, buys=statistics, per=()),
-    "estimate_head": Stage(reads.EstimateHead, CACHES, buys=head, per=()),
+    "estimate_covariance": Stage(
+        reads.EstimateCovariance, CACHES, buys="learner.covariance", per=()
+    ),
+    "estimate_statistics": Stage(
+        reads.EstimateStatistics, CACHES, buys="learner.statistics", per=()
+    ),
+    "estimate_head": Stage(reads.EstimateHead, CACHES, buys="learner.head", per=()),
     "evaluate_head": Stage(
         reads.EvaluateHead, ("estimate_head", *CACHES), _test, _shows_head, per=()
     ),
@@ -472,15 +459,20 @@ def _has_rule(config: Config, rule: str) -> bool:
     stage = STAGES[rule]
     if stage.models not in ("any", config.models):
         return False
-    return stage.when(config) and (stage.buys is None or stage.buys(config) is not None)
+    return stage.when(config) and (not stage.buys or _bought(config, stage) is not None)
 
 
-def purchases(config: Config) -> Iterator[tuple[str, Mean | Covariance | Statistics | Head]]:
+def _bought(config: Config, stage: Stage) -> Any:
+    section, _, name = stage.buys.partition(".")
+    return getattr(getattr(config, section), name, None)
+
+
+def purchases(config: Config) -> Iterator[tuple[str, Any]]:
     """The rules whose one release all trainings of an experiment share, and what the config buys of
     each."""
     for rule, stage in STAGES.items():
-        if _has_rule(config, rule) and stage.buys is not None and (bought := stage.buys(config)):
-            yield rule, bought
+        if stage.buys and _has_rule(config, rule):
+            yield rule, _bought(config, stage)
 
 
 def jobs(config: Config, rule: str, **own: str) -> list[dict[str, str]]:
@@ -607,14 +599,9 @@ def identity_of(config: Config, rule: str, at: Versions) -> str:
     return mechanisms.token(rule, *_methods(config, rule), at, _guide(config, rule))
 
 
-def code_of(told: Any, rule: str) -> str:
-    """Digest of the code behind a job: of all learners and searches, the one that it runs. Told,
-    and no part of identity. `told`: the config, or what the job reads of it."""
-    return rule_code(rule, *_methods(told, rule))
-
-
 def code_behind(rule: str, names: Collection[str]) -> str:
-    """The same by the names of the mechanisms behind the job, without the config."""
+    """Digest of the code behind a job: of all learners and searches, the one that is among its
+    mechanisms. Told, and no part of identity."""
     stage = STAGES[rule]
     learner = next((name for name in names if stage.trains and name in LEARNERS), None)
     search = next((name for name in names if stage.searches and name in SEARCHED), None)
