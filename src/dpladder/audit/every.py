@@ -6,11 +6,12 @@ What has no attack is an error here, so that nothing new can be shipped without 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
+from typing import Any
 
 from dpladder.audit import learners, rules, searches
 from dpladder.audit.engine.attack import run_audit
@@ -24,7 +25,8 @@ from dpladder.errors import BadInput
 from dpladder.learn.registry import LEARNERS
 from dpladder.plan import stages
 
-BUILT_IN = "built in"
+KINDS: tuple[Any, ...] = (learners, rules, searches)
+"""Modules that say alike what is attacked: `ATTACKED` by name, `attacks`, and `left_out`."""
 
 
 def audit(key: bytes, only: str | None = None) -> Report:
@@ -50,28 +52,20 @@ def groups(only: str | None = None) -> tuple[str, ...]:
             )
         return (only,)
     refuse_unattacked()
-    return (BUILT_IN, *LEARNERS, *rules.ATTACKED, *searches.ATTACKED)
+    return tuple(name for kind in KINDS for name in kind.ATTACKED)
 
 
 def mechanisms(group: str, made: SceneFolder) -> tuple[Mechanism, ...]:
-    if group in rules.ATTACKED:
-        return tuple(rules.attacks(made, group))
-    if group in searches.ATTACKED:
-        return tuple(searches.attacks(made, group))
-    return learners.shared() if group == BUILT_IN else learners.mechanisms(group)
+    return tuple(_kind_of(group).attacks(made, group))
 
 
 def left_out(chosen: Sequence[str]) -> tuple[LeftOut, ...]:
     """The combinations that the audit does not run, each with its reason."""
-    return tuple(one for group in chosen for one in _left_out(group))
+    return tuple(one for group in chosen for one in _kind_of(group).left_out(group))
 
 
-def _left_out(group: str) -> Iterable[LeftOut]:
-    if group in rules.ATTACKED:
-        return rules.left_out(group)
-    if group in searches.ATTACKED:
-        return searches.left_out(group)
-    return () if group == BUILT_IN else learners.left_out(group)
+def _kind_of(group: str) -> Any:
+    return next(kind for kind in KINDS if group in kind.ATTACKED)
 
 
 def refuse_unattacked() -> None:

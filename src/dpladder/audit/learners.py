@@ -15,9 +15,18 @@ from dpladder.audit.engine.trainings import (
     shared_covariance,
     shares_of_findings,
 )
+from dpladder.audit.scene import SceneFolder
 from dpladder.config.learner_sections import OTHERS, section_of
 from dpladder.errors import BadInput
+from dpladder.learn.registry import LEARNERS
 from dpladder.privacy.accounting.events import Relation
+
+BUILT_IN = "built in"
+ATTACKED = (BUILT_IN, *LEARNERS)
+
+
+def attacks(_: SceneFolder, name: str) -> tuple[Mechanism, ...]:
+    return shared() if name == BUILT_IN else mechanisms(name)
 
 
 def shared() -> tuple[Mechanism, ...]:
@@ -70,6 +79,8 @@ def _room(name: str) -> Any:
 
 def left_out(name: str) -> tuple[LeftOut, ...]:
     """Return the cells of a learner that no config can ask for."""
+    if name == BUILT_IN:
+        return ()
     return tuple(LeftOut(str(cell), why) for cell in grid(name) if (why := why_not(cell)))
 
 
