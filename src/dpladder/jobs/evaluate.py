@@ -39,7 +39,7 @@ from dpladder.learn.interface import (
     plain,
 )
 from dpladder.learn.registry import method
-from dpladder.plan.reads import EvaluateAlso, EvaluateFinal, EvaluateOf, EvaluateTest
+from dpladder.plan.reads import EvaluateAlso, EvaluateOf, EvaluateTest
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Counted, Gaussian
@@ -216,19 +216,7 @@ class Test:
         )
 
 
-def evaluate(task: Task[EvaluateFinal]) -> None:
-    _evaluate(task)
-
-
-def evaluate_of(task: Task[EvaluateOf]) -> None:
-    _evaluate(task)
-
-
-def evaluate_also(task: Task[EvaluateAlso]) -> None:
-    _evaluate(task)
-
-
-def _evaluate(task: Task[EvaluateTest]) -> None:
+def evaluate(task: Task[EvaluateTest]) -> None:
     if task.reads.public_parts:
         part = _part(task)
         test = _test(task, part)

@@ -88,18 +88,15 @@ class Prepared:
 
 
 def run_trial(task: Task[RunTrial]) -> None:
-    _run([_prepared(task)])
+    """A trial, or every trial of a rung that is this experiment's own. What is DONE is restored;
+    the others train together."""
+    ledger = ledger_of(task)
+    trials = [_alone(task, trial) for trial in task.trials] or [task]
+    _run([_prepared(one, ledger) for one in trials])
 
 
 def release_of(task: Task[RunTrial]) -> Release:
     return _release([_prepared(task)])
-
-
-def run_rung(task: Task[RunTrial]) -> None:
-    """Every trial of a rung that is this experiment's own. What is DONE is restored; the others
-    train together."""
-    ledger = ledger_of(task)
-    _run([_prepared(_alone(task, trial), ledger) for trial in task.trials])
 
 
 def _alone(task: Task[RunTrial], trial: str) -> Task[RunTrial]:

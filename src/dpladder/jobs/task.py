@@ -68,9 +68,9 @@ def do(snakemake: Any) -> None:
 
 
 def _by_name(task: Task[Any]) -> None:
-    """The function of the rule's name does it."""
-    module = import_module(f"dpladder.jobs.{stages.module_of(task.rule)}")
-    getattr(module, task.rule)(task)
+    """The function of its module's name does it."""
+    name = stages.module_of(task.rule)
+    getattr(import_module(f"dpladder.jobs.{name}"), name)(task)
 
 
 def run(snakemake: Any, work: Callable[[Task[Any]], None]) -> None:
