@@ -17,9 +17,10 @@ import pytest
 import yaml
 
 from dpladder.audit.engine.findings import Report
+from dpladder.config import load
 from dpladder.config.load import overlay
 from dpladder.plan import stages
-from dpladder.plan.settle import opened
+from dpladder.plan.settle import settled
 from dpladder.plan.startup import known_states
 from dpladder.privacy.accounting.draws import Draw, Shape, gaussian
 from dpladder.privacy.accounting.events import (
@@ -148,7 +149,7 @@ class Workspace:
 
     def held(self) -> list[Held]:
         """Everything that was ever charged, oldest first, lineage by lineage."""
-        states = known_states(opened([self.folder / "config.yaml"]))
+        states = known_states(settled(load([self.folder / "config.yaml"])))
         return [
             held
             for state in states.values()

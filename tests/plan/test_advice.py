@@ -20,8 +20,7 @@ from dpladder.cli import main
 from dpladder.errors import Refused
 from dpladder.plan.kept import assign, paid_again
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import opened
-from dpladder.plan.startup import Parsed, known_states, recalled, reserve
+from dpladder.plan.startup import Parsed, known_states, opened, reserve
 from dpladder.plan.table import plan_document
 from dpladder.privacy.accounting.events import Gaussian, Job, Spend
 from dpladder.privacy.ledger import book
@@ -62,7 +61,7 @@ def merged(values: Mapping[str, Any], change: Changes) -> dict[str, Any]:
 
 def charged() -> Counter[str]:
     """What a run would newly charge."""
-    project = opened(["config.yaml"], recall=recalled)
+    project = opened(["config.yaml"])
     states = known_states(project)
     project, states = assign(project, states)
     plan = make_plan(project, states)
@@ -217,7 +216,7 @@ def test_what_a_refusal_advises_works(name: str, place: int, finished: Workspace
 
 
 def parsed() -> Parsed:
-    project = opened(["config.yaml"], recall=recalled)
+    project = opened(["config.yaml"])
     states = known_states(project)
     project, states = assign(project, states)
     plan = make_plan(project, states)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from dpladder.config import load
 from dpladder.config.learner_sections import SECTIONS, names
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.plan import asked_of
-from dpladder.plan.settle import opened
+from dpladder.plan.settle import settled
 
 ROOT = Path(__file__).parents[2]
 FIXED = Path(__file__).with_name("identities.json")
@@ -37,7 +38,7 @@ def _sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str, str]:
     """By experiment and rule, a digest of what its jobs are known by, all mechanisms at their first
     version."""
-    project = opened([path], overrides)
+    project = settled(load([path], overrides))
     found: dict[str, list[str]] = {}
     for job, config in asked_of(project).items():
         wildcards, of = dict(job.wildcards), dag.modelled(project, config)

@@ -14,13 +14,14 @@ from workflow.test_formats import WEIGHTS, unpacked
 import dpladder
 from dpladder.cli import main
 from dpladder.commands import check as check_command
+from dpladder.config import load
 from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
 from dpladder.jobs.task import Task
 from dpladder.plan import mechanisms, stages
 from dpladder.plan.kept import assign
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import opened
+from dpladder.plan.settle import settled
 from dpladder.plan.startup import known_states
 from dpladder.plan.table import declared, plan_document
 from dpladder.privacy.ledger import book
@@ -39,7 +40,7 @@ def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 def stated() -> tuple[str, str]:
     """The statement's page composed anew, and the card of the model."""
-    project = opened(["config.yaml"])
+    project = settled(load(["config.yaml"]))
     states = known_states(project)
     project, states = assign(project, states)
     document = declared(plan_document(make_plan(project, states), states, project))

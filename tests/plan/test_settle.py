@@ -14,8 +14,7 @@ from dpladder.config.load import overlay
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.kept import assign
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import opened
-from dpladder.plan.startup import known_states, recalled
+from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.home import open_home
 
@@ -42,7 +41,7 @@ def asked(*changes: dict[str, Any]) -> Any:
     for change in changes:
         values = overlay(values, change)
     Path("config.yaml").write_text(yaml.safe_dump(values))
-    return opened(["config.yaml"], recall=recalled)
+    return opened(["config.yaml"])
 
 
 def public(name: str) -> dict[str, Any]:

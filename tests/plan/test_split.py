@@ -11,8 +11,8 @@ from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.config.load import overlay, resolve
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import opened, settled
-from dpladder.plan.startup import known_states, recalled
+from dpladder.plan.settle import settled
+from dpladder.plan.startup import known_states, opened, recalled
 from dpladder.plan.table import plan_document, plan_table
 from dpladder.privacy.ledger.book import open_ledger
 from dpladder.privacy.ledger.home import open_home
@@ -48,7 +48,7 @@ def test_a_lineage_keeps_the_split_that_it_was_opened_under(
 ) -> None:
     finished = unpacked("1-ladder", tmp_path, monkeypatch)
     reconfigure(finished, "dataset", **SHOWN["dataset"])
-    project = opened(["config.yaml"], recall=recalled)
+    project = opened(["config.yaml"])
     assert project.main.dataset.split.test == 0.2
     make_plan(project, known_states(project))  # refuses other terms
 

@@ -17,8 +17,7 @@ from support import ROOT, Workspace, as_the_ledger_knows, enter
 from dpladder.plan import dag, digests, stages
 from dpladder.plan.kept import assign, paid_again
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import opened
-from dpladder.plan.startup import known_states, recalled
+from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.ledger import book as ledgers
 
 THREE_RUNGS = {
@@ -121,7 +120,7 @@ def parsed(*targets: str, snakefile: Path = ROOT / "Snakefile") -> tuple[list[An
 def charges(jobs: set[Any]) -> Counter[str]:
     """What the ledgers would charge for these jobs, as the reservation at the start of a run
     computes it."""
-    project = opened(["config.yaml"], recall=recalled)
+    project = opened(["config.yaml"])
     project, states = assign(project, known_states(project))
     plan = make_plan(project, states)
     charged: Counter[str] = Counter()

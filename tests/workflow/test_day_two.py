@@ -15,8 +15,9 @@ from support import commit, mixture
 from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.cli import main
-from dpladder.plan.settle import opened
-from dpladder.plan.startup import recalled
+from dpladder.config import load
+from dpladder.plan.settle import settled
+from dpladder.plan.startup import opened
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -61,7 +62,7 @@ def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(
     plan."""
     old = unpacked("1-auto", tmp_path, monkeypatch)
     if known_by == "ledger":
-        book.settle(Ledger(open_home(), "auto"), opened(["config.yaml"]).settled)
+        book.settle(Ledger(open_home(), "auto"), settled(load(["config.yaml"])).settled)
         Path("results/plan.json").unlink()
     reconfigure(old, "final", targets=[2.0, 1.0])
     assert walk().charged == Counter(PAID)
@@ -70,18 +71,18 @@ def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(
 
 def test_what_was_chosen_follows_its_questions_to_another_name(tmp_path, monkeypatch):
     old = unpacked("1-auto", tmp_path, monkeypatch)
-    book.settle(Ledger(open_home(), "auto"), opened(["config.yaml"]).settled)
+    book.settle(Ledger(open_home(), "auto"), settled(load(["config.yaml"])).settled)
     Path("results/plan.json").unlink()
     moved = {"learner": {"clip": 1.0}, "final": {"targets": [2.0, 1.0]}}
     reconfigure(old, "experiments", moved=moved)
     reconfigure(old, "learner", clip=0.5)
     reconfigure(old, "final", targets=[3.0])
-    told = opened(["config.yaml"], recall=recalled).choices
+    told = opened(["config.yaml"]).choices
     assert "kept as it was chosen" in told["moved"]
     assert "kept as it was chosen" not in told["main"]
     # Another total alone is another experiment, and chooses for itself.
     reconfigure(old, "experiments", moved=moved | {"final": {"targets": [1.0]}})
-    told = opened(["config.yaml"], recall=recalled).choices
+    told = opened(["config.yaml"]).choices
     assert "kept as it was chosen" not in told["moved"]
 
 
@@ -109,9 +110,9 @@ def under_another_plan(old):
 def test_a_plan_of_before_says_only_what_was_left_open_and_paid_for(edit, tmp_path, monkeypatch):
     old = unpacked("1-auto", tmp_path, monkeypatch)
     reconfigure(old, "final", targets=[2.0, 1.0])
-    assert "kept as it was chosen" in opened(["config.yaml"], recall=recalled).choices["main"]
+    assert "kept as it was chosen" in opened(["config.yaml"]).choices["main"]
     edit(old)
-    assert opened(["config.yaml"], recall=recalled) == opened(["config.yaml"])
+    assert opened(["config.yaml"]) == settled(load(["config.yaml"]))
 
 
 def test_a_run_that_goes_on_after_looking_says_so(tmp_path):

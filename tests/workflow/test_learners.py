@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from support import mixture
 
+from dpladder.config import load
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of
-from dpladder.plan.settle import opened
+from dpladder.plan.settle import settled
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.statement.check import check, read_statement
 
@@ -211,7 +212,7 @@ def test_a_learner_that_searches_nothing_trains_at_once_with_all_of_its_total(pr
     assert summary["targets"][0]["r_star"] is None
     ladders = {
         picture.experiment
-        for picture in pictures_of(opened(["config.yaml"]))
+        for picture in pictures_of(settled(load(["config.yaml"])))
         if picture.name == "ladder"
     }
     assert "main" in ladders

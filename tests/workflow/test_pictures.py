@@ -7,18 +7,19 @@ from pathlib import Path
 import pytest
 from support import Workspace
 
+from dpladder.config import load
 from dpladder.config.model import Resources
 from dpladder.jobs import write_report as job
 from dpladder.jobs.task import Task
 from dpladder.plan.dag import params
-from dpladder.plan.settle import opened
+from dpladder.plan.settle import settled
 from dpladder.plan.startup import tell
 
 LADDER, SCORES = "results/main/figures/ladder.svg", "results/main/figures/scores.svg"
 
 
 def written(finished: Workspace) -> None:
-    cfg = params(opened(["config.yaml"]), "write_report", {})
+    cfg = params(settled(load(["config.yaml"])), "write_report", {})
     page, record = Path("results/report.html"), Path("results/report.privacy.json")
     inputs = {"statement": "results/privacy.json", "summaries": ["results/main/summary.json"]}
     job.write_report(

@@ -18,8 +18,9 @@ import pytest
 from mutation.planting import planted
 
 from dpladder.cli import main
+from dpladder.config import load
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import opened
+from dpladder.plan.settle import settled
 from dpladder.plan.startup import Parsed, conclude, known_states
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.home import open_home
@@ -63,7 +64,7 @@ def test_a_second_clone_restores_every_release_for_nothing(finished, monkeypatch
 
 def last_words(capfd) -> list[str]:
     """What a run of the finished project would end on."""
-    project = opened(["config.yaml"])
+    project = settled(load(["config.yaml"]))
     conclude(Parsed(project, make_plan(project, known_states(project)), {}))
     return capfd.readouterr().err.splitlines()
 
@@ -85,7 +86,7 @@ def test_the_closing_line_is_the_statements_where_that_is_of_this_run(finished, 
 
 def test_the_closing_line_reads_the_ledger_and_not_an_older_statement(finished, capfd):
     finished.configure({"experiments": {"more": {"learner": {"momentum": 0.5}}}})
-    project = opened(["config.yaml"])
+    project = settled(load(["config.yaml"]))
     plan = make_plan(project, known_states(project))
     more = [item for item in plan.items.values() if item.job.experiment == "more"]
     ledgers.reserve(ledgers.Ledger(open_home(), "tiny"), more)

@@ -78,10 +78,11 @@ def test_a_rule_is_spread_over_the_wildcards_that_the_table_says(project, rules)
 def test_a_rule_reads_what_the_table_says_it_stands_on(project, parse):
     """Identities follow the table, and files the inputs: a job must stand on every mechanism whose
     output it reads."""
+    from dpladder.config import load
     from dpladder.plan import stages
-    from dpladder.plan.settle import opened
+    from dpladder.plan.settle import settled
 
-    config = opened(["config.yaml"]).main
+    config = settled(load(["config.yaml"])).main
     due = [job for job in parse()[1] if job.rule.name != "all"]
     jobs = [job for job in due if stages.stage_of(named(job)).per is not None]
     makers = {str(path): named(job) for job in jobs for path in job.output}

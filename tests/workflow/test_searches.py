@@ -8,10 +8,11 @@ import json
 import numpy as np
 import pytest
 
+from dpladder.config import load
 from dpladder.config.search_sections import SEARCHES
 from dpladder.learn import weights
 from dpladder.plan.pictures import pictures_of
-from dpladder.plan.settle import opened
+from dpladder.plan.settle import settled
 from dpladder.privacy.statement.check import check, read_statement
 
 pytestmark = pytest.mark.long
@@ -60,7 +61,7 @@ def test_every_way_to_search_runs_as_one_job_and_pays_for_all_that_it_tried(name
     assert "not separable" in page
     assert "Of a private selection nothing is known" in page
     assert not walk().charged
-    pictures = {picture.path for picture in pictures_of(opened(["config.yaml"]))}
+    pictures = {picture.path for picture in pictures_of(settled(load(["config.yaml"])))}
     assert {f"results/{name}/tables/finals.html" for name in names} < pictures
 
 

@@ -30,8 +30,7 @@ from dpladder.plan import stages
 from dpladder.plan.clone import commit
 from dpladder.plan.kept import assign, told_of_kept
 from dpladder.plan.plan import asked_of
-from dpladder.plan.settle import opened
-from dpladder.plan.startup import known_states, recalled
+from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.statement.build import MODIFIED
 
@@ -52,7 +51,7 @@ class SourceAsked:
 
 def check(configs: Sequence[Path], sheet: bool) -> None:
     """Print what each source of a project holds, one after the other."""
-    project = opened(configs, recall=recalled)
+    project = opened(configs)
     for features in (config.features for config in project.experiments.values()):
         if features.takes == "texts":
             check_packages(features.model)

@@ -22,8 +22,7 @@ from dpladder.data.datasets import known_classes
 from dpladder.data.sources import SUFFIXES, TEXT, TEXT_SUFFIX
 from dpladder.data.tables import delimiter_in, header_of
 from dpladder.errors import BadInput
-from dpladder.plan.settle import opened
-from dpladder.plan.startup import recalled
+from dpladder.plan.startup import opened
 from dpladder.privacy.statement.records import file_digest
 
 Node = dict[str, Any]
@@ -164,7 +163,7 @@ class PublicSource:
 
 def croissant(configs: Sequence[Path], chosen: Path | None) -> list[Path]:
     """Write a description of each public source, into the folder that was chosen or the results."""
-    project = opened(configs, recall=recalled)
+    project = opened(configs)
     found = public_sources(project)
     if not found:
         raise BadInput(

@@ -11,15 +11,14 @@ from dpladder.errors import Refused
 from dpladder.plan import edits
 from dpladder.plan.kept import assign
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import opened
-from dpladder.plan.startup import recalled, refuse_new, states_here
+from dpladder.plan.startup import opened, refuse_new, states_here
 from dpladder.plan.table import plan_document, plan_table
 
 
 def plan(configs: Sequence[Path], as_json: bool) -> bool:
     """Print the price, and say whether a run may start."""
     try:
-        project = opened(configs, recall=recalled)
+        project = opened(configs)
         states = states_here(project)
         project, states = assign(project, states)
         with edits.named(project):

@@ -3,15 +3,14 @@ said in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
 
-from dpladder.config import Config, Project, load
+from dpladder.config import Config, Project
 from dpladder.config.features_sections import Mean
 from dpladder.config.learner_sections import Descending, guidable, guided
 from dpladder.config.model import Tester
@@ -38,16 +37,6 @@ FEWEST = 12  # directions that features take up, of all data sets in docs/learne
 
 Remembered = Mapping[tuple[str, str], Mapping[str, Any]]
 """What was chosen for an experiment, by its name and a digest of what the choice hung on."""
-
-
-def opened(
-    paths: Sequence[Path | str],
-    overrides: Mapping[str, Any] | None = None,
-    recall: Callable[[Project], tuple[Project, Remembered]] = lambda project: (project, {}),
-) -> Project:
-    """The project that these config files describe, with nothing left to choose. `recall`: it with
-    its lineages' splits as they were opened, and what was chosen and paid for before."""
-    return settled(*recall(load(paths, overrides)))
 
 
 def divided(project: Project, known: Mapping[str, str] = MappingProxyType({})) -> Project:

@@ -13,19 +13,19 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dpladder.config import Project, from_command_line
+from dpladder.config import Project, from_command_line, load
 from dpladder.config.check import unit_keys
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
 from dpladder.plan.kept import assign, names_today, paid_again, refuse_replaced
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
-from dpladder.plan.settle import as_planned, divided, opened, taken_over
+from dpladder.plan.settle import as_planned, divided, settled, taken_over
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
@@ -141,6 +141,11 @@ def states_here(project: Project) -> dict[str, State]:
     return states
 
 
+def opened(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None) -> Project:
+    """The project that these config files describe, with nothing left to choose."""
+    return settled(*recalled(load(paths, overrides)))
+
+
 def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[str, Any]]]:
     """A project split as its lineages were opened; and what was chosen for its experiments, and
     paid for: by the ledgers, which remember it since format 2, else by what the last run here
@@ -169,12 +174,11 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
     if not INSTALLED:
         os.environ["PYTHONPATH"] = import_path(os.environ.get("PYTHONPATH", ""))
     if outer.enter(workflow):
-        project = opened([], from_command_line(outer.config_of(config)), recalled)
+        project = opened([], from_command_line(outer.config_of(config)))
     else:
         project = opened(
             workflow.overwrite_configfiles or [DEMO],
             from_command_line(workflow.config_settings.config),
-            recalled,
         )
     states = (states_here if workflow.is_main_process else known_states)(project)
     project, states = assign(project, states)
