@@ -31,6 +31,7 @@ from dpladder.privacy.accounting.events import Job, mu
 from dpladder.privacy.ledger.book import Ledger, admit, finish, load, note, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home
 from dpladder.privacy.ledger.state import Item
+from dpladder.privacy.statement.documents import PlanDocument
 
 NOTHING: dict[str, Any] = {}
 
@@ -49,6 +50,10 @@ def project(**changes: Any) -> Project:
 
 def plan(**changes: Any) -> Plan:
     return make_plan(project(**changes), NOTHING)
+
+
+def document_of(**changes: Any) -> PlanDocument:
+    return plan_document(plan(**changes), NOTHING, project(**changes))
 
 
 def test_the_demo_spends_its_total_and_not_a_hair_more() -> None:
@@ -284,7 +289,7 @@ def test_a_test_on_another_lineage_is_paid_by_that_lineage_alone() -> None:
         if artifact.lineage == "others":
             assert artifact.target == 0.4
             assert 0.39999 < artifact_cost(made, artifact).epsilon <= 0.4
-    table = plan_table(plan_document(made, NOTHING))
+    table = plan_table(document_of(final=totals, experiments={"others": OTHERS}))
     for total in ("0.5", "1"):
         counted = f"counts of another lineage's final model of total {total}"
         assert f"others: {counted} at epsilon = 0.4000 of 0.4\n" in table
@@ -303,10 +308,9 @@ def test_a_job_opens_the_private_parts_that_it_pays_for_and_no_others() -> None:
 
 def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
     """A replaced record may have been in two parts; and no lineage pays for another one's."""
-    made = plan(
-        experiments={"others": OTHERS, "again": overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})}
-    )
-    rows = [line.split() for line in plan_table(plan_document(made, NOTHING)).splitlines()]
+    again = overlay(OTHERS, {"evaluate": {"epsilon": 0.1}})
+    document = document_of(experiments={"others": OTHERS, "again": again})
+    rows = [line.split() for line in plan_table(document).splitlines()]
     shares = {row[0]: row[-1] for row in rows if row[1:2] == ["evaluate_of"]}
     mus = {name: gdp.mu(epsilon, 1e-4) ** 2 for name, epsilon in (("others", 0.4), ("again", 0.1))}
     assert shares == {name: f"{one / sum(mus.values()):.1%}" for name, one in mus.items()}
@@ -315,9 +319,8 @@ def test_shares_are_of_what_one_record_of_a_lineage_may_bear() -> None:
 
 def test_a_table_keeps_its_columns_apart_whatever_experiments_are_called() -> None:
     name = "a-name-of-thirty-or-so-letters"
-    lines = plan_table(
-        plan_document(plan(experiments={name: {"privacy": {"epsilon": 2.0}}}), NOTHING)
-    ).splitlines()
+    document = document_of(experiments={name: {"privacy": {"epsilon": 2.0}}})
+    lines = plan_table(document).splitlines()
     table = lines[: lines.index("")]
     assert {line.split()[0] for line in table} == {"experiment", "main", name}
     assert {
@@ -784,17 +787,15 @@ def test_a_name_that_reads_another_source_takes_nothing_over(tmp_path: Any) -> N
 
 
 def test_a_plan_within_its_totals_but_over_the_lifetime_is_not_feasible() -> None:
-    made = plan(final={"targets": [4.0, 8.0]})
-    document = plan_document(made, NOTHING)
+    document = document_of(final={"targets": [4.0, 8.0]})
     assert not document.feasible
     assert "lifetime limit of 8" in document.problems[0]
     assert "REFUSED" in plan_table(document)
 
 
 def test_the_documents_figures_are_those_of_its_spends() -> None:
-    made = plan()
-    document = plan_document(made, NOTHING)
-    again = compose(made.of_lineage("mnist5k"), document.delta)
+    document = document_of()
+    again = compose(plan().of_lineage("mnist5k"), document.delta)
     assert (document.epsilon, document.mu) == (again.epsilon, again.mu)
 
 
@@ -823,7 +824,7 @@ def test_a_plan_half_done_costs_in_the_end_what_it_did_at_first(tmp_path: Any) -
         read = [replace(s, partition=replace(s.partition, version="v")) for s in held.spends]
         commit(ledger, held.token, held.token, read)
     states = {"mnist5k": load(ledger)}
-    document = plan_document(make_plan(project(**given), states), states)
+    document = plan_document(make_plan(project(**given), states), states, project(**given))
     assert document.feasible
     assert document.lifetimes["mnist5k"].epsilon_after == pytest.approx(1.0, abs=1e-5)
 

@@ -32,13 +32,9 @@ from dpladder.privacy.statement.documents import (
 )
 
 
-def plan_document(
-    plan: Plan,
-    states: Mapping[str, State],
-    project: Project | None = None,
-) -> PlanDocument:
+def plan_document(plan: Plan, states: Mapping[str, State], project: Project) -> PlanDocument:
     """What `dpladder plan --json` puts out. `project`: for what a config says beside its prices."""
-    told = None if project is None else project.main.deployment
+    told = project.main.deployment
     lineages = {
         lineage: replace(_lineage(plan, lineage), units=_units(project, lineage))
         for lineage in plan.terms
@@ -66,10 +62,10 @@ def plan_document(
         target_epsilon=max(a.target for a in plan.artifacts if a.lineage == main.lineage),
         lifetime_epsilon=terms.lifetime_epsilon,
         config=plan.config,
-        keys={} if project is None else keys_of(project),
+        keys=keys_of(project),
         deployment=None if told is None else told.model_dump(mode="json"),
-        choices={} if project is None else dict(project.choices),
-        notes=() if project is None else notes(project),
+        choices=dict(project.choices),
+        notes=notes(project),
         artifacts=tuple(_model(plan, artifact) for artifact in plan.artifacts),
         datasets=lineages,
         spends=tuple(
@@ -80,10 +76,8 @@ def plan_document(
         feasible=not problems,
         problems=tuple(problems),
         lifetimes=lifetimes,
-        kept=()
-        if project is None
-        else (*told_of_kept(project, states, plan.items), *_renewed(plan, states, project)),
-        mechanisms={} if project is None else _mechanisms(plan, project),
+        kept=(*told_of_kept(project, states, plan.items), *_renewed(plan, states, project)),
+        mechanisms=_mechanisms(plan, project),
         format=FORMATS["plan"],
     )
 
@@ -228,12 +222,9 @@ def _lineage(plan: Plan, lineage: str) -> PlannedLineage:
     return PlannedLineage(dag.epsilon, dag.mu, terms.relation, terms.delta, terms.lifetime_epsilon)
 
 
-def _units(project: Project | None, lineage: str) -> dict[str, int]:
+def _units(project: Project, lineage: str) -> dict[str, int]:
     """How many units are kept for what, by declaration."""
-    configs = () if project is None else project.experiments.values()
-    config = next((one for one in configs if one.dataset.lineage == lineage), None)
-    if config is None:
-        return {}
+    config = next(iter(project.of_lineage(lineage).values()))
     split = config.dataset.split
     shares = {"test": split.held_out, "validation": split.validation}
     kept = [part for part, share in shares.items() if split.rule == "hash" and share > 0]

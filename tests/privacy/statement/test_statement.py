@@ -496,6 +496,6 @@ def test_without_a_lifetime_no_lifetime_is_promised(tmp_path: Path) -> None:
     run.folder, run.results = tmp_path, tmp_path / "results"
     run.home = open_home(tmp_path / "home")
     run.plan = make_plan(resolve(demo), {})
-    run.document = plan_document(run.plan, {})
+    run.document = plan_document(run.plan, {}, resolve(demo))
     run.ledgers = {"mnist5k": open_ledger(run.home, run.plan.terms["mnist5k"])}
     assert "nothing is promised about later runs" in page_of(run)
