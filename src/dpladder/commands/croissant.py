@@ -31,30 +31,10 @@ Node = dict[str, Any]
 FOLDER = "croissant"  # in results
 CONFORMS = "http://mlcommons.org/croissant/1.0"
 TERMS = (
-    *(
-        "citeAs",
-        "column",
-        "equivalentProperty",
-        "extract",
-        "field",
-        "fileObject",
-        "fileProperty",
-        "fileSet",
-        "format",
-        "includes",
-    ),
-    *(
-        "isLiveDataset",
-        "jsonPath",
-        "key",
-        "md5",
-        "parentField",
-        "path",
-        "recordSet",
-        "references",
-        "regex",
-    ),
-    *("repeated", "replace", "samplingRate", "separator", "source", "subField", "transform"),
+    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileObject", "fileProperty"),
+    *("fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField"),
+    *("path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate"),
+    *("separator", "source", "subField", "transform"),
 )
 CONTEXT: Node = {
     "@language": "en",

@@ -21,28 +21,9 @@ from dpladder.plan.reads import SearchPrivately, TrainFinal, TrainStudent
 # Of what a feature cache says of itself, the part that comes from the config and from a public
 # network.
 NETWORK = (
-    *(
-        "model",
-        "weights",
-        "image_size",
-        "largest_image",
-        "tokens",
-        "pooling",
-        "layers",
-        "until",
-        "normalize",
-        "dtype",
-    ),
-    *(
-        "batch_size",
-        "width",
-        "shape",
-        "weights_sha256",
-        "tokenizer_sha256",
-        "transform",
-        "forward_batch",
-    ),
-    *("arithmetic", "timm", "torch", "transformers"),
+    *("model", "weights", "image_size", "largest_image", "tokens", "pooling", "layers", "until"),
+    *("normalize", "dtype", "batch_size", "width", "shape", "weights_sha256", "tokenizer_sha256"),
+    *("transform", "forward_batch", "arithmetic", "timm", "torch", "transformers"),
 )
 
 
