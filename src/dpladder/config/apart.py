@@ -13,11 +13,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from dpladder.config.section import Section, restored
+from dpladder.config.section import Section, Words, restored
 
 NAMES = ("images", "bags")
 HOLE = re.compile(r"\{([^{}]+)\}")
-Words = Annotated[str, Field(min_length=1)]
 Level = Annotated[int, Field(ge=1, le=9)]
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
 
@@ -64,11 +63,6 @@ class Apart(Section):
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that the key is made of."""
         return tuple(HOLE.findall(self.key)) or (self.key,)
-
-    @property
-    def by_folder(self) -> bool:
-        """Whether one row may be about several images."""
-        return isinstance(self.names, int)
 
 
 FORMS = {

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 
 from dpladder.config.apart import written
 from dpladder.config.label_sets import Conflicts
-from dpladder.config.section import Count, Fraction, Name, Section
+from dpladder.config.section import Count, Fraction, Name, Section, Words
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, count_of_classes, kind_of
 
@@ -98,8 +98,8 @@ class Column(Section):
     """What is publicly known of a table's column. Its values must not decide it: a scaler or a list
     of levels taken from private data is a leak."""
 
-    name: Annotated[str, Field(min_length=1)]
-    levels: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+    name: Words
+    levels: tuple[Words, ...] = Field(
         (),
         description="all that it may hold, in quotes where they are numbers: a feature each, 1 "
         "or 0",
@@ -119,7 +119,6 @@ class Column(Section):
         return self
 
 
-Words = Annotated[str, Field(min_length=1)]
 RESERVED_COLUMNS = ("label", "id", "user", "split", "path", "text")
 TAGS = ("a name", "a column")  # how pydantic tells which of both was meant
 Chosen = Annotated[
@@ -128,7 +127,7 @@ Chosen = Annotated[
 ]
 
 
-Groups = tuple[Annotated[str, Field(min_length=1)], ...]
+Groups = tuple[Words, ...]
 
 
 class Group(Section):
@@ -138,7 +137,7 @@ class Group(Section):
     names: Annotated[Groups, Field(min_length=1)] = Field(
         description="the groups; named beforehand, and never read off the data"
     )
-    column: Annotated[str, Field(min_length=1)] | None = Field(
+    column: Words | None = Field(
         None,
         description="of a table, or arrays: the column, or array, that holds each record's group",
     )

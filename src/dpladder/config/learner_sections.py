@@ -7,15 +7,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, get_args
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, model_validator
 
 from dpladder.config.others import others
 from dpladder.config.rules import Messages, Table
-from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section
+from dpladder.config.section import Count, Fraction, NonNegative, Positive, Section, restored
 
 Searched = Literal["rate", "ridge"] | None
 
@@ -485,7 +484,8 @@ HEADS = ("dp_gd", "dp_adam", "dp_adam_wosm", "dp_prodigy")
 
 def learner_of(values: Mapping[str, Any]) -> Learner:
     """A learner's section from plain values."""
-    return _ADAPTER.validate_json(json.dumps(values))
+    learner: Learner = restored(Learner, values)
+    return learner
 
 
 def shares_releases(learner: Any) -> bool:
@@ -532,9 +532,6 @@ def guidable(learner: Any) -> bool:
     heads = learner.name in HEADS or starts_bought(learner)
     descends = heads and isinstance(learner, Descending)
     return descends and (learner.init, learner.link) == ("zero", "softmax")
-
-
-_ADAPTER: TypeAdapter[Learner] = TypeAdapter(Learner)
 
 
 def starts_known(learner: Any) -> bool:

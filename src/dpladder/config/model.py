@@ -10,12 +10,12 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dpladder.config.dataset_sections import Dataset, Words
+from dpladder.config.dataset_sections import Dataset
 from dpladder.config.evaluate_sections import Evaluate
 from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import Descent, Learner
 from dpladder.config.search_sections import Hpo, Ladder
-from dpladder.config.section import Count, Name, NonNegative, Positive, Section
+from dpladder.config.section import Count, Name, NonNegative, Positive, Section, Words
 from dpladder.config.shift import Spans
 from dpladder.config.sweep_sections import Final, Fit, Sweep
 
