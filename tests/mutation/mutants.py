@@ -1931,7 +1931,7 @@ except DpladderError as error:
         "what an older plan chose stands, paid for or not",
         "plan/settle.py",
         "_paid",
-        "dag.static(config, rule, wildcards, at=held.versions) == held.static",
+        "dag.asks(config, held.job, held)",
         "True",
         (
             "workflow/test_day_two.py"

@@ -354,11 +354,16 @@ def static(
 
 def asks_for(project: Project, own: Job, held: Held) -> bool:
     """Whether an experiment asks, as this job of its own, what the ledger holds an answer to."""
-    rule, wildcards = own.rule, dict(own.wildcards)
     config = project.experiments.get(own.experiment)
-    if config is None or rule not in STAGES or not has(config, rule, wildcards):
+    return config is not None and asks(config, own, held, modelled(project, config))
+
+
+def asks(config: Config, own: Job, held: Held, of: Config | None = None) -> bool:
+    """The same of an experiment that is so configured, and measures the models of another one."""
+    rule, wildcards = own.rule, dict(own.wildcards)
+    if rule not in STAGES or not has(config, rule, wildcards):
         return False
-    return static(config, rule, wildcards, modelled(project, config), held.versions) == held.static
+    return static(config, rule, wildcards, of, held.versions) == held.static
 
 
 def code(project: Project, rule: str, wildcards: Wildcards) -> str:

@@ -191,14 +191,7 @@ def _only_before(held: Held, config: Config, today: Config) -> bool:
 
 def _paid(held: Held, name: str, config: Config) -> bool:
     """Whether a release of the ledger is one that an experiment asks for, so configured."""
-    rule, wildcards = held.job.rule, dict(held.job.wildcards)
-    return (
-        held.used
-        and held.job.experiment == name
-        and rule in stages.STAGES
-        and stages.has(config, rule, wildcards)
-        and dag.static(config, rule, wildcards, at=held.versions) == held.static
-    )
+    return held.used and held.job.experiment == name and dag.asks(config, held.job, held)
 
 
 def _hung_on(config: Config) -> str:
