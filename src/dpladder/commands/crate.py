@@ -150,21 +150,14 @@ def _files(results: Path) -> Iterator[Entity]:
     """All that a run published, but what a second writing would change."""
     for path in sorted(results.rglob("*")):
         if path.is_file() and path.name != METADATA:
-            kind = (
-                TYPES.get(path.suffix)
-                or mimetypes.guess_type(path.name)[0]
-                or "application/octet-stream"
-            )
+            name = path.relative_to(results).as_posix()
+            guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
             yield {
-                "@id": path.relative_to(results).as_posix(),
+                "@id": name,
                 "@type": "File",
-                "name": path.relative_to(results).as_posix(),
-                "encodingFormat": kind,
+                "name": name,
+                "encodingFormat": TYPES.get(path.suffix, guessed),
                 "contentSize": str(path.stat().st_size),
                 "sha256": file_digest(path),
-                **(
-                    {"conformsTo": {"@id": CONFORMS}}
-                    if _is_input(str(path.relative_to(results)))
-                    else {}
-                ),
+                **({"conformsTo": {"@id": CONFORMS}} if _is_input(name) else {}),
             }
