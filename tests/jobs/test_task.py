@@ -211,7 +211,7 @@ def test_a_rules_function_names_its_class_or_one_that_it_extends(rule: str) -> N
     module = stages.module_of(rule)
     function = getattr(import_module(f"dpladder.jobs.{module}"), module)
     [named] = get_args(get_type_hints(function)["task"])
-    assert issubclass(stages.stage_of(rule).reads, named)
+    assert issubclass(stages.STAGES[rule].reads, named)
 
 
 def test_a_key_that_a_rule_does_not_read_is_no_part_of_what_it_is_given() -> None:

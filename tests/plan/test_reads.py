@@ -137,7 +137,7 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
         Path(source).touch()
     Path("images").mkdir()
     for rule, params in given(change):
-        kind = stages.stage_of(rule).reads
+        kind = stages.STAGES[rule].reads
         whole = params | dict.fromkeys(BY_THE_PLAN & {*reads.facts_of(kind)}, 1.0)
         back = TypeAdapter(kind).dump_python(restored(kind, whole), mode="json", by_alias=True)
         for contestant in back.get("contestants", ()):

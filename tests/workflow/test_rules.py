@@ -84,7 +84,7 @@ def test_a_rule_reads_what_the_table_says_it_stands_on(project, parse):
 
     config = settled(load(["config.yaml"])).main
     due = [job for job in parse()[1] if job.rule.name != "all"]
-    jobs = [job for job in due if stages.stage_of(named(job)).per is not None]
+    jobs = [job for job in due if stages.STAGES[named(job)].per is not None]
     makers = {str(path): named(job) for job in jobs for path in job.output}
     for job in jobs:
         read = {makers[str(path)] for path in job.input}

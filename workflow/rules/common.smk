@@ -87,7 +87,7 @@ def features_of(rule):
     """An input function: the merged features of the parts that a rule reads."""
 
     def features(wildcards):
-        found = stages.stage_of(rule).parts(config_of(wildcards), dict(wildcards.items()))
+        found = stages.STAGES[rule].parts(config_of(wildcards), dict(wildcards.items()))
         experiment = wildcards.get("experiment", BASE)
         return [path("merge_features", "privacy", experiment, part=part) for part in found]
 

@@ -52,7 +52,7 @@ class Task(Generic[Reads]):
     @cached_property
     def reads(self) -> Reads:
         """What its rule reads (plan/reads.py), each value of its own type."""
-        found: Reads = restored(stages.stage_of(self.rule).reads, self.cfg)
+        found: Reads = restored(stages.STAGES[self.rule].reads, self.cfg)
         return found
 
     @property
@@ -105,7 +105,7 @@ def _unpack(snakemake: Any) -> Task[Any]:
     rung = stages.rung_of(rule)
     names = [name for name, _ in snakemake.output.items()]
     return Task(
-        rule=rule if rung is None else stages.RUNG_RULE,
+        rule=rule if rung is None else "run_trial",
         wildcards=dict(snakemake.wildcards.items()) if rung is None else rung,
         cfg=dict(snakemake.params.cfg),
         code=snakemake.params.code,

@@ -47,7 +47,6 @@ from dpladder.plan.stages import (
     reads_sample,
     records_of,
     source_of,
-    stage_of,
     trial_parts,
     versions_of,
 )
@@ -83,7 +82,7 @@ class JobAsked:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return stage_of(self.rule).parts(self.config, self.wildcards)
+        return STAGES[self.rule].parts(self.config, self.wildcards)
 
     @property
     def source(self) -> str:
@@ -108,7 +107,7 @@ class JobAsked:
 def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
     """What Snakemake compares for a job: the keys it reads, and the facts that are known without a
     plan."""
-    config, kind = project.experiments[wildcards.get("experiment", BASE)], stage_of(rule).reads
+    config, kind = project.experiments[wildcards.get("experiment", BASE)], STAGES[rule].reads
     told = {name: find for name, find in OF_PROJECT.items() if name in reads.facts_of(kind)}
     of_project = {
         name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()
@@ -129,7 +128,7 @@ def _facts(asked: JobAsked, kind: type[Reads], among: Iterable[str] | None = Non
 
 def _places(asked: JobAsked) -> Keys:
     """Where the private files lie that a rule opens, by the public config that they follow from."""
-    return _facts(asked, get_type_hints(stage_of(asked.rule).reads)["places"])
+    return _facts(asked, get_type_hints(STAGES[asked.rule].reads)["places"])
 
 
 def _manifests(asked: JobAsked) -> dict[str, str]:
@@ -380,7 +379,7 @@ def kept(project: Project, rule: str, wildcards: Wildcards) -> Versions | None:
     own = job(wildcards.get("experiment", BASE), rule, wildcards)
     if own in project.kept or not is_mechanism(rule):
         return project.kept[own].versions if own in project.kept else None
-    if issubclass(stage_of(rule).reads, reads.ReleaseReads) and rule not in FREE:
+    if issubclass(STAGES[rule].reads, reads.ReleaseReads) and rule not in FREE:
         return None
     config = project.experiments[own.experiment]
     return next(
@@ -464,7 +463,7 @@ def sources_behind(config: Config, rule: str, wildcards: Wildcards) -> list[str]
     sample = ("sample",) if not STAGES[rule].prepares and reads_sample(config) else ()
     return [
         source_of(config, part)
-        for part in (*swept, *sample, *stage_of(rule).parts(config, wildcards))
+        for part in (*swept, *sample, *STAGES[rule].parts(config, wildcards))
     ]
 
 

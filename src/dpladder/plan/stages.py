@@ -422,17 +422,12 @@ STAGES: dict[str, Stage] = {
     "summarise": Stage(reads.Summarise),
     "write_report": Stage(reads.WriteReport),
 }
-RUNG_RULE = "run_rung"  # all trials of a rung in one job
-
-
-def stage_of(rule: str) -> Stage:
-    """A rung's job is its trials'."""
-    return STAGES["run_trial" if rule == RUNG_RULE else rule]
+RUNG_RULE = "run_rung"  # begins the names of rules that do all trials of a rung in one job
 
 
 def module_of(rule: str) -> str:
     """The module of `jobs` that does a rule's work."""
-    return "run_trial" if rule == RUNG_RULE else STAGES[rule].module or rule
+    return STAGES[rule].module or rule
 
 
 def rung_rule(experiment: str, rung: int, group: int = 0) -> str:
@@ -614,4 +609,4 @@ def rule_code(rule: str, learner: str | None = None, search: str | None = None) 
     inert for all others."""
     trained = () if learner is None else _modules_of(learner)
     searched = () if search is None else (runner_of(search),)
-    return digest_of(f"dpladder.jobs.{module_of(rule)}", *stage_of(rule).code, *trained, *searched)
+    return digest_of(f"dpladder.jobs.{module_of(rule)}", *STAGES[rule].code, *trained, *searched)

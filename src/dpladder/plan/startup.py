@@ -75,7 +75,7 @@ class Parsed:
         """What Snakemake compares for a job. A fit also depends on the mu that the final training
         stands on: what the plan leaves to it, and the statistics' that it shares."""
         params = dag.params(self.project, rule, wildcards)
-        if "mu" in facts_of(stages.stage_of(rule).reads):
+        if "mu" in facts_of(stages.STAGES[rule].reads):
             experiment = wildcards["experiment"]
             jobs = [
                 dag.owned_job(self.project, experiment, "train_final", target=wildcards["target"])
