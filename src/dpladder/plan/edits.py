@@ -38,7 +38,7 @@ def named(project: Project) -> Iterator[None]:
     try:
         yield
     except Refused as refused:
-        before, now = _planned(), json.loads(json.dumps(keys_of(project)))
+        before, now = planned_keys(), json.loads(json.dumps(keys_of(project)))
         told = [
             f"{name}: {edit}"
             for name in now
@@ -50,8 +50,9 @@ def named(project: Project) -> Iterator[None]:
         ) from None
 
 
-def last_plan() -> Mapping[str, Any]:
-    """What the last run in this folder planned; empty where there is nothing to read."""
+def planned_keys() -> Mapping[str, Any]:
+    """The keys that the last run in this folder planned with, by experiment; empty where there is
+    nothing to read."""
     try:
         found = json.loads(PLAN.read_text("utf-8"))
     except (OSError, ValueError):
@@ -59,12 +60,8 @@ def last_plan() -> Mapping[str, Any]:
     if not isinstance(found, dict):
         return {}
     formats.check("plan", PLAN, found.get(formats.KEY))
-    return found
-
-
-def _planned() -> Mapping[str, Any]:
-    found = last_plan().get("keys")
-    return found if isinstance(found, dict) else {}
+    keys = found.get("keys")
+    return keys if isinstance(keys, dict) else {}
 
 
 def _edits(before: Mapping[str, Any], now: Mapping[str, Any], within: str = "") -> Iterator[str]:

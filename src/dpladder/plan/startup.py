@@ -156,7 +156,7 @@ def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[s
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for state in states.values():
         found |= ledgers.remembered_choices(state)
-    found = as_planned(project, edits.last_plan().get("keys", {}), states) | found
+    found = as_planned(project, edits.planned_keys(), states) | found
     return project, taken_over(project, found, states) | found
 
 
@@ -187,7 +187,12 @@ def open_project(workflow: Any, config: Mapping[str, Any]) -> Parsed:
         document = plan_document(plan, states, project)
         if workflow.is_main_process:
             say(plan_table(document))
-            _refuse(plan, states, project, document)
+            refuse_new(plan, states, project)
+            if not document.feasible:
+                raise Refused(
+                    f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or "
+                    "undo the change, and what was released is restored, free."
+                )
     parsed = Parsed(project, plan, document)
     if workflow.is_main_process and (changed := _changed(parsed)):
         say(
@@ -227,17 +232,6 @@ def _is_stale(parsed: Parsed, record: Mapping[str, Any]) -> bool:
         return False
     basis = dag.digest(parsed.params(rule, wildcards), parsed.code(rule, wildcards))
     return bool(record["basis"] != basis)
-
-
-def _refuse(
-    plan: Plan, states: Mapping[str, State], project: Project, document: PlanDocument
-) -> None:
-    refuse_new(plan, states, project)
-    if not document.feasible:
-        raise Refused(
-            f"{'; '.join(document.problems)}. Nothing was read or spent: ask for less; or undo the "
-            "change, and what was released is restored, free."
-        )
 
 
 def refuse_new(plan: Plan, states: Mapping[str, State], project: Project) -> None:
