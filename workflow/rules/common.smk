@@ -14,7 +14,6 @@ PARSED = open_project(workflow, config)
 PROJECT = PARSED.project
 WRITTEN = {}  # what the logs held when the run began
 PICTURES = pictures_of(PROJECT)
-MODELLED = PROJECT.modelled
 
 
 wildcard_constraints:
@@ -275,36 +274,32 @@ def gpu_of(wildcards):
 
 
 def privacy_records(wildcards):
-    """The record of every job upstream of the statement, each once."""
-    behind = [name for name, stage in stages.STAGES.items() if stage.per is not None]
-    return outputs_of(behind, lambda name: name == "privacy")
+    """The record of every job upstream of the statement."""
+    return outputs_of(lambda stage, name: name == "privacy")
 
 
 def released(wildcards):
     """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores
     them."""
-    releases = [
-        name for name, stage in stages.STAGES.items() if stage.per is not None and stage.releases
-    ]
-    return outputs_of(releases, lambda name: name != "privacy")
+    return outputs_of(lambda stage, name: stage.releases and name != "privacy")
 
 
-def outputs_of(asked, wanted):
-    """The outputs of all jobs of these rules, each once."""
+def outputs_of(wanted):
+    """Of the jobs upstream of the statement the outputs that are wanted, each once."""
     return list(
         dict.fromkeys(
             path(maker, output, name, **job)
             for name, config in PROJECT.experiments.items()
-            for maker in asked
-            for job in stages.jobs(config, maker)
+            for maker, stage in stages.STAGES.items()
+            for job in (stages.jobs(config, maker) if stage.per is not None else [])
             for output in getattr(rules, maker).output.keys()
-            if wanted(output)
+            if wanted(stage, output)
         )
     )
 
 
 def summaries(wildcards):
-    return [f"results/{experiment}/summary.json" for experiment in MODELLED]
+    return [f"results/{experiment}/summary.json" for experiment in PROJECT.modelled]
 
 
 def filed(picture):
