@@ -2,7 +2,7 @@
 totals, on public data.
 
 python tools/finetune.py [--epsilons 1 2 4 8] [--repeats 2] [--kappas 0.5 1 2] [--shares 1 0.6]
-[--public 200] [--learner '{"trains": "lora"}'] [--cache FOLDER]
+[--public 200] [--until blocks.3] [--learner '{"trains": "lora"}'] [--cache FOLDER]
 python tools/finetune.py --learner '{"name": "hyfree_finetune"}'
 
 The 5,000 images of mnist5k at 96 pixels through EfficientNet-Lite0. The whole total goes into one
@@ -69,11 +69,12 @@ def main() -> None:
     )
     parser.add_argument("--shares", type=float, nargs="+", default=[])
     parser.add_argument("--public", type=int, default=0)
+    parser.add_argument("--until", default=UNTIL, help="the last layer that stays frozen")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
     head = with_units(load("mnist5k", asked.cache, asked.threads, 0))
-    cut = beside(activations(head, asked.cache), asked.public)
+    cut = beside(activations(head, asked.until, asked.cache), asked.public)
     if asked.public:
         asked.learner["public"] = "gradient"
     print(
@@ -90,10 +91,10 @@ def main() -> None:
                 after_head(cut, learner, FEW, epsilon, kappa, asked.repeats, share)
 
 
-def activations(head: Arena, cache: Path | None) -> Arena:
+def activations(head: Arena, until: str, cache: Path | None) -> Arena:
     """The same records where the frozen part of the network ends."""
-    rows, labels = kept(cache)
-    network = network_of(NETWORK, UNTIL, SIZE, "bundled")
+    rows, labels = kept(until, cache)
+    network = network_of(NETWORK, until, SIZE, "bundled")
     order, count = np.random.default_rng(0).permutation(len(labels)), len(head.train.labels)
     train = Data(rows[order[:count]], labels[order[:count]], head.train.units)
     test = Data(rows[order[count:]], labels[order[count:]])
@@ -116,11 +117,11 @@ def beside(arena: Arena, count: int) -> Arena:
     return replace(arena, train=private, constants=constants)
 
 
-def kept(cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    file = None if cache is None else cache / f"mnist5k-{UNTIL}-{SIZE}.npz"
+def kept(until: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    file = None if cache is None else cache / f"mnist5k-{until}-{SIZE}.npz"
     if file is None or not file.exists():
         source = open_source("mnist5k")
-        network = encoder(Features(image_size=SIZE, batch_size=50, until=UNTIL), source, threads=2)
+        network = encoder(Features(image_size=SIZE, batch_size=50, until=until), source, threads=2)
         records = [network.load(source.read(index), 0) for index in range(len(source.labels))]
         rows, labels = (
             encoded(network, records).astype(np.float32),

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from arena import load
 from batch_size import with_units
-from finetune import activations, beside
+from finetune import UNTIL, activations, beside
 from numpy.typing import NDArray
 
 from dpladder.config.learner_sections import FineTune, guided
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
-    cut = activations(with_units(load("mnist5k", asked.cache, 1, 0)), asked.cache)
+    cut = activations(with_units(load("mnist5k", asked.cache, 1, 0)), UNTIL, asked.cache)
     whole = put_out(cut)
     for count in asked.samples:
         arena = beside(whole, count)
