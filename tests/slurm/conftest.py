@@ -145,8 +145,10 @@ class Cluster:
         return node
 
     def bring_node_back(self, node: str) -> None:
+        """It takes jobs again once it has registered (ReturnToService)."""
         self.start(node, "slurmd", "-D", "-N", node)
-        self.tell("scontrol", "update", f"nodename={node}", "state=resume")
+        told = ("sinfo", "--noheader", f"--nodes={node}", "--format=%t")
+        wait_until(lambda: not self.tell(*told).startswith("down"))
 
     def set_environment(self, *nodes: str, **variables: str) -> None:
         """What these nodes, or all, put into the environment of every job from now on."""
