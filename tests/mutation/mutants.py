@@ -981,10 +981,8 @@ return found""",
         "half the noise",
         "privacy/release/noise.py",
         "gaussian.block",
-        "np.concatenate([(radius * np.cos(angle)).sum(axis=0), (radius * "
-        "np.sin(angle)).sum(axis=0)]) / 2.0",
-        "np.concatenate([(radius * np.cos(angle)).sum(axis=0), (radius * "
-        "np.sin(angle)).sum(axis=0)]) / 4.0",
+        "np.concatenate([(radius * cosine).sum(axis=0), (radius * sine).sum(axis=0)]) / 2.0",
+        "np.concatenate([(radius * cosine).sum(axis=0), (radius * sine).sum(axis=0)]) / 4.0",
         attack("estimate_mean"),
     ),
     Mutant(

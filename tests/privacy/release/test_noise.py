@@ -167,7 +167,7 @@ def test_gaussians_are_within_tau_of_halved_sums_of_four_exact_box_muller_sample
                     sqrt(2 * exponential(w[k], w[4 + k])) * turn(2 * pi * unit(w[8 + k]))
                     for k in range(4)
                 )
-                assert abs(mpf(float(z)) - exact / 2) < mpf(2) ** -48  # of 44 2^-50, at the worst
+                assert abs(mpf(float(z)) - exact / 2) < mpf(2) ** -48  # of 54 2^-50, at the worst
 
 
 def test_laplace_is_the_formula_of_two_exponentials_and_two_angles(
@@ -217,7 +217,7 @@ def test_noise_reaches_as_far_out_as_64_bits_of_places_say(
 
 @pytest.mark.parametrize(
     ("sample", "rows", "most", "farthest"),
-    [(noise.gaussian, 12, 44, 64), (noise.laplace, 6, 178, 48)],
+    [(noise.gaussian, 12, 54, 64), (noise.laplace, 6, 178, 48)],
 )
 def test_far_out_samples_are_as_near_to_exact_ones_as_the_theorem_of_the_grid_needs(
     monkeypatch: pytest.MonkeyPatch, sample: Any, rows: int, most: int, farthest: int
@@ -230,15 +230,28 @@ def test_far_out_samples_are_as_near_to_exact_ones_as_the_theorem_of_the_grid_ne
         chosen[of_each : 2 * of_each] = 1 << (63 - zeros)
         words = [int(word) for word in chosen]
         monkeypatch.setattr(noise, "_fill", lambda *given, w=chosen, **_: given[2](w[:, None]))
-        drawn = sample(KEY, ())[0]
         with workdps(60):
             sizes = [exponential(words[k], words[of_each + k]) for k in range(of_each)]
             angles = [2 * pi * (unit(word) - mpf(2) ** -54) for word in words[2 * of_each :]]
-            exact = sum(
-                sqrt(2 * size) * cos(angle) / 2 if rows == 12 else size * cos(angle)
-                for size, angle in zip(sizes, angles, strict=True)
-            )
-            assert abs(mpf(float(drawn)) - exact) < most * mpf(2) ** -50
+            for drawn, turn in zip(sample(KEY, ()), (cos, sin), strict=False):
+                exact = sum(
+                    sqrt(2 * size) * turn(angle) / 2 if rows == 12 else size * turn(angle)
+                    for size, angle in zip(sizes, angles, strict=True)
+                )
+                assert abs(mpf(float(drawn)) - exact) < most * mpf(2) ** -50
+
+
+def test_cosine_and_sine_are_exact_where_the_tangent_between_them_is_largest() -> None:
+    """And all around the circle: within what noise.py says of its rounding, and 1 u of a
+    tangent."""
+    near = math.pi * (1.0 + np.r_[0.0, 2.0 ** -np.arange(1.0, 53.0), -(2.0 ** -np.arange(1, 53))])
+    angles = np.r_[near, 2.0 * math.pi * np.random.default_rng(3).uniform(size=200), math.tau]
+    u = mpf(2) ** -50
+    with workdps(60):
+        for angle, c, s in zip(angles, *noise._on_circle(angles), strict=True):
+            x, y = cos(mpf(float(angle))), sin(mpf(float(angle)))
+            assert abs(mpf(float(c)) - x) < (1.07 * y * y + 0.38 * abs(x)) * u
+            assert abs(mpf(float(s)) - y) < (abs(x) + 0.38) * abs(y) * u
 
 
 @pytest.mark.parametrize("byte", [0x00, 0xFF])

@@ -13,13 +13,13 @@ was.
 **What then holds.** With ideal noise, rounding is post-processing: the release costs what the
 Gaussian (or Laplace) mechanism costs. Noise is computed, so say how far it can be from ideal. Each
 computed z lies within a distance of an ideal z* that is made from the same random bits continued
-for ever, in noise.py's units of u = 2^-50: a normal within 44 u, a Laplace within 178 u unless one
+for ever, in noise.py's units of u = 2^-50: a normal within 54 u, a Laplace within 178 u unless one
 of its exponentials is above 35, which has a probability of 2 e^-35. A total is cut into a multiple
 of g and a rest, exactly. Adding the rest and z s/g, which are below 2^9 and 2^11 in size, rounds
 twice: by 2^-44 and 2^-42 of a cell, and a cell of the grid is w = g/s in (1/16, 1/8] of the noise's
 scale s, so by 8 u and 32 u of it. Together
 
-    TAU = 52 u for normals, 210 u for Laplace.
+    TAU = 62 u for normals, 210 u for Laplace.
 
 The probability of a cell is that of an interval whose ends are off by TAU at most. Over a cell at a
 distance of x scales from the total, a normal's density varies by exp(w x + w^2/2), and a Laplace's

@@ -6,14 +6,19 @@ each computed sample lies next to the ideal one that the same bits, continued fo
 What that means for a release stands in grid.py.
 
 How near, in units of u = 2^-50, with 4 units in the last place granted to each logarithm, cosine
-and sine: V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a factor 1
-+- 2^-52 of its ideal. L = -log V or -log(1 - V), one or the other by a fair bit, is a standard
+and tangent: V below is uniform on (0, 1/2) with 51 bits behind its leading one, so within a factor
+1 +- 2^-52 of its ideal. L = -log V or -log(1 - V), one or the other by a fair bit, is a standard
 exponential, within 1.4 u of its own size. An angle is uniform on a circle, which may be turned so
 that each of its 2^53 values is the middle of what it stands for: it is within 2 pi 2^-54, and
-rounding to 2 pi times it and 2 pi itself add to that, 1.2 u in all. The cosine adds 0.5 u, a
-product 0.13 u. So L cos(angle) is within 2.5 u L, and r cos(angle) with r = sqrt(2 L) <= 9.6,
-within 0.9 u of its size, within 2.1 u r. Four of the latter, added and halved, are within 44 u, the
-roundings of the additions included; two of the former within 178 u, where both L are 35 at most.
+rounding to 2 pi times it and 2 pi itself add to that, 1.2 u in all. A cosine adds 0.5 u, a product
+0.13 u, so L cos(angle) is within 2.5 u L: two of them within 178 u, where both L are 35 at most.
+
+Normals take cosine c and sine s from the tangent of half the angle (`_on_circle`). It is within 1 u
+of its size, which moves c by s^2 u and s by |s c| u; rounding its square, both sums and the
+division adds (0.07 s^2 + 0.38 |c|) u to c and 0.38 |s| u to s. r = sqrt(2 L) <= 9.6 is within 0.9 u
+of its size. So r c is within (1.4 |c| + 1.2 |s| + 1.07 s^2) u r, and r s within (1.4 |s| + 1.2 |c|
++ |s c|) u r, 2.6 u r at the most. Four of them, added and halved, are within 54 u, the roundings of
+the additions included.
 """
 
 from __future__ import annotations
@@ -116,13 +121,9 @@ def gaussian(stream: bytes, shape: Shape) -> Floats:
     """Standard normals: four independent Box-Muller samples, added and halved."""
 
     def block(words: Words) -> Floats:
-        radius, angle = np.sqrt(2.0 * _exponential(words[:4], words[4:8])), _angle(words[8:])
-        return (
-            np.concatenate(
-                [(radius * np.cos(angle)).sum(axis=0), (radius * np.sin(angle)).sum(axis=0)]
-            )
-            / 2.0
-        )
+        radius = np.sqrt(2.0 * _exponential(words[:4], words[4:8]))
+        cosine, sine = _on_circle(_angle(words[8:]))
+        return np.concatenate([(radius * cosine).sum(axis=0), (radius * sine).sum(axis=0)]) / 2.0
 
     return _fill(stream, shape, block, words=12, samples=2)
 
@@ -176,15 +177,21 @@ def _exponential(words: Words, places: Words) -> Floats:
 
 
 def _leading_zeros(words: Words) -> NDArray[np.int32]:
-    """How many zeros stand before the first one; frexp tells exactly, one half of the bits at a
-    time."""
-    high, low = words >> np.uint64(32), words & np.uint64(0xFFFFFFFF)
-    place = np.where(high > 0, 32, 64).astype(np.int32)
-    return place - np.frexp(np.where(high > 0, high, low).astype(np.float64))[1].astype(np.int32)
+    """How many zeros stand before the first one: frexp tells, where no float rounds up to the next
+    power of two. None does without the bit below the first one."""
+    return 64 - np.frexp((words & ~(words >> np.uint64(1))).astype(np.float64))[1]
 
 
 def _angle(words: Words) -> Floats:
     return 2.0 * math.pi * _unit(words)
+
+
+def _on_circle(angle: Floats) -> tuple[Floats, Floats]:
+    """Cosine and sine, from the tangent of half the angle: NumPy has no fast cosine or sine in
+    double precision, but a fast tangent where there is AVX-512."""
+    tangent = np.tan(angle / 2.0)
+    square = tangent * tangent
+    return (1.0 - square) / (1.0 + square), 2.0 * tangent / (1.0 + square)
 
 
 def _unit(words: Words) -> Floats:
