@@ -362,6 +362,12 @@ def test_rounds_are_capped_at_what_was_paid_for():
     assert utility.shape == (19, 4)
 
 
+@pytest.mark.ci
+def test_rounds_are_priced_where_twice_as_much_each_would_reveal_too_much():
+    events = searcher_of(ProposeTest(step=0.3, final=0.2)).declare(setting(50.0)).events
+    assert 49.99 < composed(events) <= 50.0
+
+
 def test_a_climb_doubles_on_a_hit_and_resets_on_a_miss():
     def noised(*tops):
         return np.array([[0.0, top] for top in tops])

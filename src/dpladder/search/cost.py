@@ -126,7 +126,10 @@ def _proposed(
         return Booked((Counted(Exponential(epsilon0), rounds),), delta0)
 
     def cost(epsilon0: float) -> float:
-        return booking.price(booked(epsilon0), relation).mu
+        try:
+            return booking.price(booked(epsilon0), relation).mu
+        except Refused:  # no Gaussian dominates that many rounds: a smaller epsilon is looked for
+            return math.inf
 
     epsilon0 = selection.largest(cost, tests, 2 * gdp.pure_of_mu(tests), 1e-7)
     return Counted(Gaussian(gdp.sigma(final, 1))), Counted(booked(epsilon0))
