@@ -9,15 +9,19 @@ from dpladder.config.learner_sections import learner_of
 from dpladder.config.model import Resources
 from dpladder.config.sweep_sections import Search
 from dpladder.errors import Refused
-from dpladder.jobs.private_search import _head, _meters
+from dpladder.jobs.private_search import _choice, _head, _meters
 from dpladder.learn.interface import Constants, Data
+from dpladder.learn.registry import method
+from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting.draws import Draw, gaussian
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.state import Terms
+from dpladder.privacy.release.grid import Noise
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
-from dpladder.search.asking import Ask, Found, trainings
+from dpladder.search.asking import Ask, Found, Setting, trainings
 from dpladder.search.bench import Bench, NamedAsk, answers
+from dpladder.search.secret_runs import Chance, best
 
 SEARCH = Search(eta=(0.01, 5.0), steps=(2, 6))
 CONSTANTS = Constants(n0=300, classes=3, dimension=5)
@@ -88,7 +92,24 @@ def test_a_part_without_any_record_trains_on_noise_alone():
     assert all(np.isfinite(head).all() and head.any() for head in heads)
 
 
-def test_no_run_at_all_puts_out_a_head_that_knows_nothing():
-    (head,) = _head(Found(1.0, 0.0, None), CONSTANTS)
-    assert head.shape == (3, 5)
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("name", ["dp_gd", "dp_mlp", "dp_finetune"])
+def test_no_run_at_all_puts_out_a_head_that_knows_nothing(name, bias):
+    """And that is counted as any other: it takes every record for the first class."""
+    learner = learner_of({"name": name, "bias": bias})
+    (head,) = _head(Found(1.0, 0.0, None), learner, CONSTANTS)
+    assert head.shape == (3, 5 + bias)
     assert not head.any()
+    judge = method(name).judge(learner, CONSTANTS)
+    assert correct_count((head,), NOTHING.features, NOTHING.labels, judge) == 300
+
+
+@pytest.mark.parametrize("name", ["dp_gd", "dp_adam", "dp_ls"])
+def test_what_is_told_of_a_model_is_told_where_no_run_was_made(name):
+    """Or the job would fail after it was charged, and each time that it ran again."""
+    setting = Setting(1.0, SEARCH, CONSTANTS, learner=learner_of({"name": name}))
+    nobody = np.empty(0)
+    found = best([], [], Chance(0, nobody, Noise(nobody, 1.0), nobody), setting)
+    told = _choice(setting, found)
+    assert found.weights is None
+    assert told["kappa"] == pytest.approx(setting.space.kappa(found.r, setting.mu))

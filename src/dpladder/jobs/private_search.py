@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpladder.config.learner_sections import Learner
 from dpladder.jobs.model_file import save_model
 from dpladder.jobs.private import (
     Release,
@@ -65,8 +66,8 @@ def release_of(task: Task[SearchPrivately]) -> Release:
             )[0]
 
         found = alone(found_by.run(setting, meter, data.units), trained)
-        choice = _choice(setting, found)
-        save_model(folder / "weights.safetensors", _head(found, constants), task, train, choice)
+        head, choice = _head(found, learner, constants), _choice(setting, found)
+        save_model(folder / "weights.safetensors", head, task, train, choice)
 
     inputs = {"train": train.known_as, **shared(task)}
     ready = partial(method(learner.name).ready, learner, constants, task.resources)
@@ -86,9 +87,10 @@ def _meters(meter: Meter, draws: Sequence[Draw]) -> Callable[[NamedAsk, Sequence
     return inner
 
 
-def _head(found: Found, constants: Constants) -> Weights:
+def _head(found: Found, learner: Learner, constants: Constants) -> Weights:
     """Where the number of runs came out as none, a head that knows nothing."""
-    return found.weights or (np.zeros((constants.classes, constants.dimension), np.float32),)
+    width = constants.dimension + getattr(learner, "bias", False)
+    return found.weights or (np.zeros((constants.classes, width), np.float32),)
 
 
 def _choice(setting: Setting, found: Found) -> dict[str, object]:

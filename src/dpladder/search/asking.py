@@ -101,7 +101,7 @@ class Found:
     """What a method puts out, and nothing else. No weights: it made no run."""
 
     r: float
-    mu: float  # of the training behind the weights
+    mu: float  # of the training behind the weights, or that r is told at where there is none
     weights: Weights | None
 
 

@@ -131,7 +131,7 @@ def best(asks: Sequence[Ask], answers: Sequence[Answer], chance: Chance, setting
     """The run with the highest noised count. Equal ones are ranked at random: the theorems assume
     no ties."""
     if not chance.number:
-        return Found(spread(0.5, setting.space, setting.mu), 0.0, None)
+        return Found(spread(0.5, setting.space, setting.mu), setting.mu, None)
     scores = chance.scores(answers[: chance.number])
     won = int(np.lexsort((chance.ties[: chance.number], scores))[-1])
     return Found(asks[won].r, asks[won].mu, answers[won].weights)
