@@ -16,6 +16,8 @@ from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.cli import main
 from dpladder.config import load
+from dpladder.errors import BadInput
+from dpladder.plan.kept import renews
 from dpladder.plan.settle import settled
 from dpladder.plan.startup import opened
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
@@ -49,6 +51,27 @@ def test_a_total_in_anothers_place_is_refused_until_it_is_said(finished, walk, c
         assert walk().charged == Counter(PAID)
     finished.configure()
     assert walk().charged == Counter()
+
+
+def test_respend_that_names_nothing_is_refused_with_what_it_may_name(finished):
+    finished.configure({"respend": ["dp_gd", "mian", "summarise"]})
+    with pytest.raises(BadInput) as refused:
+        opened(["config.yaml"])
+    assert re.search(
+        r"respend names 'mian', 'summarise'; did you mean main\? allowed: true, false, or names "
+        r"of experiments \(main\) and of .*\(dp_gd, evaluate, .*train_final\)",
+        str(refused.value),
+    )
+
+
+def test_an_experiment_says_for_itself_what_may_be_paid_again(finished):
+    finished.configure({"experiments": {"one": {"respend": True}, "two": {"respend": ["dp_gd"]}}})
+    project = opened(["config.yaml"])
+    finals = {name: Job(name, "train_final") for name in project.experiments}
+    assert not renews(project, finals["main"])
+    assert renews(project, finals["one"])
+    assert renews(project, finals["two"])
+    assert not renews(project, Job("two", "estimate_mean"))
 
 
 KEPT = "kept as it was chosen when it was paid for (mean 0.386, today"

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from dpladder.config import Project
+from dpladder.config import Config, Project
 from dpladder.config.load import Kept, Wildcards
 from dpladder.config.model import Tester
-from dpladder.errors import Refused
+from dpladder.config.wording import did_you_mean, shown
+from dpladder.errors import BadInput, Refused
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.privacy.accounting.events import Job
@@ -146,13 +147,33 @@ def _all(name: str, direct: Mapping[str, Collection[str]]) -> set[str]:
     return found
 
 
+def check_names(project: Project) -> None:
+    """Refuse a `respend` that names nothing that can be asked anew."""
+    rules = [rule for rule in stages.STAGES if stages.is_mechanism(rule)]
+    known = {*project.experiments, *rules, *stages.LEARNERS, *stages.SEARCHED, mechanisms.GUIDE}
+    configs = project.experiments.values()
+    given = [name for one in configs if isinstance(one.respend, tuple) for name in one.respend]
+    if wrong := [name for name in dict.fromkeys(given) if name not in known]:
+        behind = {name for one in configs for name in stages.versions_of(one, _last_rule(one))}
+        raise BadInput(
+            f"config: respend names {', '.join(map(shown, wrong))}; "
+            f"{did_you_mean(wrong[0], known)}allowed: true, false, or names of experiments "
+            f"({', '.join(project.experiments)}) and of what is behind their models "
+            f"({', '.join(sorted(behind))})"
+        )
+
+
+def _last_rule(config: Config) -> str:
+    return "evaluate" if config.models == "own" else "evaluate_of"
+
+
 def renews(project: Project, job: Job) -> bool:
-    """Whether the config asks for a job anew, if something about it is new: all of them, or by the
-    name of the experiment, the rule, the learner or the search."""
-    asked = project.main.respend
+    """Whether an experiment's config asks for a job anew, if something about it is new: all of
+    them, or by the name of the experiment, the rule, the learner or the search."""
+    config = project.experiments.get(job.experiment)
+    asked = (config or project.main).respend
     if isinstance(asked, bool):
         return asked
-    config = project.experiments.get(job.experiment)
     behind = () if config is None else stages.versions_of(config, job.rule)
     return bool({job.experiment, job.rule, *behind} & set(asked))
 

@@ -22,7 +22,7 @@ from dpladder.config import Project, from_command_line, load
 from dpladder.config.check import unit_keys
 from dpladder.errors import BadInput, DpladderError, Refused
 from dpladder.plan import dag, edits, outer, stages
-from dpladder.plan.kept import assign, names_today, paid_again, refuse_replaced
+from dpladder.plan.kept import assign, check_names, names_today, paid_again, refuse_replaced
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
 from dpladder.plan.settle import as_planned, divided, settled, taken_over
@@ -143,7 +143,9 @@ def states_here(project: Project) -> dict[str, State]:
 
 def opened(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = None) -> Project:
     """The project that these config files describe, with nothing left to choose."""
-    return settled(*recalled(load(paths, overrides)))
+    project = load(paths, overrides)
+    check_names(project)
+    return settled(*recalled(project))
 
 
 def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[str, Any]]]:
