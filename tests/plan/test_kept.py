@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from support import Workspace
+from support import Workspace, commit
 from workflow.test_formats import WEIGHTS, unpacked
 
 import dpladder
@@ -17,14 +17,18 @@ from dpladder.commands import check as check_command
 from dpladder.config import load
 from dpladder.config.model import Resources
 from dpladder.jobs import compose_privacy as job
-from dpladder.jobs.task import Task
+from dpladder.jobs.task import Task, write_json
 from dpladder.plan import mechanisms, stages
 from dpladder.plan.kept import assign
 from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import settled
 from dpladder.plan.startup import known_states
 from dpladder.plan.table import declared, plan_document
-from dpladder.privacy.ledger import book
+from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
+from dpladder.privacy.ledger import anchors, book
+from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.state import Item, Terms
+from dpladder.privacy.statement.records import record_of
 from dpladder.use.card import card
 
 RISEN = "by dp_gd 1; this dpladder has dp_gd 2"
@@ -107,6 +111,30 @@ def test_a_clone_whose_files_were_edited_says_so(old, monkeypatch, capsys) -> No
     for text in (*stated(), checked(capsys)):
         assert "modified code" in text
         assert "files are not those of commit abc" in text
+
+
+@pytest.mark.usefixtures("old")
+def test_a_lineage_that_the_config_no_longer_has_is_stated_while_its_record_lies_here(
+    capsys,
+) -> None:
+    """The last experiment that measured a model on other people was taken out of the config."""
+    job = Job("clinic", "evaluate_of", (("target", "1"),))
+    spend = Spend("clinic", "add_remove", Partition("all"), job, Gaussian(9.0))
+    terms = Terms("clinic", "add_remove", "record", 1, 1e-5, "all", lifetime_epsilon=8.0)
+    ledger = book.open_ledger(open_home(), terms)
+    [held] = book.reserve(ledger, [Item(job, "asked", (spend,))])
+    anchors.keep(Path("results"), [book.head(ledger)])
+    assert "clinic" not in stated()[0], "nothing was released about it yet"
+    paid = commit(ledger, held.token, "query", held.spends)
+    book.finish(ledger, held.token, "0" * 64)
+    anchors.keep(Path("results"), [book.head(ledger)])
+    record = record_of(job.rule, {"experiment": "clinic", "target": "1"}, paid.spends, "asked")
+    Path("results/clinic/tests/1").mkdir(parents=True)
+    write_json(Path("results/clinic/tests/1/privacy.json"), record)
+    page, _ = stated()
+    assert "Everything ever released about lineage clinic: epsilon = 0.3" in page
+    assert main(["verify", "results"]) == 0
+    assert "clinic epsilon = 0.3" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("old")

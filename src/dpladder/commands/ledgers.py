@@ -113,8 +113,9 @@ def verify_statement(results: Path) -> tuple[list[str], str]:
                 f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
             )
     totals = [
-        f"{lineage} epsilon = {up(dataset['epsilon'])} at delta = {dataset['delta']:g}"
+        f"{lineage} epsilon = {up(spent['epsilon'])} at delta = {dataset['delta']:g}"
         for lineage, dataset in statement["datasets"].items()
+        for spent in [dataset if dataset["spends"] else dataset["outside_this_dag"]]
     ]
     return problems, f"the statement follows from the records: {'; '.join(totals)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -12,20 +13,23 @@ from dpladder.jobs.places import job_home
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.clone import commit
 from dpladder.plan.kept import made_by
+from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
-from dpladder.privacy.ledger.home import subkey
+from dpladder.privacy.ledger.home import Home, subkey
 from dpladder.privacy.statement.build import build, seal
 from dpladder.privacy.statement.documents import Origin, PlanDocument, SealedStatement
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import file_digest
 
+RESULTS = Path("results")
 PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
 
 
 def compose_privacy(task: Task[PlanDocument]) -> None:
     home = job_home()
-    opened = {lineage: Ledger(home, lineage) for lineage in task.reads.datasets}
+    lineages = dict.fromkeys([*task.reads.datasets, *_released_before(home)])
+    opened = {lineage: Ledger(home, lineage) for lineage in lineages}
     records = task.input["records"]
     statement = build(
         task.reads,
@@ -39,6 +43,15 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
     sealed = seal(asdict(statement), subkey(home, "ledger"))
     write_json(task.output["statement"], sealed)
     task.output["page"].write_text(page(restored(SealedStatement, sealed)), "utf-8")
+
+
+def _released_before(home: Home) -> Iterator[str]:
+    """The lineages that runs in this folder spent on, among them those that the config has no
+    longer and whose results may still lie here."""
+    for anchor in anchors.read(RESULTS):
+        state = ledgers.load(Ledger(home, anchor.lineage))
+        if any(held.used for held in state.items.values()):
+            yield anchor.lineage
 
 
 def _origin() -> Origin:
