@@ -512,6 +512,14 @@ def test_a_refused_query_is_told_the_free_way_before_the_dear_one(ledger: Ledger
     assert "respend" not in str(refusal.value)
 
 
+def test_a_refusal_names_an_experiment_as_it_was_called_and_as_it_is(ledger: Ledger) -> None:
+    held = finish_one(ledger)
+    renamed = dataclasses.replace(held.job, experiment="second")
+    note(ledger, ["second"], {renamed: [held.token]})
+    with pytest.raises(Refused, match=r"^main/run_trial trial=0 \(also of second\) is DONE"):
+        commit(ledger, held.token, "another query", held.spends)
+
+
 def test_a_query_that_was_released_is_not_asked_again(ledger: Ledger) -> None:
     finish_one(ledger)
     held = reserve_one(ledger, 1)

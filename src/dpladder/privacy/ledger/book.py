@@ -349,12 +349,12 @@ def _commit(
             return None
         if held.status != "RESERVED":
             raise Refused(
-                f"{called(held.job)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}"
+                f"{state.called(held)} is {held.status} in the ledger and {_NOT_AGAIN[held.status]}"
             )
         if state.done(query):
             raise Refused(
-                f"{called(held.job)} asks what was released before. Restore the stored bytes: they "
-                "are free."
+                f"{state.called(held)} asks what was released before. Restore the stored bytes: "
+                "they are free."
             )
         check_spends(terms, held.job, concrete)
         check_within(held, concrete)

@@ -195,6 +195,15 @@ class State:
         held = [self.items[token] for token in self.tokens.get(job, ())]
         return [h for h in held if h.status != "REFUNDED"]
 
+    def called(self, held: Held) -> str:
+        """The job of an item as messages call it, with the experiment's names since."""
+        also = [
+            job.experiment
+            for job, tokens in self.tokens.items()
+            if held.token in tokens and job != held.job
+        ]
+        return called(held.job) + (f" (also of {', '.join(also)})" if also else "")
+
     def done(self, query: str) -> Held | None:
         """The item that released `query`."""
         return next(
