@@ -19,9 +19,10 @@ from support import as_the_ledger_knows, commit
 
 from dpladder.config import load
 from dpladder.plan import mechanisms
+from dpladder.plan.kept import assign
 from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import settled
-from dpladder.plan.startup import known_states
+from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.ledger.book import Ledger, finish, reserve
 from dpladder.privacy.ledger.home import open_home
 
@@ -293,6 +294,18 @@ def test_an_experiment_renamed_is_charged_nothing(finished, walk):
     pay_for(finished, "old")
     finished.configure({"experiments": {"new": RIDGE}})
     assert walk().charged == Counter()
+
+
+def test_an_experiment_renamed_is_charged_nothing_where_its_name_went_to_another_lineage(
+    finished, walk
+):
+    pay_for(finished, "old")
+    elsewhere = {"dataset": {"lineage": "elsewhere", "source": "npz:other.npz"}}
+    shutil.copy("data.npz", "other.npz")
+    finished.configure({"experiments": {"new": RIDGE, "old": elsewhere}})
+    assert walk().charged == Counter({"run_trial": 6} | PAID)  # of the other lineage
+    project, _ = assign(opened(["config.yaml"]), known_states(opened(["config.yaml"])))
+    assert project.former == {"new": ("old",)}
 
 
 def insert(path: Path, old: str, new: str) -> None:

@@ -111,13 +111,20 @@ def _takes_over(project: Project, job: Job, held: Held) -> bool:
     is gone is taken to have read the same sources: a query names the records themselves."""
     if held.job.experiment == job.experiment or not dag.asks_for(project, job, held):
         return False
-    if held.job.experiment not in project.experiments:
+    if _is_gone(project, job, held):
         return True
     before, now = (
         dag.sources_behind(project.experiments[one.experiment], one.rule, dict(one.wildcards))
         for one in (held.job, job)
     )
     return before == now and not dag.asks_for(project, held.job, held)
+
+
+def _is_gone(project: Project, job: Job, held: Held) -> bool:
+    """Whether the experiment that was answered is no more, or has gone to another lineage than that
+    of a job that asks the same."""
+    before, now = (project.experiments.get(one.experiment) for one in (held.job, job))
+    return before is None or now is None or before.dataset.lineage != now.dataset.lineage
 
 
 def _former(
@@ -130,7 +137,7 @@ def _former(
         for name, names in state.former.items():
             direct.setdefault(name, set()).update(names)
     for job, held in used:
-        if held.job.experiment not in project.experiments and "target" in dict(job.wildcards):
+        if _is_gone(project, job, held) and "target" in dict(job.wildcards):
             direct.setdefault(job.experiment, set()).add(held.job.experiment)
     return {
         name: found for name in project.experiments if (found := tuple(sorted(_all(name, direct))))

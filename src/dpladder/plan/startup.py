@@ -323,7 +323,7 @@ def conclude(parsed: Parsed) -> None:
 
 def _accuracies(project: Project) -> Iterator[str]:
     """What the final models are worth, as far as summaries tell."""
-    for path in [RESULTS / name / "summary.json" for name in project.experiments]:
+    for path in [RESULTS / name / "summary.json" for name in project.modelled]:
         for final in _read_json(path)["targets"] if path.is_file() else ():
             test = final["test"]
             sd = spread(test["accuracy"], test["accuracy_sd"], test["total"])
