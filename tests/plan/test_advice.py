@@ -22,6 +22,7 @@ from dpladder.plan.kept import assign, paid_again
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import Parsed, known_states, opened, reserve
 from dpladder.plan.table import plan_document
+from dpladder.privacy.accounting.composition import compose
 from dpladder.privacy.accounting.events import Gaussian, Job, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -221,6 +222,25 @@ def parsed() -> Parsed:
     project, states = assign(project, states)
     plan = make_plan(project, states)
     return Parsed(project, plan, plan_document(plan, states, project))
+
+
+def test_a_raised_total_says_that_it_may_pay_all_of_itself_anew(finished: Workspace) -> None:
+    base = yaml.safe_load(Path("config.yaml").read_text())
+    configure(base, CLIP)
+    with pytest.raises(Refused) as refused:
+        charged()
+    before = {held.token for held in finished.held()}
+    configure(base, CLIP, other_total(told := str(refused.value)))
+    reserve(parsed(), due_of(parsed()), "local")
+    new = [spend for held in finished.held() if held.token not in before for spend in held.spends]
+    assert compose(new, 1e-5).epsilon > 1.0, "as much again is what the total of 1 bought"
+    assert compose(new, 1e-5).epsilon <= total(told)
+    assert "which may pay all of that anew" in told
+
+
+def due_of(parsed: Parsed) -> list[tuple[str, dict[str, str]]]:
+    jobs = parsed.plan.items
+    return [(job.rule, dict(job.wildcards) | {"experiment": job.experiment}) for job in jobs]
 
 
 def test_a_plan_that_another_run_overtook_is_made_anew_by_starting_again(

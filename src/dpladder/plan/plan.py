@@ -173,14 +173,16 @@ def _explained(
 
 
 def _raised(config: Config, target: float, paid: Composition, state: State | None) -> str:
-    """The total that buys the same again beside what was paid: mu squared adds."""
+    """The total that buys the same again beside what was paid: mu squared adds. Trainings of other
+    totals are no earlier versions of its own, so it may be left with all of itself to spend."""
     key = config.totals_key
     if paid.mu is None:
         return f"raise the total ({key}) and set respend: true"
     delta, lifetime = config.privacy.delta, config.privacy.lifetime
     enough = gdp.epsilon(math.hypot(gdp.mu(target, delta), paid.mu), delta)
     told = (
-        f"raise the total ({key}) to {up(enough)}, which pays as much again, and set respend: true"
+        f"raise the total ({key}) to {up(enough)}, which may pay all of that anew, and set "
+        "respend: true"
     )
     spent = () if state is None else state.charged()
     if lifetime is not None and math.hypot(
