@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,6 +94,20 @@ def test_what_snakemake_itself_refuses_is_told(
     words = f"Building DAG of jobs...\n{said}"
     assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
     assert told in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("said", ["rule fit_radius:\n[Errno 28] No space left on device\n", ""])
+def test_a_full_disk_is_told_also_where_snakemake_cannot_say_so(
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    free = shutil.disk_usage(tmp_path)._replace(free=2**30 if said else 0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
+    assert follow([sys.executable, "-c", f"import sys; print({said!r}); sys.exit(1)"]) == 1
+    assert f"no space is left on the disk of {tmp_path}, or" in capfd.readouterr().err
 
 
 def test_a_job_that_failed_tells_its_own_reason(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TextIO
 
 from dpladder.commands.completion import SLURM
+from dpladder.errors import TWICE
 from dpladder.plan.startup import SAY
 
 WORDS = Path("logs") / "snakemake.txt"
+LEAST = 2**16  # bytes of a disk without which nothing can be written
 POLL = 0.2  # seconds between looks at what Snakemake says
 STEPS = re.compile(r"^(\d+) of (\d+) steps")
 BEGUN = re.compile(r"^(?:local)?rule (\w+):$")
@@ -136,10 +141,11 @@ def follow(command: Sequence[str]) -> int:
                     print(f"{NOTHING}: all results are there, and up to date.", file=sys.stderr)
             screen.show(_seldom(progress, screen))
         said.seek(0)
-        refusal = _refusal(said.read())
+        all_said = said.read()
     screen.clear()
     if ended:
-        if refusal and progress.began is None:
+        refusal = _full(all_said) or ("" if progress.began else _refusal(all_said))
+        if refusal:
             print(f"dpladder: {refusal}", file=sys.stderr)
         print(
             f"Stopped with exit code {ended}. All that Snakemake said: {WORDS.absolute()}",
@@ -154,6 +160,17 @@ def _refusal(said: str) -> str:
     if found is None:
         return ""
     return LOCKED if "cannot be locked" in found[1] else f"Snakemake refuses: {found[1]}"
+
+
+def _full(said: str) -> str:
+    """What to do where Snakemake had no room to write, its own words perhaps. Jobs look after
+    themselves."""
+    if f"[Errno {errno.ENOSPC}]" not in said and shutil.disk_usage(WORDS.parent).free >= LEAST:
+        return ""
+    return (
+        f"no space is left on the disk of {Path.cwd()}, or of {gettempdir()}. {TWICE}: free space, "
+        "and run again."
+    )
 
 
 def _seldom(progress: Progress, screen: Screen) -> str:
