@@ -1890,7 +1890,7 @@ except DpladderError as error:
     chain.problems.append(f'entry {seq} {error}')
 except (LookupError, TypeError, ValueError):
     chain.problems.append(f'entry {seq} cannot be understood: '
-        'was it written by a newer version?')""",
+        'was it written by a newer version, or before 1.0?')""",
         """try:
     entry = {} if chain.torn else _decode(journal, seq, data)
     if not entry:
@@ -1906,7 +1906,7 @@ except DpladderError as error:
     chain.problems.append(f'entry {seq} {error}')
 except (LookupError, TypeError, ValueError):
     chain.problems.append(f'entry {seq} cannot be understood: '
-        'was it written by a newer version?')""",
+        'was it written by a newer version, or before 1.0?')""",
         ("workflow/test_newer.py",),
     ),
     Mutant(

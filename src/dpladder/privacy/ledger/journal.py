@@ -161,7 +161,7 @@ def _take_in(journal: Journal, chain: Chain, fold: Fold, seq: int, data: bytes) 
         chain.problems.append(f"entry {seq} {error}")
     except (LookupError, TypeError, ValueError):
         chain.problems.append(
-            f"entry {seq} cannot be understood: was it written by a newer version?"
+            f"entry {seq} cannot be understood: was it written by a newer version, or before 1.0?"
         )
 
 
