@@ -35,7 +35,7 @@ MAY_USE = {
     "jobs": BASIS | {"network", "data", "learn", "search", "plan", "report", "research"},
     "use": BASIS | {"progress", "network", "data", "learn", "report"},
     "audit": BASIS | {"network", "data", "learn", "search", "plan", "jobs"},
-    "commands": BASIS | {"network", "data", "plan", "report", "jobs", "use"},
+    "commands": BASIS | {"network", "data", "learn", "plan", "report", "jobs", "use"},
     "cli": BASIS | {"data", "learn", "search", "plan", "jobs", "use", "audit", "commands"},
 }
 """Each room, and the rooms it may import besides itself. A new room takes its place here first."""

@@ -2,17 +2,18 @@
 seeded.
 
 python tools/first_head.py [--samples 200] [--epsilons 0.25 0.5 1 2 4] [--repeats 5]
-[--cache FOLDER]
+[--tune 20 --until blocks.3] [--cache FOLDER]
 
 The images of finetune.py, as the public network puts them out: the first so many are public with
 their labels, the others private. The head alone, with all of the total, as rule estimate_head
-trains it; guided, it pays for its look. Mean and standard error.
+trains it; guided, it pays for its look. Mean and standard error. With `--tune` the public images first train what lies
+above the cut, for so many epochs at most, as `dpladder tune` does.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,11 +23,14 @@ from arena import load
 from batch_size import with_units
 from finetune import UNTIL, activations, beside
 from numpy.typing import NDArray
+from torch import Tensor
 
 from dpladder.config.learner_sections import FineTune, guided
 from dpladder.learn import linear
 from dpladder.learn.dp_finetune.parts import AboveCut, tuned_of
+from dpladder.learn.dp_finetune.public_network import tuned
 from dpladder.learn.dp_finetune.train import followed
+from dpladder.learn.interface import Data
 from dpladder.learn.registry import method
 from dpladder.learn.score import correct_count
 from dpladder.privacy.accounting import gdp
@@ -44,12 +48,13 @@ def main() -> None:
     parser.add_argument("--samples", type=int, nargs="+", default=[200])
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.25, 0.5, 1.0, 2.0, 4.0])
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--tune", type=int, default=0, help="epochs at most; 0: not at all")
+    parser.add_argument("--until", default=UNTIL, help="the last layer that stays as it is")
     parser.add_argument("--cache", type=Path, help="where extracted features stay between runs")
     asked = parser.parse_args()
-    cut = activations(with_units(load("mnist5k", asked.cache, 1, 0)), UNTIL, asked.cache)
-    whole = put_out(cut)
+    cut = activations(with_units(load("mnist5k", asked.cache, 1, 0)), asked.until, asked.cache)
     for count in asked.samples:
-        arena = beside(whole, count)
+        arena = beside(put_out(cut, own_tensors(cut, count, asked.tune)), count)
         start, sample = arena.train.start, arena.train.sample
         assert start is not None
         assert sample is not None
@@ -66,10 +71,22 @@ def main() -> None:
                 print(f"| {count} | {learner.public} | {epsilon:g} | {told} |", flush=True)
 
 
-def put_out(arena: Arena) -> Arena:
-    """The same records as a head sees them."""
-    module = tuned_of(FineTune(trains="head"), arena.constants).module
+def own_tensors(cut: Arena, count: int, epochs: int) -> Mapping[str, Tensor]:
+    """Those of the network that the first so many records train; none without an epoch."""
+    if not epochs:
+        return {}
+    sample = Data(cut.train.features[:count], cut.train.labels[:count])
+    found = tuned(sample, cut.constants, epochs, cut.resources)
+    print(f"tuned for {found.epochs} epochs; of those held out right: {np.round(found.right, 3)}")
+    return found.tensors
+
+
+def put_out(arena: Arena, tensors: Mapping[str, Tensor]) -> Arena:
+    """The same records as a head sees them, above a network with these tensors of its own."""
+    model = tuned_of(FineTune(trains="head"), arena.constants).copied(torch.device("cpu"))
+    module = model.module
     assert isinstance(module, AboveCut)
+    module.network.load_state_dict(tensors, strict=False)
 
     @torch.inference_mode()
     def seen(rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,0 +1,122 @@
+"""`dpladder tune`: a public network trained on dataset.public_sample, for private trainings to rest
+on. It reads that sample alone, which the config declares public."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dpladder.config import Config
+from dpladder.config.features_sections import Features
+from dpladder.config.model import Resources
+from dpladder.data.backbones import encoder
+from dpladder.data.encoders import Encoder, Rows
+from dpladder.data.extract import Check, encode, load_content
+from dpladder.data.prepare import Survey, survey
+from dpladder.errors import BadInput
+from dpladder.jobs.prepare_dataset import keys_of
+from dpladder.learn.dp_finetune.public_network import PublicNetwork, tuned
+from dpladder.learn.interface import Constants, Data
+from dpladder.network.cut import check_cut
+from dpladder.network.facts import Network
+from dpladder.network.public import BUNDLED, model_of
+from dpladder.plan.startup import opened
+from dpladder.privacy.ledger.home import open_home
+
+SUFFIX = ".safetensors"
+
+
+def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int, threads: int) -> bool:
+    """Whether the network is better for it, and written."""
+    if file.suffix != SUFFIX or file.exists() or epochs < 1:
+        raise BadInput(
+            f"dpladder tune writes a new file whose name ends in {SUFFIX}, after 1 epoch or more; "
+            f"{file}{' is there already' if file.exists() else ''}, --epochs {epochs}."
+        )
+    config = _asked(configs)
+    features = _cut(config.features, until)
+    sample = survey(config.dataset, keys_of(open_home()), "sample")
+    network = encoder(features, sample.source, threads)
+    data = _read(sample, network, features, threads)
+    shape = tuple(json.loads(str(network.facts["shape"])))
+    known = Network(
+        features.model,
+        features.weights,
+        str(network.facts["weights_sha256"]),
+        features.image_size,
+        str(features.until),
+        shape,
+    )
+    constants = Constants(
+        len(data.labels), len(sample.names), data.features.shape[1], network=known
+    )
+    found = tuned(data, constants, epochs, Resources(threads=threads))
+    print(
+        f"{len(data.labels):,} public records: of those held out the network is right about "
+        f"{found.right[0]:.3f} as it is, and {found.right[found.epochs]:.3f} after {found.epochs} "
+        "epochs on the others"
+    )
+    if not found.epochs:
+        print("no epoch leaves less loss: the network stays as it is, and nothing is written")
+        return False
+    _write(file, features, found)
+    name = BUNDLED.get(features.model, features.model)
+    print(f"features: {{model: {name}, weights: {file}}} rests on it, at the same image_size")
+    return True
+
+
+def _asked(configs: Sequence[Path]) -> Config:
+    """The first experiment on images that names a public sample of single classes."""
+    for config in opened(configs).experiments.values():
+        dataset = config.dataset
+        single = dataset.labels == 1 and not dataset.unit.pooled
+        if dataset.public_sample is not None and config.features.takes == "images" and single:
+            return config
+    raise BadInput(
+        "dpladder tune needs dataset.public_sample: images that anybody may see, each of one "
+        "class. No experiment of this config has them."
+    )
+
+
+def _cut(features: Features, until: str | None) -> Features:
+    found = until or features.until
+    if found is None:
+        raise BadInput(
+            "dpladder tune trains what lies above a layer. Name one with --until, such as blocks.3 "
+            "of an EfficientNet; --until input trains the whole network."
+        )
+    features = features.model_copy(update={"until": found})
+    check_cut(features)
+    return features
+
+
+def _read(sample: Survey, network: Encoder, features: Features, threads: int) -> Data:
+    """The labelled records that can be read, in the source's order."""
+    rows = sorted((row for row in sample.kept if row.label >= 0), key=lambda row: row.index)
+    if not rows:
+        raise BadInput("dataset.public_sample has no labelled record. Say which class is whose.")
+    places = [row.index for row in rows]
+    labels = np.array([row.label for row in rows], np.int64)
+    batches = (
+        np.array(places[first : first + network.batch])
+        for first in range(0, len(places), network.batch)
+    )
+
+    def load(place: int) -> tuple[Rows, Check]:
+        return load_content(sample.source.read(place), network)
+
+    encoded = [*encode(network, features, load, batches, threads)]
+    activations = np.concatenate([found for found, _ in encoded])[: len(rows)]
+    fine = np.concatenate([checks for _, checks in encoded])[: len(rows)] == Check.FINE
+    return Data(activations[fine], labels[fine])
+
+
+def _write(file: Path, features: Features, found: PublicNetwork) -> None:
+    from safetensors.torch import save_file
+
+    state = model_of(features).state_dict()
+    state |= {name: tensor.contiguous() for name, tensor in found.tensors.items()}
+    save_file(state, file)
