@@ -6,8 +6,8 @@ python tools/first_head.py [--samples 200] [--epsilons 0.25 0.5 1 2 4] [--repeat
 
 The images of finetune.py, as the public network puts them out: the first so many are public with
 their labels, the others private. The head alone, with all of the total, as rule estimate_head
-trains it; guided, it pays for its look. Mean and standard error. With `--tune` the public images first train what lies
-above the cut, for so many epochs at most, as `dpladder tune` does.
+trains it; guided, it pays for its look. Mean and standard error. With `--tune` the public images
+first train what lies above the cut, for so many epochs at most, as `dpladder tune` does.
 """
 
 from __future__ import annotations

@@ -344,8 +344,8 @@ class Month(RuleBasedStateMachine):
         if found := re.search(r"experiment (\w+) .*say final\.targets: (\[.*?\])", refused):
             yield "targets", with_wish(wish.with_one(found[1], targets=tuple(json.loads(found[2]))))
         if found := re.search(
-            r"experiment (\w+) .*raise the total \(final\.targets\) to (\d+\.?\d*)(, which may pay| "
-            r"and set)",
+            r"experiment (\w+) .*raise the total \(final\.targets\) to (\d+\.?\d*)"
+            r"(, which may pay| and set)",
             refused,
         ):
             if "leaves no room for all of that" not in refused:
