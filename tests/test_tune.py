@@ -43,7 +43,7 @@ def project(labels: np.ndarray | None = None, sample: str = SAMPLE) -> list[str]
         np.savez(f"{name}.npz", images=images, labels=np.array(["a", "b", "?"])[own])
     text = CONFIG.format(private="private.npz", sample=sample.format(public="public.npz"))
     Path("config.yaml").write_text(text)
-    return ["tune", "tuned.safetensors", "--until", "blocks.1", "--threads", "1"]
+    return ["tune", "networks/tuned.safetensors", "--until", "blocks.1", "--threads", "1"]
 
 
 def features_of(weights: str, until: str | None = None) -> np.ndarray:
@@ -63,12 +63,12 @@ def test_a_tuned_network_is_a_checkpoint_and_differs_above_the_cut_alone(
     assert cli.main([*project(), "--epochs", "6"]) == 0
     told = capsys.readouterr().out
     assert "40 public records" in told
-    assert "weights: tuned.safetensors" in told
-    as_it_was, tuned = features_of("random"), features_of("tuned.safetensors")
+    assert "weights: networks/tuned.safetensors" in told
+    as_it_was, tuned = features_of("random"), features_of("networks/tuned.safetensors")
     assert not np.allclose(as_it_was, tuned, atol=1e-2)
     below = (
         features_of("random", until="blocks.1"),
-        features_of("tuned.safetensors", until="blocks.1"),
+        features_of("networks/tuned.safetensors", until="blocks.1"),
     )
     np.testing.assert_allclose(*below, atol=1e-5)
 
@@ -78,7 +78,7 @@ def test_a_network_is_tuned_to_the_same_bytes_again() -> None:
     found = []
     for _ in range(2):
         cli.main([*words, "--epochs", "2"])
-        file = Path("tuned.safetensors")
+        file = Path("networks/tuned.safetensors")
         found.append(file.read_bytes() if file.exists() else b"")
         file.unlink(missing_ok=True)
     assert found[0] == found[1]
@@ -90,7 +90,7 @@ def test_where_no_epoch_helps_nothing_is_written(
     monkeypatch.setattr(public_network, "RATE", 1e20)  # all is lost, in numbers that are none
     assert cli.main([*project(), "--epochs", "1"]) == 1
     assert "nothing is written" in capsys.readouterr().out
-    assert not Path("tuned.safetensors").exists()
+    assert not Path("networks/tuned.safetensors").exists()
 
 
 def test_records_without_a_class_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,10 +115,11 @@ def test_what_cannot_be_tuned_is_refused_with_what_can(
 
 def test_a_file_that_is_there_stays(capsys: pytest.CaptureFixture[str]) -> None:
     words = project()
-    Path("tuned.safetensors").write_bytes(b"mine")
+    Path("networks").mkdir()
+    Path("networks/tuned.safetensors").write_bytes(b"mine")
     assert cli.main(words) == BadInput.exit_code
     assert "is there already" in capsys.readouterr().err
-    assert Path("tuned.safetensors").read_bytes() == b"mine"
+    assert Path("networks/tuned.safetensors").read_bytes() == b"mine"
 
 
 def test_a_bundled_network_is_written_under_the_name_that_reads_it_back() -> None:

@@ -15,6 +15,7 @@ from dpladder.config.model import Resources
 from dpladder.data.backbones import encoder
 from dpladder.data.encoders import Encoder, Rows
 from dpladder.data.extract import Check, encode, load_content
+from dpladder.data.files import write_private
 from dpladder.data.prepare import Survey, survey
 from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
@@ -115,8 +116,8 @@ def _read(sample: Survey, network: Encoder, features: Features, threads: int) ->
 
 
 def _write(file: Path, features: Features, found: PublicNetwork) -> None:
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     state = model_of(features).state_dict()
     state |= {name: tensor.contiguous() for name, tensor in found.tensors.items()}
-    save_file(state, file)
+    write_private(file, save(state))
