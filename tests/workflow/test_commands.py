@@ -26,6 +26,7 @@ ELSEWHERE = {
     "dpladder run --slurm": "a cluster: tests/slurm",
     "dpladder croissant CONFIG": "public inputs: tests/test_croissant.py",
     "dpladder home init --group imaging": "a group: tests/crash/test_team.py",
+    "dpladder tune network.safetensors --until blocks.3": "public images: tests/test_tune.py",
     "dpladder register results": "a deployment: tests/privacy/statement/test_registry.py",
 }
 """What this project, or this machine, is not for."""
