@@ -43,7 +43,7 @@ def project(labels: np.ndarray | None = None, sample: str = SAMPLE) -> list[str]
         np.savez(f"{name}.npz", images=images, labels=np.array(["a", "b", "?"])[own])
     text = CONFIG.format(private="private.npz", sample=sample.format(public="public.npz"))
     Path("config.yaml").write_text(text)
-    return ["tune", "networks/tuned.safetensors", "--until", "blocks.1", "--threads", "1"]
+    return ["tune", "networks/tuned.safetensors", "--until", "blocks.1"]
 
 
 def features_of(weights: str, until: str | None = None) -> np.ndarray:

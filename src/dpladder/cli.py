@@ -342,14 +342,13 @@ def _register(given: argparse.Namespace) -> int:
     CONFIGS,
     takes("--until", help="the last layer that stays as it is; none: features.until"),
     takes("--epochs", type=int, default=20, help="at most so many; none: %(default)s"),
-    takes("--threads", type=int, default=os.cpu_count(), help="none: one for each core"),
 )
 def _tune(given: argparse.Namespace) -> int:
     from dpladder.commands.project import entered
     from dpladder.commands.tune import tune
 
     with entered(given.config) as configs:
-        done = tune(configs, given.network, given.until, given.epochs, given.threads)
+        done = tune(configs, given.network, given.until, given.epochs)
     return 0 if done else 1
 
 

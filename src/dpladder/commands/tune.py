@@ -3,7 +3,6 @@ on. It reads that sample alone, which the config declares public."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,16 +12,17 @@ from dpladder.config import Config
 from dpladder.config.features_sections import Features
 from dpladder.config.model import Resources
 from dpladder.data.backbones import encoder
+from dpladder.data.cache import claims, network_behind
 from dpladder.data.encoders import Encoder, Rows
 from dpladder.data.extract import Check, encode, load_content
 from dpladder.data.files import write_private
+from dpladder.data.parallel import cores
 from dpladder.data.prepare import Survey, survey
 from dpladder.errors import BadInput
 from dpladder.jobs.prepare_dataset import keys_of
 from dpladder.learn.dp_finetune.public_network import PublicNetwork, tuned
 from dpladder.learn.interface import Constants, Data
 from dpladder.network.cut import check_cut
-from dpladder.network.facts import Network
 from dpladder.network.public import BUNDLED, model_of
 from dpladder.plan.startup import opened
 from dpladder.privacy.ledger.home import open_home
@@ -30,7 +30,7 @@ from dpladder.privacy.ledger.home import open_home
 SUFFIX = ".safetensors"
 
 
-def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int, threads: int) -> bool:
+def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int) -> bool:
     """Whether the network is better for it, and written."""
     if file.suffix != SUFFIX or file.exists() or epochs < 1:
         raise BadInput(
@@ -40,21 +40,14 @@ def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int, th
     config = _asked(configs)
     features = _cut(config.features, until)
     sample = survey(config.dataset, keys_of(open_home()), "sample")
-    network = encoder(features, sample.source, threads)
-    data = _read(sample, network, features, threads)
-    shape = tuple(json.loads(str(network.facts["shape"])))
-    known = Network(
-        features.model,
-        features.weights,
-        str(network.facts["weights_sha256"]),
-        features.image_size,
-        str(features.until),
-        shape,
-    )
+    network = encoder(features, sample.source, cores())
+    data = _read(sample, network, features)
+    facts = {**claims(features, "", "sample"), **network.facts}
+    known = network_behind(facts, features.weights)
     constants = Constants(
         len(data.labels), len(sample.names), data.features.shape[1], network=known
     )
-    found = tuned(data, constants, epochs, Resources(threads=threads))
+    found = tuned(data, constants, epochs, Resources(threads=cores()))
     print(
         f"{len(data.labels):,} public records: of those held out the network is right about "
         f"{found.right[0]:.3f} as it is, and {found.right[found.epochs]:.3f} after {found.epochs} "
@@ -94,7 +87,7 @@ def _cut(features: Features, until: str | None) -> Features:
     return features
 
 
-def _read(sample: Survey, network: Encoder, features: Features, threads: int) -> Data:
+def _read(sample: Survey, network: Encoder, features: Features) -> Data:
     """The labelled records that can be read, in the source's order."""
     rows = sorted((row for row in sample.kept if row.label >= 0), key=lambda row: row.index)
     if not rows:
@@ -109,7 +102,7 @@ def _read(sample: Survey, network: Encoder, features: Features, threads: int) ->
     def load(place: int) -> tuple[Rows, Check]:
         return load_content(sample.source.read(place), network)
 
-    encoded = [*encode(network, features, load, batches, threads)]
+    encoded = [*encode(network, features, load, batches, cores())]
     activations = np.concatenate([found for found, _ in encoded])[: len(rows)]
     fine = np.concatenate([checks for _, checks in encoded])[: len(rows)] == Check.FINE
     return Data(activations[fine], labels[fine])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dpladder.config.section import restored
 from dpladder.jobs.places import job_home
+from dpladder.jobs.private import RESULTS
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.clone import commit
 from dpladder.plan.kept import made_by
@@ -22,7 +23,6 @@ from dpladder.privacy.statement.documents import Origin, PlanDocument, SealedSta
 from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import file_digest
 
-RESULTS = Path("results")
 PACKAGES = ("dpladder", "torch", "timm", "dp-accounting", "snakemake")
 
 

@@ -19,7 +19,7 @@ from dpladder.config.model import Resources
 from dpladder.learn import public_head
 from dpladder.learn.dp_finetune.parts import Tuned, merged, start, tuned_of
 from dpladder.learn.dp_finetune.train import apart, seen_by_head
-from dpladder.learn.interface import Constants, Data
+from dpladder.learn.interface import Constants, Data, public_random
 from dpladder.learn.records import prepare
 from dpladder.progress import progress
 
@@ -62,7 +62,7 @@ def _trained(
 ) -> Iterator[Tuned]:
     """One model, with the public head on the network as it is, and after each epoch. Norms keep the
     statistics that they come with, as in private trainings."""
-    order = np.random.default_rng(0)
+    order = public_random(constants)
     seen = partial(seen_by_head, LEARNER, constants)
     head, _ = public_head.fitted(data, constants.classes, seen)
     model = tuned_of(LEARNER, constants).copied(device)
