@@ -10,10 +10,10 @@ from pathlib import Path
 
 from dpladder.config.section import restored
 from dpladder.jobs.places import job_home
-from dpladder.jobs.private import RESULTS
 from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.clone import commit
 from dpladder.plan.kept import made_by
+from dpladder.plan.stages import RESULTS
 from dpladder.privacy.ledger import anchors
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger

@@ -39,7 +39,6 @@ from dpladder.privacy.release.meter import Draw, Meter
 from dpladder.privacy.release.store import Produce, Question, Work, is_kept, query_digest
 from dpladder.privacy.statement.records import file_digest
 
-RESULTS = Path("results")
 # the inputs that are releases themselves
 RELEASES = ("mean", "covariance", "statistics", "start", "weights")
 
@@ -123,7 +122,9 @@ def ledger_of(task: Task[ReleaseReads]) -> Ledger:
 def reserved(task: Task[ReleaseReads], ledger: Ledger | None = None) -> Reserved:
     """What the head node reserved for this job. Jobs look in the ledger, never in a file. Jobs of
     one process share a `ledger`, which remembers what it has read."""
-    stood = [anchor for anchor in anchors.read(RESULTS) if anchor.lineage == task.reads.lineage]
+    stood = [
+        anchor for anchor in anchors.read(stages.RESULTS) if anchor.lineage == task.reads.lineage
+    ]
     ledger = ledger or ledger_of(task)
     state = ledgers.load(ledger)
     anchors.check(ledger.home, stood, {ledger.lineage: state})
@@ -398,7 +399,7 @@ def release_once(release: Release) -> None:
     outcomes = store.release_together(
         ledger, questions, release.produce, seed, ready=partial(_before_commit, release, questions)
     )
-    anchors.keep(RESULTS, [ledgers.head(ledger)])
+    anchors.keep(stages.RESULTS, [ledgers.head(ledger)])
     _remember(task)  # what was released before home remembered features too
     for one, outcome in zip(release.asked, outcomes, strict=True):
         write_record(one.task, outcome.spends, static=outcome.static)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from dpladder import formats
@@ -14,7 +13,7 @@ from dpladder.config import Project
 from dpladder.errors import Refused
 from dpladder.plan import dag, stages
 
-PLAN = Path("results/plan.json")
+PLAN = stages.RESULTS / "plan.json"
 ABSENT = "nothing"
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from dpladder.config import Config, Project
@@ -32,6 +33,7 @@ from dpladder.plan.mechanisms import Versions
 from dpladder.privacy.statement.documents import FINALS, PlanDocument
 
 Wildcards = Mapping[str, str]
+RESULTS = Path("results")
 
 # --- what follows from a config ---
 
@@ -180,8 +182,8 @@ def artifact(experiment: str, config: Config, target: float) -> str:
     """The file that a total's guarantee is about."""
     total = target_name(target)
     if config.models == "own":
-        return f"results/{experiment}/final/{total}/weights.safetensors"
-    return f"results/{experiment}/tests/{total}/metrics.json"
+        return str(RESULTS / experiment / "final" / total / "weights.safetensors")
+    return str(RESULTS / experiment / "tests" / total / "metrics.json")
 
 
 def target_name(target: float) -> str:

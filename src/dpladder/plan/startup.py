@@ -26,6 +26,7 @@ from dpladder.plan.kept import assign, check_names, names_today, paid_again, ref
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
 from dpladder.plan.settle import as_planned, divided, settled, taken_over
+from dpladder.plan.stages import RESULTS
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.composition import entry_of
@@ -44,7 +45,6 @@ from dpladder.privacy.statement.page import closing_line
 # out of the environment, so that no job inherits it: there another file may have that number.
 SAY = "DPLADDER_SAY"
 PEOPLE = os.environ.pop(SAY, None)
-RESULTS = Path("results")
 LOGS = Path("logs")
 STATEMENT = RESULTS / "privacy.json"
 PAGE = RESULTS / "report.html"
