@@ -18,7 +18,7 @@ from dpladder.config.label_sets import PRESENT, UNKNOWN, number_of_findings
 from dpladder.config.learner_sections import Descent
 from dpladder.config.model import Resources
 from dpladder.learn import linear, score
-from dpladder.learn.bounds import scale_of
+from dpladder.learn.bounds import SLACK, scale_of
 from dpladder.learn.dp_mlp import cost
 from dpladder.learn.dp_mlp import train as perceptron
 from dpladder.learn.interface import Constants, Data, Hyper, sigmoid_bias
@@ -221,3 +221,38 @@ def test_opacus_says_nothing_in_a_job():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         trained(Descent(name="dp_mlp"), records())
+
+
+def between(far, near, says):
+    """The last of the points from `far` to `near` that says what `far` does."""
+    for _ in range(60):
+        middle = (far + near) / 2
+        far, near = (middle, near) if says(middle) == says(far) else (far, middle)
+    return far
+
+
+@pytest.mark.parametrize(("hidden", "classes"), [(129, 3), (127, 9)])
+def test_no_record_changes_what_another_adds_to_an_mlps_sum(hidden, classes):
+    """Records at a scale where the last bit of a logit decides on a whole gradient, made to tie
+    under public weights."""
+    random = np.random.default_rng(0)
+    shapes = ((hidden, DIMENSION), (classes, hidden))
+    inner, outer = (random.normal(size=shape).astype(np.float32) for shape in shapes)
+    weights = torch.from_numpy(np.concatenate([inner.ravel(), outer.ravel()]))[None].double()
+    model = GradSampleModule(perceptron.Perceptron(shapes, bias=False), loss_reduction="sum")
+
+    def says(x):
+        return np.argmax(outer.astype(float) @ np.maximum(inner.astype(float) @ x, 0.0))
+
+    moved = []
+    for _ in range(10):
+        far, near, other = random.normal(size=(3, DIMENSION))
+        tie = between(far, near, says)
+        x = np.where(random.random((1000, 1)) < 0.5, tie, other) * 1e12
+        held = Data(x.astype(np.float32), np.full(1000, says(tie)))
+        first, all_but_first = (
+            perceptron.clipped_sum(model, records, weights, 1.0 - SLACK, records.chunks())
+            for records in (loaded(held), loaded(Data(held.features[1:], held.labels[1:])))
+        )
+        moved.append(float(torch.linalg.vector_norm(first - all_but_first)))
+    assert max(moved) <= 1.0

@@ -337,10 +337,22 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a record's place decides in which order its logits are added up",
+        "network/layers.py",
+        "Steady.forward",
+        "(self.weight @ rows.T).T.reshape(*input.shape[:-1], -1)",
+        "(rows @ self.weight.T).reshape(*input.shape[:-1], -1)",
+        (
+            "network/test_layers.py"
+            "::test_a_steady_layer_rounds_a_record_in_one_way_wherever_it_stands",
+            "learn/test_mlp.py::test_no_record_changes_what_another_adds_to_an_mlps_sum",
+        ),
+    ),
+    Mutant(
         "a layer that changes its weight on the way is taken for the layer it derives from",
         "network/layers.py",
         "is_plain",
-        "type(module) is kind and (not hooked) and ('forward' not in vars(module))",
+        "own is kind and (not hooked) and ('forward' not in vars(module))",
         "isinstance(module, kind) and 'forward' not in vars(module)",
         (
             "learn/test_finetune.py"

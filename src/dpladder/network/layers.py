@@ -5,16 +5,34 @@ from __future__ import annotations
 
 from typing import TypeGuard, TypeVar
 
-from torch import nn
+from torch import Tensor, nn
 
 Kind = TypeVar("Kind", bound=nn.Module)
+
+EIGHT = 8  # records of a product, or a multiple: others of them are rounded by their places
+
+
+class Steady(nn.Linear):
+    """A linear layer that rounds a record in one way, wherever the record stands.
+
+    PyTorch multiplies records by weights, and MKL adds up some rows in another order than others
+    (where the width is no multiple of 4, and there are few classes or many threads). One record
+    more moves the others by a place, and where logits are huge, the last bit of one decides on the
+    direction of a gradient. Where weights are multiplied by records, eight of these or more are
+    added up side by side, all in one order."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        rows = input.reshape(-1, self.in_features)
+        found = (self.weight @ rows.T).T.reshape(*input.shape[:-1], -1)
+        return found if self.bias is None else found + self.bias
 
 
 def is_plain(module: nn.Module, kind: type[Kind]) -> TypeGuard[Kind]:
     """Whether a module does what `kind` does: neither a subclass, nor hooks, nor another `forward`
     stand between its weights and what it puts out."""
     hooked = module._forward_hooks or module._forward_pre_hooks
-    return type(module) is kind and not hooked and "forward" not in vars(module)
+    own = nn.Linear if type(module) is Steady else type(module)
+    return own is kind and not hooked and "forward" not in vars(module)
 
 
 def is_turned(module: nn.Module) -> bool:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from dpladder.errors import Refused
 from dpladder.learn.dp_finetune.parts import Tuned
+from dpladder.network.layers import EIGHT
 
 MOST = 64  # records in a chunk
 SHARE = 0.25  # of a job's memory, for a chunk
@@ -46,9 +47,11 @@ class Ownership:
     floats: int
 
     def chunk(self, memory_mb: int, views: int) -> int:
-        """Records computed at a time: one size for good, by the memory that is declared."""
+        """Records computed at a time: one size for good, by the memory that is declared, but
+        enough for the head to round all alike."""
         fit = int(SHARE * memory_mb * 1_000_000 / (4 * views * self.floats))
-        return min(MOST, 1 << (max(fit, 1).bit_length() - 1))  # the largest power of two that fits
+        # the largest power of two that fits
+        return min(MOST, 1 << (max(fit, EIGHT).bit_length() - 1))
 
 
 def owners_of(tuned: Tuned, width: int) -> Ownership:

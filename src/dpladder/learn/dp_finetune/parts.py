@@ -26,7 +26,7 @@ from dpladder.learn.links import Link, link_of
 from dpladder.network import answers
 from dpladder.network.cut import Upper, features_alone, upper_of
 from dpladder.network.facts import Network
-from dpladder.network.layers import is_linear, is_turned
+from dpladder.network.layers import Steady, is_linear, is_turned
 from dpladder.network.stack import vocabulary
 
 HEAD = "head.weight"
@@ -41,7 +41,7 @@ class AboveCut(nn.Module):
         self.link = link
         self.enter, self.network, self.bias = upper.enter, upper.network, bias
         self.read, self.draw = upper.read, upper.draw
-        self.head = nn.Linear(upper.width + bias, classes, bias=False)
+        self.head = Steady(upper.width + bias, classes, bias=False)
         nn.init.zeros_(self.head.weight)
 
     def forward(self, activations: Tensor) -> Tensor:

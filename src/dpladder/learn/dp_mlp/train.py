@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from opacus import GradSampleModule
+from opacus.grad_sample.linear import compute_linear_grad_sample
+from opacus.grad_sample.utils import register_grad_sampler
 from torch import Tensor, nn
 from torch.nn.functional import pad
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
@@ -24,9 +26,12 @@ from dpladder.learn.dp_mlp.cost import layers
 from dpladder.learn.interface import Constants, Data, Hyper, Shape, Weights, public_random
 from dpladder.learn.links import SOFTMAX, Link, link_of
 from dpladder.learn.records import Records, Rows, load, prepare
+from dpladder.network.layers import Steady
 from dpladder.privacy.release.meter import Meter
 
 CHUNK = 64  # every record in it holds a gradient of its own
+
+register_grad_sampler(Steady)(compute_linear_grad_sample)
 
 
 class Perceptron(nn.Module):
@@ -34,9 +39,7 @@ class Perceptron(nn.Module):
 
     def __init__(self, layers: Sequence[Shape], bias: bool) -> None:
         super().__init__()
-        self.inner, self.outer = (
-            nn.Linear(inputs, outputs, bias=False) for outputs, inputs in layers
-        )
+        self.inner, self.outer = (Steady(inputs, outputs, bias=False) for outputs, inputs in layers)
         self.bias = bias
 
     def forward(self, x: Tensor) -> Tensor:
