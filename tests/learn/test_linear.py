@@ -379,6 +379,22 @@ def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
     assert torch.linalg.vector_norm(total(count) - total(count - 1)) <= 1.0
 
 
+@pytest.mark.parametrize("plain", [False, True], ids=["oneDNN", "plain product"])
+@pytest.mark.parametrize("chunk", [64, 192, 1024])
+def test_a_record_has_the_same_logits_wherever_it_stands(chunk, plain, monkeypatch):
+    monkeypatch.setattr("dpladder.learn.linear._by_onednn", lambda: not plain)
+    monkeypatch.setattr("dpladder.learn.linear.MANY", 10)
+    torch.set_num_threads(1)  # as in the threads of a step
+    random = torch.Generator().manual_seed(chunk)
+    for width in (1, 3, 7, 66, 97, 769, 1281):
+        record = torch.randn(1, width, generator=random)
+        for rows in (2, 3, 5, 9, 12, 30, 64, 320):
+            flat = torch.randn(rows, width, generator=random)
+            found = linear.logits_by(flat, chunk)(record.repeat(chunk, 1))
+            torch.testing.assert_close(found[:, :1], flat @ record.T, rtol=1e-4, atol=1e-4)
+            assert (found == found[:, :1]).all()
+
+
 def test_a_step_finds_the_threads_of_the_step_before(monkeypatch):
     started, start = [], threading.Thread.start
     monkeypatch.setattr(threading.Thread, "start", lambda of: (started.append(of), start(of)))

@@ -34,6 +34,7 @@ from dpladder.learn.score import correct_count
 from dpladder.privacy.release.meter import Meter
 
 CHUNK = {"cpu": 1024, "cuda": 16384}
+MANY = 64  # rows from which on oneDNN is the faster one on AVX2 too
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
 CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
@@ -234,7 +235,7 @@ def _sum(
         (trainings, classes, width), in float64.
     """
     trials, classes, width = weights.shape
-    flat = weights.float().view(trials * classes, width)
+    logits = logits_by(weights.float().view(trials * classes, width), records.chunk)
     total = torch.zeros(trials * classes, width, dtype=torch.float64, device=weights.device)
     for chunk in rows:
         x = records.block(chunk)
@@ -242,7 +243,7 @@ def _sum(
         x = x.view(count * views, width)
         # As (trials, classes, records, views), softmax and norms run along memory, and no product
         # needs a copy.
-        residual = link.probabilities(product(flat, x).view(trials, classes, count, views), dim=1)
+        residual = link.probabilities(logits(x).view(trials, classes, count, views), dim=1)
         torch.threshold_(residual, TINY, 0.0)
         link.less_targets(residual, records.labels[chunk])
         norms = gradient_norms(residual, records.gram[chunk])
@@ -278,10 +279,23 @@ def _losses(
     return torch.stack(parts).sum(0)
 
 
+def logits_by(flat: Tensor, chunk: int) -> Callable[[Tensor], Tensor]:
+    """From some records to flat @ records^T in float32: weights that oneDNN lays out for itself are
+    laid out once. All ways round a record alike wherever it stands (network/layers.py): a chunk
+    holds a multiple of 64."""
+    if flat.is_cuda or not (_by_onednn() or (_has_onednn() and len(flat) >= MANY)):
+        return lambda x: flat @ x.T
+    ready = torch.ops.mkldnn._reorder_linear_weight(flat, chunk)
+    return lambda x: _onednn(x, ready).T.contiguous()
+
+
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """left @ right^T in float32, by what is fastest where one side has few rows."""
-    if left.is_cuda or not _by_onednn():
-        return left @ right.T
+    """left @ right^T in float32, by what is fastest where left has few rows."""
+    return left @ right.T if left.is_cuda or not _by_onednn() else _onednn(left, right)
+
+
+def _onednn(left: Tensor, right: Tensor) -> Tensor:
+    """PyTorch offers it for dense tensors only under this name."""
     return torch.ops.mkldnn._linear_pointwise(left, right, None, "none", [], "")
 
 
@@ -289,11 +303,14 @@ def product(left: Tensor, right: Tensor) -> Tensor:
 def _by_onednn() -> bool:
     """Whether oneDNN may use AVX-512, or what equals it: there it is up to twice as fast as a plain
     product, and a fifth slower on AVX2. Told by the processor and never by a clock, so that a
-    training that runs again is the same to the last bit. PyTorch offers oneDNN for dense tensors
-    only under this name, and asks about AVX-512 by the name of a type that needs it."""
-    known = ("_linear_pointwise", "_is_mkldnn_bf16_supported")
-    onednn = torch.ops.mkldnn
-    return all(hasattr(onednn, name) for name in known) and onednn._is_mkldnn_bf16_supported()
+    training that runs again is the same to the last bit. PyTorch asks about AVX-512 by the name of
+    a type that needs it."""
+    return _has_onednn() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+
+
+def _has_onednn() -> bool:
+    known = ("_linear_pointwise", "_reorder_linear_weight", "_is_mkldnn_bf16_supported")
+    return all(hasattr(torch.ops.mkldnn, name) for name in known)
 
 
 def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
