@@ -744,9 +744,9 @@ _check_samples(draws, relation)""",
     Mutant(
         "noise ends where eight bits of its tail do",
         "privacy/release/noise.py",
-        "_exponential",
-        "_leading_zeros(places)",
-        "np.minimum(_leading_zeros(places), 8)",
+        "_below_half",
+        "np.maximum(floats, 0.5)",
+        "np.maximum(floats, 2.0**55)",
         ("privacy/release/test_noise.py::test_noise_reaches_as_far_out_as_64_bits_of_places_say",),
     ),
     Mutant(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -184,10 +185,14 @@ def test_laplace_is_the_formula_of_two_exponentials_and_two_angles(
             assert abs(mpf(float(z)) - exact) < mpf(2) ** -46
 
 
-def test_leading_zeros_are_counted_exactly_however_a_float_would_round() -> None:
-    words = [0, 1, 2, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1]
-    counted = noise._leading_zeros(np.array(words, np.uint64)).tolist()
-    assert counted == [64 - word.bit_length() for word in words]
+@pytest.mark.parametrize("bits", [0, 1, 2**12, 2**13 - 1, 2**63, 2**64 - 1])
+def test_v_is_what_its_bits_say_however_a_float_would_round(bits: int) -> None:
+    places = [0, 1, 2, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1]
+    words = np.full(len(places), bits, np.uint64), np.array(places, np.uint64)
+    mantissa = 1 + Fraction(2 * (bits >> 13) + 1, 2**52)
+    assert [Fraction(v) for v in noise._below_half(*words).tolist()] == [
+        mantissa / 2 ** (66 - word.bit_length()) for word in places
+    ]
 
 
 @pytest.mark.parametrize(("sample", "rows"), [(noise.gaussian, 12), (noise.laplace, 6)])

@@ -40,6 +40,7 @@ from dpladder.privacy.ledger.state import Terms
 
 Words = NDArray[np.uint64]  # 64 random bits each
 
+EXPONENT = np.uint64(0x7FF << 52)  # of a float64's bits
 BLOCK = 1 << 13  # samples made at a time: the work arrays stay in cache
 
 
@@ -167,19 +168,20 @@ def mask(stream: bytes, probability: float, ids: NDArray[np.uint8]) -> NDArray[n
 def _exponential(words: Words, places: Words) -> Floats:
     """Standard exponentials: -log V or -log(1 - V), whichever a fair bit says, with V uniform on
     (0, 1/2)."""
-    # V = m 2^-(k+2). m is in [1, 2): 51 random bits, and a last one that is always 1, the middle of
-    # the interval that they name. k zeros stand before the first 1 of `places`.
-    mantissa = 1.0 + (((words >> 12) & ~np.uint64(1)) + np.uint64(1)).astype(np.float64) * 2.0**-52
-    v = np.ldexp(mantissa, -2 - _leading_zeros(places))
+    v = _below_half(words, places)
     upper = (words & np.uint64(1)).astype(np.bool_)  # bit 0 is no part of m, and fair
     # both of each, for a choice among elements costs more than their logarithms
     return -np.where(upper, np.log1p(-v), np.log(v))
 
 
-def _leading_zeros(words: Words) -> NDArray[np.int32]:
-    """How many zeros stand before the first one: frexp tells, where no float rounds up to the next
-    power of two. None does without the bit below the first one."""
-    return 64 - np.frexp((words & ~(words >> np.uint64(1))).astype(np.float64))[1]
+def _below_half(words: Words, places: Words) -> Floats:
+    """V = m 2^-(k+2), bit by bit. m is in [1, 2): 51 random bits, and a last one that is always 1,
+    the middle of the interval that they name. k zeros stand before the first 1 of `places`."""
+    # As floats, places have the exponent of their first 1, 63 - k, and none rounds up to the next
+    # power of two without the bit below it. No 1 at all counts as one more place.
+    floats = (places & ~(places >> np.uint64(1))).astype(np.float64)
+    exponents = (np.maximum(floats, 0.5).view(np.uint64) & EXPONENT) - np.uint64(65 << 52)
+    return (exponents | (words >> np.uint64(12)) | np.uint64(1)).view(np.float64)
 
 
 def _angle(words: Words) -> Floats:
