@@ -383,7 +383,6 @@ def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
 @pytest.mark.parametrize("chunk", [64, 192, 1024])
 def test_a_record_has_the_same_logits_wherever_it_stands(chunk, plain, monkeypatch):
     monkeypatch.setattr("dpladder.learn.linear._by_onednn", lambda: not plain)
-    monkeypatch.setattr("dpladder.learn.linear.MANY", 10)
     torch.set_num_threads(1)  # as in the threads of a step
     random = torch.Generator().manual_seed(chunk)
     for width in (1, 3, 7, 66, 97, 769, 1281):

@@ -34,7 +34,6 @@ from dpladder.learn.score import correct_count
 from dpladder.privacy.release.meter import Meter
 
 CHUNK = {"cpu": 1024, "cuda": 16384}
-MANY = 64  # rows from which on oneDNN is the faster one on AVX2 too
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
 CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
@@ -283,7 +282,7 @@ def logits_by(flat: Tensor, chunk: int) -> Callable[[Tensor], Tensor]:
     """From some records to flat @ records^T in float32: weights that oneDNN lays out for itself are
     laid out once. All ways round a record alike wherever it stands (network/layers.py): a chunk
     holds a multiple of 64."""
-    if flat.is_cuda or not (_by_onednn() or (_has_onednn() and len(flat) >= MANY)):
+    if flat.is_cuda or not _by_onednn():
         return lambda x: flat @ x.T
     ready = torch.ops.mkldnn._reorder_linear_weight(flat, chunk)
     return lambda x: _onednn(x, ready).T.contiguous()
@@ -305,12 +304,9 @@ def _by_onednn() -> bool:
     product, and a fifth slower on AVX2. Told by the processor and never by a clock, so that a
     training that runs again is the same to the last bit. PyTorch asks about AVX-512 by the name of
     a type that needs it."""
-    return _has_onednn() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-
-
-def _has_onednn() -> bool:
     known = ("_linear_pointwise", "_reorder_linear_weight", "_is_mkldnn_bf16_supported")
-    return all(hasattr(torch.ops.mkldnn, name) for name in known)
+    onednn = torch.ops.mkldnn
+    return all(hasattr(onednn, name) for name in known) and onednn._is_mkldnn_bf16_supported()
 
 
 def gradient_norms(residual: Tensor, gram: Tensor) -> Tensor:
