@@ -240,8 +240,7 @@ def _sum(
         x = records.block(chunk)
         count, views, _ = x.shape
         x = x.view(count * views, width)
-        # As (trials, classes, records, views), softmax and norms run along memory, and no product
-        # needs a copy.
+        # As (trials, classes, records, views), softmax and norms run along memory.
         residual = link.probabilities(logits(x).view(trials, classes, count, views), dim=1)
         torch.threshold_(residual, TINY, 0.0)
         link.less_targets(residual, records.labels[chunk])
