@@ -183,13 +183,20 @@ def test_a_table_of_records_that_are_not_finite_counts_none_and_says_that_a_run_
         lineage="x", source=f"csv:{tmp_path / 'table.csv'}", nominal_size=10, classes=2
     )
     found = looked_into(survey(dataset, KEYS))
-    assert (found.units, found.usable, found.stops) == (2, 0, False)  # without ids, two records
+    assert (found.units, found.usable, found.stops) == (200, 0, True)  # of which two are kept
     (tmp_path / "table.csv").write_text(
         "id,sex,label\n" + "".join(f"{i},{'fm'[i % 2]},{i % 2}\n" for i in range(200))
     )
     found = looked_into(survey(dataset, KEYS))
     assert (found.units, found.usable, found.stops) == (200, 0, True)
     assert "a run with this config stops" in report(found)
+
+
+def test_a_row_with_a_number_is_known_by_what_it_says(tmp_path: Path) -> None:
+    rows = "".join(f"{height},,{i % 2}\n" for i, height in enumerate([1, 1, 2, ""] * 50))
+    (tmp_path / "table.csv").write_text("height,weight,label\n" + rows)
+    found, _ = counted(f"csv:{tmp_path / 'table.csv'}", classes=2)
+    assert (found.units, found.records, found.usable) == (53, 4, 0)  # 1, 1 and 2, and 50 blank rows
 
 
 def test_a_part_that_is_misspelt_counts_among_what_is_lost(tmp_path: Path) -> None:

@@ -140,8 +140,9 @@ class Row:
 @dataclass(frozen=True, eq=False)
 class Survey:
     """What a source holds, as a run would take it: the rows that are kept, sorted by record id;
-    what is wrong with which row; and every unit that any row names, kept or not. `class_of`: from a
-    label to the place of its class among `names`. Private."""
+    what is wrong with which row; and every unit that any row names, kept or not. A row without an
+    id in which nothing is a number is a unit here, though one of them alone is kept. `class_of`:
+    from a label to the place of its class among `names`. Private."""
 
     source: Source
     dataset: Dataset
@@ -378,7 +379,7 @@ def _rows(
 ) -> Iterator[Row]:
     """Every record with its identity; what is wrong with one is noted and costs that one only. One
     of a group that is not trained on is not there, where a training would see it."""
-    nothing = content_digest(b"", keys.units)
+    nothing, blank = content_digest(b"", keys.units), _blank(source, keys.units)
     part_of = _part_rule(source, dataset.split, keys.split, public)
     owned = source.users is not None if dataset.unit.pooled else public is None
     by_user = owned and dataset.unit.by == "user"
@@ -387,8 +388,7 @@ def _rows(
         label = -1 if lost else class_of(source.labels[index])
         if lost:
             problems.append((index, missing(source)))
-            place = str(place_of(source, index)).encode("utf-8", "surrogateescape")
-            content = prf(keys.units, b"missing", place)
+            content = _by_place(source, index, keys.units)
         group = (
             -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
         )
@@ -406,7 +406,8 @@ def _rows(
         part = part_of(unit, index)
         if sorter is not None and part >= 0 and not sorter.takes(group, part):
             continue
-        units.add(unit)
+        anonymous = not given and not user
+        units.add(_by_place(source, index, keys.units) if anonymous and content == blank else unit)
         if part < 0:
             problems.append((index, "split names no part"))
             continue
@@ -425,6 +426,19 @@ def _rows(
         yield Row(
             unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index, group
         )
+
+
+def _by_place(source: Source, index: int, key: bytes) -> bytes:
+    """What a record is known by that says nothing."""
+    return prf(key, b"missing", str(place_of(source, index)).encode("utf-8", "surrogateescape"))
+
+
+def _blank(source: Source, key: bytes) -> bytes | None:
+    """The content of a row of features in which nothing is a number. Such rows are no copies: a
+    run would go on where all of a table is lost, for decimal commas or a column of texts."""
+    if source.kind != "features":
+        return None
+    return content_digest(np.full(source.width, np.nan), key)
 
 
 def _identity(source: Source, dataset: Dataset) -> Identity:
