@@ -3,6 +3,9 @@ run reads."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -111,6 +114,18 @@ def test_what_cannot_be_tuned_is_refused_with_what_can(
 ) -> None:
     assert cli.main([*project(sample=sample), *words]) == BadInput.exit_code
     assert wanted in capsys.readouterr().err
+
+
+def test_products_of_small_arrays_take_one_thread() -> None:
+    """Of two, on cores that others use too, the public head took six times as long."""
+    told = (
+        "from dpladder import cli\nassert cli.main(['tune', 'x.pt']) == 2\nimport threadpoolctl\n"
+        "print(*{pool['num_threads'] for pool in threadpoolctl.threadpool_info() "
+        "if pool['internal_api'] == 'openblas'})"
+    )
+    alone = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    ended = subprocess.run([sys.executable, "-c", told], env=alone, stdout=subprocess.PIPE)
+    assert ended.stdout.strip() == b"1"
 
 
 def test_a_file_that_is_there_stays(capsys: pytest.CaptureFixture[str]) -> None:

@@ -344,6 +344,8 @@ def _register(given: argparse.Namespace) -> int:
     takes("--epochs", type=int, default=20, help="at most so many; none: %(default)s"),
 )
 def _tune(given: argparse.Namespace) -> int:
+    # Before numpy loads: threads of small products wait on each other, for minutes.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from dpladder.commands.project import entered
     from dpladder.commands.tune import tune
 
