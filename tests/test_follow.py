@@ -119,6 +119,37 @@ def test_a_job_that_failed_tells_its_own_reason(
     assert "At least one job" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("killed", "told"),
+    [
+        ("SIGKILL: 9", "run_trial was ended by SIGKILL, as systems do that run out of memory."),
+        ("SIGTERM: 15", "run_trial was ended by SIGTERM. What is charged"),
+    ],
+)
+def test_a_job_that_a_signal_ended_had_no_time_to_tell_its_reason(
+    killed: str,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = (
+        'rule run_trial:\nRuleException:\nCalledProcessError in file "sweep.smk", line 46:\n'
+        f"Command 'set -euo pipefail;  python tmp.job.py' died with <Signals.{killed}>.\n"
+        "[Wed Nov 25 21:22:17 2026]\nError in rule run_trial:\n    message: None\n"
+    )
+    assert follow([sys.executable, "-c", f"import sys; print({words!r}); sys.exit(1)"]) == 1
+    assert f"dpladder: {told}" in capfd.readouterr().err
+
+
+def test_an_exit_code_tells_a_signal_as_shells_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert follow([sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"]) == 143
+
+
 def test_no_job_inherits_where_people_are_told() -> None:
     """Its files have other numbers: words would end up in one of them."""
     code = "import os, dpladder.plan.startup as one; one.say('told'); print(one.SAY in os.environ)"
@@ -143,11 +174,14 @@ def test_an_interrupt_waits_for_snakemake_to_end_its_jobs(tmp_path: Path) -> Non
         "import sys; from dpladder.commands.follow import follow; sys.exit(follow([sys.executable, "
         f"'-c', {child!r}]))"
     )
-    run = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, process_group=0)
+    run = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, process_group=0, stderr=subprocess.PIPE
+    )
     while not (tmp_path / WORDS).is_file() or "up" not in (tmp_path / WORDS).read_text():
         time.sleep(0.05)
     os.killpg(run.pid, signal.SIGINT)
-    assert run.wait(100) == 1
+    assert b"dpladder: interrupted. What is charged" in run.communicate(timeout=100)[1]
+    assert run.returncode == 1
     assert "ended in order" in (tmp_path / WORDS).read_text()
 
 

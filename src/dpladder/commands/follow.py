@@ -26,6 +26,8 @@ STEPS = re.compile(r"^(\d+) of (\d+) steps")
 BEGUN = re.compile(r"^(?:local)?rule (\w+):$")
 NOTHING = "Nothing to be done"
 REFUSAL = re.compile(r"^\w+(?:Exception|Error):\n(.+)", re.MULTILINE)
+KILLED = re.compile(r"died with <Signals\.(\w+): \d+>\.\n(?:.*\n)??Error in rule (\w+):")
+INTERRUPTED = f"interrupted. {TWICE}: run again, and the run goes on."
 LOCKED = (
     "another run goes on in this folder. Where no run goes on, one was killed: dpladder run "
     "--unlock, and run again; nothing is charged twice"
@@ -131,9 +133,12 @@ def follow(command: Sequence[str]) -> int:
             command, stdout=words, stderr=words, pass_fds=[ours], env=os.environ | {SAY: str(ours)}
         )
         os.close(ours)
-        ended = None
+        ended, interrupted = None, False
         while ended is None:
-            ended = _wait(run)
+            try:
+                ended = _wait(run)
+            except KeyboardInterrupt:  # reaches Snakemake by itself, which ends its jobs in order
+                interrupted = True
             *lines, unread = (unread + said.read()).split("\n")
             for line in lines:
                 progress = progress.after(line, time.monotonic())
@@ -144,9 +149,10 @@ def follow(command: Sequence[str]) -> int:
         all_said = said.read()
     screen.clear()
     if ended:
-        refusal = _full(all_said) or ("" if progress.began else _refusal(all_said))
-        if refusal:
-            print(f"dpladder: {refusal}", file=sys.stderr)
+        refusal = "" if progress.began else _refusal(all_said)
+        reason = _full(all_said) or refusal or _killed(all_said)
+        if interrupted or reason:
+            print(f"dpladder: {INTERRUPTED if interrupted else reason}", file=sys.stderr)
         print(
             f"Stopped with exit code {ended}. All that Snakemake said: {WORDS.absolute()}",
             file=sys.stderr,
@@ -173,6 +179,15 @@ def _full(said: str) -> str:
     )
 
 
+def _killed(said: str) -> str:
+    """What to do where a signal ended a job, which then had no time to tell its reason."""
+    found = KILLED.search(said)
+    if found is None:
+        return ""
+    why = ", as systems do that run out of memory" if found[1] == "SIGKILL" else ""
+    return f"{found[2]} was ended by {found[1]}{why}. {TWICE}: run again, and the run goes on."
+
+
 def _seldom(progress: Progress, screen: Screen) -> str:
     """In a file the time that is left would make every look a line of its own."""
     line = progress.line(time.monotonic())
@@ -180,9 +195,9 @@ def _seldom(progress: Progress, screen: Screen) -> str:
 
 
 def _wait(run: subprocess.Popen[bytes]) -> int | None:
-    """The exit code once it has ended. An interrupt reaches Snakemake by itself, which ends its
-    jobs in order."""
+    """The exit code once it has ended; as shells have it, where a signal did that."""
     try:
-        return run.wait(POLL)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        ended = run.wait(POLL)
+    except subprocess.TimeoutExpired:
         return None
+    return 128 - ended if ended < 0 else ended
