@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from dpladder import cli
+from dpladder.commands import project
 from dpladder.config import load
 from dpladder.plan.plan import make_plan
 from dpladder.privacy.ledger.book import open_ledger, reserve
@@ -82,6 +83,56 @@ def test_a_bad_config_exits_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         == 2
     )
     assert "privacy.epsilon" in capsys.readouterr().err
+
+
+def test_configs_may_stand_behind_an_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = config(tmp_path, "privacy: {epsilon: 1, delta: 1.0e-5}")
+    more = tmp_path / "more.yaml"
+    more.write_text("privacy: {epsilon: 2}")
+    assert cli.main(["plan", own, "--json", str(more)]) == 0
+    assert json.loads(capsys.readouterr().out)["target_epsilon"] == 2
+    assert cli.main(["tune", "x.safetensors", "--until", "blocks.3", own]) == 2
+    assert "needs dataset.public_sample" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["plan", "a.yaml", "--jsn"], ["audit", "x"]])
+def test_what_no_command_takes_is_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(words)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (KeyboardInterrupt(), 130, "dpladder: interrupted\n"),
+        (PermissionError(13, "", "up/new"), 2, "dpladder: up/new: Permission denied. Check"),
+        (OSError(28, "", "up/new"), 2, "dpladder: up/new: No space left on device. Check"),
+    ],
+)
+def test_where_nothing_can_be_written_one_line_says_so(
+    error: BaseException,
+    code: int,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stopped(folder: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(project, "init", stopped)
+    assert cli.main(["init", "up/new"]) == code
+    assert capsys.readouterr().err.startswith(told)
+
+
+def test_an_error_of_dpladders_own_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(folder: Path) -> None:
+        raise FileNotFoundError(2, "", "up/new")
+
+    monkeypatch.setattr(project, "init", lost)
+    with pytest.raises(FileNotFoundError):
+        cli.main(["init", "up/new"])
 
 
 def test_the_ledger_lists_every_entry_with_its_state(

@@ -22,7 +22,7 @@ from dpladder.commands.completion import (
     script,
     takes,
 )
-from dpladder.errors import BadInput, DpladderError
+from dpladder.errors import BadInput, DpladderError, full_disk, trouble_with
 
 GROUPS = {
     "ledger": "what was ever spent on each lineage",
@@ -47,6 +47,7 @@ PASSPHRASE = takes(
     "--passphrase-file", type=Path, help="a file with the passphrase; none: it is asked for"
 )
 COMMANDS: dict[str, Command] = {}
+INTERRUPTED = 130  # as shells have it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,8 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from dpladder.commands.project import run
 
             return run(words[1:])
-        given = _parser().parse_args(words)
+        given = _parsed(words)
         return int(given.run(given))
+    except KeyboardInterrupt:
+        print("dpladder: interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:  # the reader, a pager or head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -68,6 +72,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             print(printable(error.private), file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        if error.filename is None or not (isinstance(error, PermissionError) or full_disk(error)):
+            raise
+        from dpladder.config.wording import printable
+
+        told = f"{printable(error.filename)}: {trouble_with(error)}"
+        do = "Check its permissions and its disk, or name another place"
+        print(f"dpladder: {told}. {do}.", file=sys.stderr)
+        return BadInput.exit_code
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    """Configs may stand behind an option too: to argparse a list that may be empty has ended
+    there."""
+    parser = _parser()
+    given, others = parser.parse_known_args(words)
+    if others and ("config" not in given or any(word.startswith("-") for word in others)):
+        parser.error(f"unrecognized arguments: {' '.join(others)}")
+    if others:
+        given.config = [*given.config, *map(Path, others)]
+    return given
 
 
 def _parser() -> argparse.ArgumentParser:
