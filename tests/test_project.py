@@ -15,7 +15,7 @@ from PIL import Image
 from support import ROOT, Workspace
 
 from dpladder import cli
-from dpladder.commands.project import RUN_HELP, command_of, lineage_of
+from dpladder.commands.project import RUN_HELP, command_of, init, lineage_of
 from dpladder.config import load
 from dpladder.errors import BadInput
 
@@ -173,6 +173,13 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         (ROOT / "pyproject.toml").read_text().split("version = ")[1].split("\n")[0]
     )
     assert capsys.readouterr().out.strip() == f"dpladder {version}"
+
+
+@pytest.mark.parametrize("name", ["42", "on", "1e5", "2024-05-01", "null"])
+def test_a_lineage_is_text_whatever_its_folder_is_called(name: str, tmp_path: Path) -> None:
+    init(tmp_path / name)
+    os.chdir(tmp_path / name)
+    assert load(["config.yaml"]).main.dataset.lineage == name
 
 
 @pytest.mark.parametrize(

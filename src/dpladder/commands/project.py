@@ -39,7 +39,7 @@ TEMPLATE = """# What this project trains, and what it may spend. Every value her
 # it before you look at the data.
 # All keys: {reference}
 dataset:
-  lineage: {lineage}  # the data's name for life: every later version of the same data keeps it
+  lineage: "{lineage}"  # the data's name for life: every later version of the same data keeps it
   # folder:<path> (a folder per class) or csv:<path> (columns path, label, or text, label), relative
   # to this file's folder. A table of numbers and words: csv: or parquet:<path>, with
   # features.model: none and dataset.columns, which `dpladder check` proposes. Features: npz:<path>.
