@@ -259,6 +259,21 @@ def test_a_second_check_spares_files_that_have_not_changed(
     )
 
 
+def test_a_network_that_cannot_take_the_records_is_refused_by_a_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = looked_at(tmp_path, monkeypatch, "[cat, dog]")
+    text = "height,label\n" + "".join(f"{i},{'cat' if i % 2 else 'dog'}\n" for i in range(120))
+    Path("t.csv").write_text(text)
+    config = Path("config.yaml").read_text().replace(f"npz:{SMALL}", "csv:t.csv")
+    for model, code in {"none": 0, "efficientnet_lite0": 2}.items():
+        Path("config.yaml").write_text(config.replace("model: none", f"model: {model}"))
+        assert cli.main(asked) == code
+        said = capsys.readouterr()
+        assert "120 are kept" in said.out
+        assert ("Set features.model: none" in said.err) == bool(code)
+
+
 @pytest.mark.ci
 def test_columns_of_words_are_refused_with_a_line_to_paste(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

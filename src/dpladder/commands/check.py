@@ -14,6 +14,7 @@ from dpladder.config.dataset_sections import Dataset
 from dpladder.config.shift import Matching, Spans
 from dpladder.config.wording import printable
 from dpladder.data import told_columns
+from dpladder.data.backbones import check_kind
 from dpladder.data.census import contact_sheet, looked_into, report
 from dpladder.data.files import write_private
 from dpladder.data.folders import Tangled
@@ -90,6 +91,7 @@ def check(configs: Sequence[Path], sheet: bool) -> None:
         print(report(counted))
         layout = layout_of(looked.dataset, found.grouping)
         _print_columns(told_columns.columns_of(found.source, layout), layout)
+        check_kind(config.features, found.source)
         if sheet:
             print(f"contact sheet: {_write_sheet(config, found, looked.name)}\n")
 

@@ -30,8 +30,25 @@ from dpladder.network.public import digest, model_of
 
 
 def encoder(features: Features, source: Source, threads: int) -> Encoder:
+    check_kind(features, source)
     if features.takes == "features":
         return _matrix(source, features.batch_size)
+    return (
+        sentences(features, threads) if features.takes == "texts" else _network(features, threads)
+    )
+
+
+def check_kind(features: Features, source: Source) -> None:
+    """Refuse a network that does not take what the source holds."""
+    if features.takes == "features" and source.kind in ("files", "texts"):
+        held = (
+            "image files. Name a timm model"
+            if source.kind == "files"
+            else "texts. Set features.model: minilm"
+        )
+        raise BadInput(f"features.model is none, but {source.name} holds {held}.")
+    if features.takes == "features":
+        return
     if source.kind == "features":
         raise BadInput(
             f"features.model is {features.model}, but {source.name} already holds features. Set "
@@ -47,21 +64,10 @@ def encoder(features: Features, source: Source, threads: int) -> Encoder:
             f"features.model is {features.model}, which takes {features.takes}, but {source.name} "
             f"holds {held}."
         )
-    return (
-        sentences(features, threads) if features.takes == "texts" else _network(features, threads)
-    )
 
 
 def _matrix(source: Source, batch: int) -> Encoder:
     """The source's own numbers; pixels are scaled to [0, 1] and laid in a row."""
-    if source.kind == "files":
-        raise BadInput(
-            f"features.model is none, but {source.name} holds image files. Name a timm model."
-        )
-    if source.kind == "texts":
-        raise BadInput(
-            f"features.model is none, but {source.name} holds texts. Set features.model: minilm."
-        )
     width = source.width
 
     def load(content: Rows, number: int) -> Rows:
