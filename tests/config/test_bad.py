@@ -615,8 +615,12 @@ BETWEEN = {
         "dataset.source",
         "given 'folder:/no/such/folder'",
         "nothing is there",
-        "relative to the working directory",
+        "check the path",
         dataset=a_dataset("classes: 2", "folder:/no/such/folder"),
+    ),
+    "source that is not beside the config": bad(
+        "nothing is there; paths are relative to /",
+        dataset=a_dataset("classes: 2", "folder:no/such/folder"),
     ),
     "source is a file, not a folder": bad(
         "dataset.source",

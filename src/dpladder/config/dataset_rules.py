@@ -88,6 +88,9 @@ def _columns(c: Config) -> Messages:
         yield f"for jsonl name those of {', '.join(LINE_COLUMNS)} that its lines have"
     elif columns and c.features.takes == "texts" and source.startswith(("csv:", "parquet:")):
         yield "of a table of texts the column text is read; leave it out"
+    elif held := {*c.dataset.names_of_columns} & {*(c.dataset.label_columns or ("label",))}:
+        named = ", ".join(sorted(held))
+        yield f"names {named}, which holds the labels and is no feature; leave it out"
 
 
 def _links(c: Config) -> Messages:

@@ -349,9 +349,13 @@ class Dataset(Section):
             raise ValueError("label, id and user must name a column each")
         return self
 
+    @property
+    def names_of_columns(self) -> tuple[str, ...]:
+        return tuple(column if isinstance(column, str) else column.name for column in self.columns)
+
     @model_validator(mode="after")
     def _columns_are_a_set(self) -> Dataset:
-        names = [column if isinstance(column, str) else column.name for column in self.columns]
+        names = self.names_of_columns
         if len(set(names)) != len(names):
             raise ValueError("columns must name each column once")
         return self

@@ -549,7 +549,8 @@ def _wanted(detail: dict[str, Any], key: KeyPath) -> str:
             f"unknown key; {did_you_mean(str(key[-1]), allowed)}allowed here: {', '.join(allowed)}"
         )
     if kind == "missing" and isinstance(key[-1], str):
-        return f"required, but missing ({sections[0].model_fields[key[-1]].description}); add it"
+        meaning = sections[0].model_fields[key[-1]].description
+        return f"required, but missing{f' ({meaning})' if meaning else ''}; add it"
     if kind == "literal_error":
         options = [part.strip("'") for part in re.split(r", | or ", detail["ctx"]["expected"])]
         return f"{did_you_mean(str(given), options)}allowed: {', '.join(options)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from pathlib import Path
 
 from dpladder.config.apart import apart_of
 from dpladder.config.dataset_sections import Group
@@ -29,7 +30,8 @@ def wrong_with_path(path: str, folder: bool = False) -> Messages:
     try:
         found_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except FileNotFoundError:
-        yield "nothing is there; paths are relative to the working directory"
+        start = "check the path" if os.path.isabs(path) else f"paths are relative to {Path.cwd()}"
+        yield f"nothing is there; {start}"
         return
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
