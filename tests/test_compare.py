@@ -113,6 +113,14 @@ def test_what_is_no_finished_run_is_refused(
     assert main(["compare", results(tmp_path / "b"), "--output", "table.xlsx"]) == 2
 
 
+@pytest.mark.parametrize("words", [["compare"], ["predict", "no.safetensors"]])
+def test_a_folder_that_is_not_there_is_told_before_anything_is_read(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--output", "no/table.csv", "x"]) == 2
+    assert "--output no/table.csv: no is no folder. Make it" in capsys.readouterr().err
+
+
 def test_a_training_without_noise_is_a_row_without_a_mu(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     results(folder)

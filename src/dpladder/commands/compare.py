@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpladder.commands.output import check_output
 from dpladder.config.wording import printable
 from dpladder.errors import BadInput
 from dpladder.privacy.statement.check import read_statement
@@ -32,8 +33,7 @@ KEPT = (
 def compare(folders: Sequence[Path], output: Path | None) -> None:
     from dpladder.report.tables import readable, words, write_table
 
-    if output is not None and output.suffix not in WRITERS:
-        raise BadInput(f"--output {output}: it must end in one of {', '.join(WRITERS)}.")
+    check_output(output, WRITERS)
     table = table_of(folders)
     if output is None:
         print(words(readable(table), printable).to_string(index=False))

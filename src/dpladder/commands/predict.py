@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpladder.commands.output import check_output
 from dpladder.config.extras import need
 from dpladder.config.wording import cell, printable
 from dpladder.data.prepare import place_of
@@ -23,8 +24,7 @@ DIGITS = 4  # of a probability; a private model knows none of them better
 
 
 def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
-    if output is not None and output.suffix not in WRITERS:
-        raise BadInput(f"--output {output}: it must end in one of {', '.join(WRITERS)}.")
+    check_output(output, WRITERS)
     if output is not None and output.suffix == ".parquet":
         need("pyarrow", "parquet", f"--output {output}")
     import pandas as pd
