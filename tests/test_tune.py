@@ -65,7 +65,7 @@ def test_a_tuned_network_is_a_checkpoint_and_differs_above_the_cut_alone(
     monkeypatch.setattr(public_network, "RATE", 3e-3)  # random weights have far to go
     assert cli.main([*project(), "--epochs", "6"]) == 0
     told = capsys.readouterr().out
-    assert "40 public records" in told
+    assert "40 public records: " in told
     assert "weights: networks/tuned.safetensors" in told
     as_it_was, tuned = features_of("random"), features_of("networks/tuned.safetensors")
     assert not np.allclose(as_it_was, tuned, atol=1e-2)
@@ -98,14 +98,14 @@ def test_where_no_epoch_helps_nothing_is_written(
 
 def test_records_without_a_class_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     cli.main([*project(np.arange(40) % 3), "--epochs", "1"])
-    assert "27 public records" in capsys.readouterr().out
+    assert "27 public records (13 more name no class" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("sample", "words", "wanted"),
     [
         ("", [], "needs dataset.public_sample"),
-        (SAMPLE, ["--epochs", "0"], "--epochs 0"),
+        (SAMPLE, ["--epochs", "0"], "--epochs 0: it must be 1 or more."),
         (SAMPLE, ["--until", "blocks.99"], "blocks.99"),
     ],
 )

@@ -32,11 +32,12 @@ SUFFIX = ".safetensors"
 
 def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int) -> bool:
     """Whether the network is better for it, and written."""
-    if file.suffix != SUFFIX or file.exists() or epochs < 1:
-        raise BadInput(
-            f"dpladder tune writes a new file whose name ends in {SUFFIX}, after 1 epoch or more; "
-            f"{file}{' is there already' if file.exists() else ''}, --epochs {epochs}."
-        )
+    if file.suffix != SUFFIX:
+        raise BadInput(f"{file}: the name of the new network must end in {SUFFIX}.")
+    if file.exists():
+        raise BadInput(f"{file} is there already. Name a new file.")
+    if epochs < 1:
+        raise BadInput(f"--epochs {epochs}: it must be 1 or more.")
     config = _asked(configs)
     features = _cut(config.features, until)
     sample = survey(config.dataset, keys_of(open_home()), "sample")
@@ -48,10 +49,12 @@ def tune(configs: Sequence[Path], file: Path, until: str | None, epochs: int) ->
         len(data.labels), len(sample.names), data.features.shape[1], network=known
     )
     found = tuned(data, constants, epochs, Resources(threads=cores()))
+    lost = len(sample.source.labels) - len(data.labels)
+    others = f" ({lost:,} more name no class, are copies or cannot be read)" if lost else ""
     print(
-        f"{len(data.labels):,} public records: of those held out the network is right about "
-        f"{found.right[0]:.3f} as it is, and {found.right[found.epochs]:.3f} after {found.epochs} "
-        "epochs on the others"
+        f"{len(data.labels):,} public records{others}: of those held out the network is right "
+        f"about {found.right[0]:.3f} as it is, and {found.right[found.epochs]:.3f} after "
+        f"{found.epochs} epochs on the others"
     )
     if not found.epochs:
         print("no epoch leaves less loss: the network stays as it is, and nothing is written")
