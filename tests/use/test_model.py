@@ -295,6 +295,20 @@ def test_a_table_of_numbers_may_have_other_columns_beside_them(matrix: Any, tmp_
         assert found.ids == tuple(map(str, range(11)))
 
 
+@pytest.mark.parametrize(("columns", "told"), [([], True), (["b", "a"], False)])
+def test_where_columns_are_known_by_their_place_a_person_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], columns: list[str], told: bool
+) -> None:
+    rows = RANDOM.normal(size=(11, 2))
+    cache, _ = extracted(tmp_path, {"features": rows}, Features(model="none"))
+    file = model_of(tmp_path, cache, columns=columns)
+    pd.DataFrame(rows, columns=["b", "a"]).to_csv(tmp_path / "rows.csv", index=False)
+    np.savez(tmp_path / "rows.npz", features=rows)
+    for name, by_place in (("rows.csv", told), ("rows.npz", False)):
+        assert main(["predict", str(file), str(tmp_path / name)]) == 0
+        assert ("in the order of then" in capsys.readouterr().err) == by_place
+
+
 def test_chosen_columns_are_found_by_name_wherever_they_stand(tmp_path: Path) -> None:
     rows = RANDOM.normal(size=(11, 2))
     cache, stored = extracted(tmp_path, {"features": rows}, Features(model="none"))

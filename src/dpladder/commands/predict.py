@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WRITERS = (".csv", ".parquet")
+TABLES = (".csv", ".parquet")
+BY_PLACE = (
+    "note: dataset.columns named none when this model was trained, so it knows columns by their "
+    "place alone: give them in the order of then"
+)
 DIGITS = 4  # of a probability; a private model knows none of them better
 
 
@@ -30,6 +35,8 @@ def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Pa
     import pandas as pd
 
     model = load(model_file(path), network)
+    if model.by_place and any(given.suffix in TABLES for given in inputs):
+        print(BY_PLACE, file=sys.stderr)
     table = pd.concat([_table(model, given) for given in inputs])
     if output is None:
         table.to_csv(sys.stdout, index=False)

@@ -213,6 +213,12 @@ class Model:
         source = self._source(path)
         return source, self.predict(source)
 
+    @property
+    def by_place(self) -> bool:
+        """Whether it knows the columns of a table by their place: names that the config did not
+        tell may be private."""
+        return self.features.model == "none" and not self.facts["inference"].get("columns")
+
     def _rows(self, source: Source) -> tuple[NDArray[Any], list[str | None]]:
         """Stored rows, and what is wrong with each."""
         network = self._encoder(source)
