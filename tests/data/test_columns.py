@@ -336,3 +336,4 @@ def test_what_cannot_be_a_feature_is_not_proposed(tmp_path: Path) -> None:
     source = open_source(written(tmp_path, "csv", table[["note", "label"]]))
     told = "\n".join(lines(columns_of(source, Layout()), declared=False))
     assert "nothing: no column looks like a feature: " in told
+    assert told.endswith("Texts are read from a column that is called text")

@@ -121,7 +121,10 @@ def lines(found: Sequence[Told], declared: bool) -> Iterator[str]:
     unfit = [f"{one.name} ({one.unfit})" for one in features if one.unfit]
     fit = [_proposed(one) for one in features if not one.unfit]
     if not fit:
-        yield f"propose  nothing: no column looks like a feature: {', '.join(unfit)}"
+        yield (
+            f"propose  nothing: no column looks like a feature: {', '.join(unfit)}. Texts are read "
+            "from a column that is called text"
+        )
         return
     yield (
         "propose  name the features, with levels and ranges from public knowledge, never from "
