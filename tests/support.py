@@ -281,3 +281,11 @@ def as_the_ledger_knows(job: Any) -> Iterator[tuple[str, dict[str, str]]]:
     for name in job.output.keys():  # noqa: SIM118, not a mapping
         if name.startswith("score_"):
             yield "run_trial", rung | {"trial": name.removeprefix("score_")}
+
+
+def devices():
+    """Where products are made, as cases of a test."""
+    import torch
+
+    without = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+    return ["cpu", pytest.param("cuda", marks=without)]

@@ -15,7 +15,7 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from support import Seeded, Silent, SmoothMeter
+from support import Seeded, Silent, SmoothMeter, devices
 
 from dpladder.config.learner_sections import Descent, LeastSquares
 from dpladder.config.model import Resources
@@ -381,14 +381,15 @@ def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
 
 @pytest.mark.parametrize("plain", [False, True], ids=["oneDNN", "plain product"])
 @pytest.mark.parametrize("chunk", [64, 192, 1024])
-def test_a_record_has_the_same_logits_wherever_it_stands(chunk, plain, monkeypatch):
+@pytest.mark.parametrize("device", devices())
+def test_a_record_has_the_same_logits_wherever_it_stands(device, chunk, plain, monkeypatch):
     monkeypatch.setattr("dpladder.learn.linear._by_onednn", lambda: not plain)
     torch.set_num_threads(1)  # as in the threads of a step
     random = torch.Generator().manual_seed(chunk)
     for width in (1, 3, 7, 66, 97, 769, 1281):
-        record = torch.randn(1, width, generator=random)
+        record = torch.randn(1, width, generator=random).to(device)
         for rows in (2, 3, 5, 9, 12, 30, 64, 320):
-            flat = torch.randn(rows, width, generator=random)
+            flat = torch.randn(rows, width, generator=random).to(device)
             found = linear.logits_by(flat, chunk)(record.repeat(chunk, 1))
             torch.testing.assert_close(found[:, :1], flat @ record.T, rtol=1e-4, atol=1e-4)
             assert (found == found[:, :1]).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from support import devices
 
 from dpladder.network.layers import EIGHT, Steady
 
@@ -17,12 +18,13 @@ def threads(request):
 
 
 @pytest.mark.parametrize("bias", [False, True])
-def test_a_steady_layer_rounds_a_record_in_one_way_wherever_it_stands(bias, threads):
+@pytest.mark.parametrize("device", devices())
+def test_a_steady_layer_rounds_a_record_in_one_way_wherever_it_stands(device, bias, threads):
     random = torch.Generator().manual_seed(0)
     for width in (1, 3, 5, 7, 10, 31, 66, 97, 128, 769, 1281):
-        record = torch.randn(1, width, generator=random)
+        record = torch.randn(1, width, generator=random).to(device)
         for outputs in (1, 2, 3, 5, 9, 12, 17, 64):
-            layer = Steady(width, outputs, bias)
+            layer = Steady(width, outputs, bias).to(device)
             for count in (EIGHT, 2 * EIGHT, 64, 192):
                 found = layer(record.repeat(count, 1))
                 assert (found == found[0]).all()
