@@ -146,6 +146,53 @@ def test_a_total_that_takes_anothers_place_under_a_new_name_is_refused(story):
     assert "experiment e2 has a finished model of total 1" in moved.refused
 
 
+def figures(story: Story, *names: tuple[str, str]) -> list[tuple[float, float | None]]:
+    """Of models by their experiments and totals: what each bears, and with what came before."""
+    found = [model(story.stated(), *one) for one in names]
+    return [(one["epsilon"], (one["with_earlier"] or {}).get("epsilon")) for one in found]
+
+
+TUNED_OF = replace(SHORT, clip=0.7, targets=(0.5,))
+LATER = replace(SHORT, clip=0.25, targets=(0.8,))
+LAST = replace(SHORT, clip=0.25, rungs=((0.2, 1),), targets=(0.7,))
+
+
+def test_names_that_go_round_change_no_figure(story):
+    """One was tuned by hand, another was planned before that, and a third one after it."""
+    story.finish(named(story, a=TUNED_OF, b=LATER))
+    story.finish(replace(named(story, a=OTHER, b=LATER), respend=True))
+    paid = story.finish(replace(named(story, a=OTHER, b=LATER, c=LAST), respend=False))
+    before = figures(story, ("a", "1"), ("b", "0.8"), ("c", "0.7"))
+    assert before[0][0] == pytest.approx(1.0, rel=1e-5)
+    round_ = named(story, b=OTHER, c=LATER, a=LAST)
+    assert story.finish(round_) == paid
+    assert figures(story, ("b", "1"), ("c", "0.8"), ("a", "0.7")) == before
+    assert story.finish(named(story, a=OTHER, b=LATER, c=LAST)) == paid
+    assert figures(story, ("a", "1"), ("b", "0.8"), ("c", "0.7")) == before
+
+
+def test_who_swaps_names_pays_for_what_was_tuned_under_the_other_one(story):
+    story.finish(named(story, a=replace(OTHER, rungs=((0.5, 2),)), b=LATER))
+    story.finish(replace(named(story, a=replace(OTHER, targets=(2.0,)), b=LATER), respend=True))
+    begun = set(plain.charges(story.home, LINEAGE))
+    swapped = named(story, b=replace(OTHER, targets=(2.0, 3.0)), a=LATER)
+    story.finish(replace(swapped, respend=False))
+    charges = plain.charges(story.home, LINEAGE)
+    looks = [one for one in charges.values() if one.job[:2] == ("a", "run_trial")]
+    assert len(looks) == 3
+    new = [one for token, one in charges.items() if token not in begun]
+    assert plain.epsilon([*looks, *new], DELTA) == pytest.approx(3.0, rel=1e-2)
+
+
+def test_a_version_that_gets_a_name_of_its_own_keeps_what_it_bears(story):
+    story.finish(named(story, a=TUNED_OF))
+    story.finish(replace(named(story, a=OTHER), respend=True))
+    before = figures(story, ("a", "1"))
+    tuned = replace(OTHER, clip=0.25, targets=(2.0,))
+    story.finish(replace(named(story, a=tuned, b=OTHER), respend=True))
+    assert figures(story, ("b", "1"))[0][0] == before[0][0]
+
+
 def test_who_shares_a_trial_with_one_that_is_gone_is_another_experiment(story):
     """Its total bears what was tuned of that rung, and no final model of the other's."""
     story.finish(named(story, e1=replace(OTHER, clip=0.25, targets=(0.5,))))
@@ -177,14 +224,12 @@ def test_paying_again_for_what_was_renamed_is_free_while_it_is_unchanged(story):
 
 
 def test_what_another_experiment_no_longer_asks_for_is_read_from_there(story):
-    """main once had the total that e1 asks for: nobody pays for that twice."""
+    """main once had the total that e1 asks for: nobody pays for that twice, and what was tuned of
+    main before counts."""
     twice = story.wish.with_one("main", targets=(1.0, 0.8))
     paid = story.finish(twice)
     assert story.finish(named(story, e1=replace(SHORT, targets=(0.8,)))) == paid
-    assert (
-        "former" not in model(story.stated(), "e1", "0.8")
-        or not model(story.stated(), "e1", "0.8")["former"]
-    )
+    assert model(story.stated(), "e1", "0.8")["former"] == ["main"]
     other = named(story, e1=replace(SHORT, targets=(0.8,), clip=0.5))
     assert "experiment e1 changed" in story.run(other).refused
 

@@ -12,6 +12,7 @@ RECORD = "golden/test_golden.py::test_a_mechanism_does_what_its_version_did"
 ATTACK = "audits/test_every.py::test_every_rule_and_every_search_passes"
 
 REBUILT = "month/test_found.py::test_features_of_another_build_and_device_are_those_that_were_lost"
+ROUND = "month/test_found.py::test_names_that_go_round_change_no_figure"
 TUNED = "month/test_found.py::test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total"
 
 
@@ -2190,25 +2191,65 @@ _sweep(ledger, finished)""",
     ),
     Mutant(
         "a new name takes what was tuned by hand off a total",
-        "privacy/accounting/events.py",
-        "counts_for",
-        "{experiment, *former}",
-        "{experiment}",
+        "privacy/statement/build.py",
+        "borne_by",
+        "paid_under(promise.experiment, paid) | {*promise.former}",
+        "{promise.experiment}",
         (TUNED,),
+    ),
+    Mutant(
+        "a look counts for who has the name today",
+        "privacy/accounting/events.py",
+        "paid_under",
+        "asked or {experiment}",
+        "{experiment}",
+        (ROUND,),
+    ),
+    Mutant(
+        "a plan counts looks by today's names",
+        "plan/plan.py",
+        "make_plan",
+        "finished[job].job if job in finished else job",
+        "job",
+        (ROUND,),
+    ),
+    Mutant(
+        "a figure counts looks by today's names",
+        "privacy/statement/build.py",
+        "_paid_under",
+        "from_json(line.spend['job'])",
+        "line.job",
+        (ROUND,),
+    ),
+    Mutant(
+        "a later name takes on what was tuned under it",
+        "privacy/ledger/state.py",
+        "State.formerly",
+        "at < before",
+        "True",
+        (ROUND,),
+    ),
+    Mutant(
+        "who swaps names leaves what was tuned behind",
+        "plan/plan.py",
+        "_formerly",
+        "project.former.get(name, ())",
+        "()",
+        ("month/test_found.py::test_who_swaps_names_pays_for_what_was_tuned_under_the_other_one",),
     ),
     Mutant(
         "a new name takes what a model cost off a total",
         "privacy/accounting/events.py",
         "counts_for",
-        "job in own or renamed",
-        "job in own",
+        "_kind(job) in asked",
+        "False",
         (TUNED,),
     ),
     Mutant(
         "an edit after a new name is no tuning by hand",
         "privacy/ledger/state.py",
         "fold",
-        "state.former.setdefault(name, []).extend(names)",
+        "state.former[name] = dict.fromkeys(names, state.entries) | noted",
         "pass",
         (TUNED,),
     ),

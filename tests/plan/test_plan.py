@@ -783,7 +783,7 @@ def test_a_name_that_reads_another_source_takes_nothing_over(tmp_path: Any) -> N
     both = {"new": elsewhere, "old": edited}
     found, named = assign(project(**ROOM, experiments=both), states)
     assert named["mnist5k"].of(Job("new", "estimate_covariance"))
-    assert not found.former
+    assert found.former == {"new": ("old",)}, "its model was released under that name"
 
 
 def test_a_plan_within_its_totals_but_over_the_lifetime_is_not_feasible() -> None:

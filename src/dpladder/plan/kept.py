@@ -130,28 +130,19 @@ def _is_gone(project: Project, job: Job, held: Held) -> bool:
 def _former(
     project: Project, states: Mapping[str, State], used: Iterable[tuple[Job, Held]]
 ) -> dict[str, tuple[str, ...]]:
-    """The names that experiments had before: those that are gone, and whose final models they take
-    over, now or in any run before."""
-    direct: dict[str, set[str]] = {}
-    for state in states.values():
-        for name, names in state.former.items():
-            direct.setdefault(name, set()).update(names)
+    """The names that experiments had before: those whose final models they take over, now or in any
+    run before."""
+    found = {name: {*_formerly(states, name)} for name in project.experiments}
     for job, held in used:
-        if _is_gone(project, job, held) and "target" in dict(job.wildcards):
-            direct.setdefault(job.experiment, set()).add(held.job.experiment)
-    return {
-        name: found for name in project.experiments if (found := tuple(sorted(_all(name, direct))))
-    }
+        old = held.job.experiment
+        if "target" in dict(job.wildcards) and old not in (job.experiment, *found[job.experiment]):
+            found[job.experiment] |= {old, *_formerly(states, old)}
+    return {name: tuple(sorted(names - {name})) for name, names in found.items() if names - {name}}
 
 
-def _all(name: str, direct: Mapping[str, Collection[str]]) -> set[str]:
-    """A name's former ones, with theirs."""
-    found, left = set[str](), [name]
-    while left:
-        new = {*direct.get(left.pop(), ())} - found - {name}
-        found |= new
-        left += new
-    return found
+def _formerly(states: Mapping[str, State], name: str) -> Iterator[str]:
+    for state in states.values():
+        yield from state.formerly(name)
 
 
 def check_names(project: Project) -> None:

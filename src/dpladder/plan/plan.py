@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
@@ -19,7 +19,7 @@ from dpladder.errors import Refused
 from dpladder.plan import cost, dag, stages
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.composition import Composition, compose
-from dpladder.privacy.accounting.events import Job, Spend, counts_for
+from dpladder.privacy.accounting.events import Job, Spend, counts_for, paid_under
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import check_terms
 from dpladder.privacy.ledger.state import Held, Item, State, Terms, called
@@ -29,8 +29,8 @@ from dpladder.privacy.ledger.state import Held, Item, State, Terms, called
 class Artifact:
     """One published final model, or the measuring of another lineage's: its file, the total it
     promises, and every job its guarantee composes. `earlier`: what other answers to its questions
-    cost that were released before it was planned. `former`: the names that its experiment had;
-    `shared_with`: experiments that are gone, and paid for some of its jobs."""
+    cost that were released before it was planned. `former`, `shared_with`: as in the plan's
+    document."""
 
     path: str
     experiment: str
@@ -87,7 +87,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     edited = (
         []
         if project.main.mode == "research"
-        else [held for held in superseded if held.token not in asked_for]
+        else [one for one in superseded if one[1].token not in asked_for]
     )
     items: dict[Job, Item] = {}
     artifacts = []
@@ -96,16 +96,18 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         ladder |= cost.known(finished, ladder)
         for target in config.totals:
             stands_on = (*ladder, *cost.final_jobs(project, name, config, target))
-            former = tuple(project.former.get(name, ()))
-            gone = _gone(project, stands_on, finished)
-            counts = counts_for(name, stands_on, former, gone)
+            known = states.get(config.dataset.lineage, State())
             planned = _planned(stands_on, finished)
-            earlier = _earlier(edited, config.dataset.lineage, counts, planned)
+            paid = {job: finished[job].job if job in finished else job for job in stands_on}
+            own = paid_under(name, paid)
+            former, sharing = _names_beside(project, own, paid.values(), known, planned)
+            counts = counts_for(own | former, paid.values(), sharing)
+            looks = [held for _, held in edited]
+            earlier = _earlier(looks, config.dataset.lineage, counts, planned)
             most, path = config.promised(target), stages.artifact(name, config, target)
             tuned = any(
-                counts(held.job) and not dag.asks_for(project, held.job, held) for held in edited
+                counts(held.job) and not dag.asks_for(project, job, held) for job, held in edited
             )
-            known = states.get(config.dataset.lineage)
             with _explained(name, config, most, earlier, known, tuned):
                 final = cost.final_costs(
                     project, name, config, target, [*cost.flat(ladder), *earlier], finished
@@ -122,15 +124,15 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
                     config.dataset.lineage,
                     stands_on,
                     earlier,
-                    former,
-                    gone,
+                    tuple(sorted((own | former) - ({name} & own))),
+                    tuple(sorted(sharing)),
                 )
             )
     read = [
         (called(job), dag.identity(config, job.rule, dict(job.wildcards)))
         for job, config in asked.items()
     ]
-    spent = tuple(spend for held in superseded for spend in held.spends)
+    spent = tuple(spend for _, held in superseded for spend in held.spends)
     return Plan(items, tuple(artifacts), terms, spent, dag.digest(dict(read)))
 
 
@@ -150,7 +152,7 @@ def _explained(
     config: Config,
     target: float,
     superseded: Sequence[Spend],
-    state: State | None,
+    state: State,
     tuned: bool,
 ) -> Iterator[None]:
     """Where earlier versions of the same jobs have eaten the total, say so, and what total would
@@ -172,7 +174,7 @@ def _explained(
         ) from None
 
 
-def _raised(config: Config, target: float, paid: Composition, state: State | None) -> str:
+def _raised(config: Config, target: float, paid: Composition, state: State) -> str:
     """The total that buys the same again beside what was paid: mu squared adds. Trainings of other
     totals are no earlier versions of its own, so it may be left with all of itself to spend."""
     key = config.totals_key
@@ -184,7 +186,7 @@ def _raised(config: Config, target: float, paid: Composition, state: State | Non
         f"raise the total ({key}) to {up(enough)}, which may pay all of that anew, and set "
         "respend: true"
     )
-    spent = () if state is None else state.charged()
+    spent = state.charged()
     if lifetime is not None and math.hypot(
         compose(spent, delta).entry.mu, gdp.mu(target, delta)
     ) > gdp.mu(lifetime.epsilon, delta):
@@ -276,12 +278,12 @@ def asked_of(project: Project) -> dict[Job, Config]:
 
 def _history(
     states: Mapping[str, State], statics: Mapping[Job, str], project: Project
-) -> tuple[dict[Job, Held], list[Held]]:
+) -> tuple[dict[Job, Held], list[tuple[Job, Held]]]:
     """From the ledgers: what the current jobs already cost, and what other versions of them cost
     beside it, also under the names that experiments had before. In the order of their names: plans
     are compared, and ledgers may be given in another."""
     current: dict[Job, Held] = {}
-    others: list[Held] = []
+    others: list[tuple[Job, Held]] = []
     for _, state in sorted(states.items()):
         own = {
             job: replace(held, spends=state.settled(held.spends))
@@ -291,17 +293,30 @@ def _history(
         current |= own
         taken = {held.token for held in own.values()}
         paid = {held.job.experiment for held in own.values()}
-        names = {*project.experiments, *itertools.chain(*project.former.values()), *paid}
+        before = itertools.chain(*project.former.values(), *map(state.formerly, paid))
+        names = {*project.experiments, *before, *paid}
         # Of several names the one that the plan has.
         others += {
-            held.token: replace(held, job=job, spends=state.settled(held.spends))
+            held.token: (job, replace(held, spends=state.settled(held.spends)))
             for job, held in sorted(state.by_name(), key=lambda one: one[0] in statics)
             if held.used and job.experiment in names and held.token not in taken
         }.values()
     return current, others
 
 
-def _gone(project: Project, jobs: Iterable[Job], finished: Mapping[Job, Held]) -> tuple[str, ...]:
-    """The experiments that the config no longer has, and that paid for some of these jobs."""
-    paid = {finished[job].job.experiment for job in jobs if job in finished}
-    return tuple(sorted(paid - project.experiments.keys()))
+def _names_beside(
+    project: Project, own: Collection[str], paid: Iterable[Job], state: State, planned: float
+) -> tuple[set[str], set[str]]:
+    """Beside an experiment's `own` names the ones before these; and of all who paid for its jobs
+    those that are gone, and the names before theirs."""
+    payers = {job.experiment for job in paid}
+    before = {name: _formerly(project, name, state, planned) for name in payers.union(own)}
+    sharing = (payers - project.experiments.keys()).union(*before.values())
+    return set[str]().union(*(before[name] for name in own)), sharing.difference(own)
+
+
+def _formerly(project: Project, name: str, state: State, planned: float) -> set[str]:
+    """The names that an experiment had before this one, and before what it asks was planned."""
+    if planned < math.inf:
+        return state.formerly(name, planned)
+    return {*project.former.get(name, ()), *state.formerly(name)}

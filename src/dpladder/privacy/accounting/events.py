@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from dpladder.errors import BadInput, Refused
@@ -218,33 +218,44 @@ class Job:
             )
 
 
+def paid_under(experiment: str, paid: Mapping[Job, Job]) -> set[str]:
+    """The names that an experiment had when it paid for what one of its totals alone asks. `paid`:
+    each job of the total by its name of today, and by the one that it was paid under."""
+    asked = {
+        then.experiment
+        for job, then in paid.items()
+        if job.experiment == experiment and _of_total(job)
+    }
+    return asked or {experiment}  # all of it may be shared
+
+
 def counts_for(
-    experiment: str,
-    jobs: Iterable[Job],
-    former: Collection[str] = (),
-    shared_with: Collection[str] = (),
+    names: Collection[str], jobs: Collection[Job], shared_with: Collection[str] = ()
 ) -> Callable[[Job], bool]:
-    """Whether an artifact of an experiment, which stands on `jobs`, bears what an earlier version
-    of a job spent: the experiment's own jobs, also under the names that it had before (`former`),
-    and those of a rung, a mean, a covariance or statistics that it shares with their owner, or with
-    an experiment that is gone (`shared_with`). What one total trained, or counted, is no earlier
-    version of another's."""
-
-    def kind(job: Job) -> tuple[str, str | None]:
-        return job.rule, dict(job.wildcards).get("rung")
-
-    own = set(jobs)
-    shared = {(job.experiment, kind(job)) for job in own}
-    shared |= {(name, one) for name in shared_with for _, one in shared}
-    names = {experiment, *former}
+    """Whether an artifact, which stands on `jobs`, bears what an earlier version of a job spent:
+    all jobs by the names that they were paid under, which no later name changes. An experiment's
+    own jobs count under its `names` of then, and what it shares under the names of who paid for
+    that, or had paid before (`shared_with`): a rung, a mean, a covariance, statistics. What one
+    total trained, or counted, is no earlier version of another's."""
+    own = [job for job in jobs if job.experiment in names]
+    asked = {_kind(job) for job in own if _of_total(job)}
+    shared = {(job.experiment, _kind(job)) for job in jobs if job.experiment not in names}
+    shared |= {(name, kind) for name in shared_with for _, kind in shared}
 
     def counts(job: Job) -> bool:
-        if any(name == "target" for name, _ in job.wildcards):
-            renamed = job.experiment in former and replace(job, experiment=experiment) in own
-            return job in own or renamed
-        return job.experiment in names or (job.experiment, kind(job)) in shared
+        named = job.experiment in names and (not _of_total(job) or _kind(job) in asked)
+        return named or (job.experiment, _kind(job)) in shared
 
     return counts
+
+
+def _kind(job: Job) -> tuple[object, ...]:
+    """What jobs have in common of which one may be an earlier version of the other."""
+    return job.rule, job.wildcards if _of_total(job) else dict(job.wildcards).get("rung")
+
+
+def _of_total(job: Job) -> bool:
+    return any(name == "target" for name, _ in job.wildcards)
 
 
 @dataclass(frozen=True)

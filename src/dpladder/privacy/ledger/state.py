@@ -140,8 +140,8 @@ class State:
     tokens: dict[Job, list[str]] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
     experiments: list[str] = field(default_factory=list)  # oldest first
-    # names of experiments before today's
-    former: dict[str, list[str]] = field(default_factory=dict)
+    # names of experiments before today's, and the entry that noted each first
+    former: dict[str, dict[str, int]] = field(default_factory=dict)
     # by the operator: the lineage is about other people than those before it
     confirmed: bool = False
     choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
@@ -195,6 +195,12 @@ class State:
         held = [self.items[token] for token in self.tokens.get(job, ())]
         return [h for h in held if h.status != "REFUNDED"]
 
+    def formerly(self, name: str, before: float = math.inf) -> set[str]:
+        """The names that an experiment had before this one, as far as they were noted before an
+        entry."""
+        noted = ((old, at) for old, at in self.former.get(name, {}).items() if at < before)
+        return {one for old, at in noted for one in (old, *self.formerly(old, at))}
+
     def called(self, held: Held) -> str:
         """The job of an item as messages call it, with the experiment's names since."""
         also = [
@@ -236,7 +242,8 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             for one in body.get("names", ()):
                 state.tokens.setdefault(from_json(one["job"]), []).extend(one["tokens"])
             for name, names in body.get("former", {}).items():
-                state.former.setdefault(name, []).extend(names)
+                noted = state.former.setdefault(name, {})
+                state.former[name] = dict.fromkeys(names, state.entries) | noted
         case "SETTLED":
             for one in body["choices"]:
                 state.choices[one["experiment"], one["inputs"]] = one["chosen"]

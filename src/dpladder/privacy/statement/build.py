@@ -20,7 +20,14 @@ from typing import Any, TypeVar
 from dpladder.errors import Refused
 from dpladder.formats import FORMATS
 from dpladder.privacy.accounting.composition import compose, entry_of
-from dpladder.privacy.accounting.events import Job, Spend, counts_for, from_json, to_json
+from dpladder.privacy.accounting.events import (
+    Job,
+    Spend,
+    counts_for,
+    from_json,
+    paid_under,
+    to_json,
+)
 from dpladder.privacy.ledger.book import NOTHING, OWN
 from dpladder.privacy.ledger.room import caps, ever
 from dpladder.privacy.ledger.state import Anchor, Held, State, Terms, called
@@ -187,8 +194,14 @@ def _stated(
     _agree(recorded, current, lineage)
     promises = [artifact for artifact in artifacts if artifact.lineage == lineage]
     asked = {one.job for promise in promises for one in promise.jobs}
-    # Of several names the one that states it counts, then the one that the plan has.
-    names = {held.token: job for job, held in sorted(named, key=lambda one: one[0] in asked)}
+    # Of several names the one that states it counts, then the one that the plan has, and has for
+    # the same question.
+    names = {
+        held.token: job
+        for job, held in sorted(
+            named, key=lambda one: (one[0] in asked, statics.get(one[0]) == one[1].static)
+        )
+    }
     names |= {held.token: job for job, held in current.items()}
     told = {held.token: made_by(job, held) for job, held in current.items()}
     lines = [
@@ -413,19 +426,27 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
     statics = {line.job: line.static for line in own}
     read = {_version_of(line) for line in own} | {""}
     planned = max((line.reserved for line in own), default=0)
-    counts = counts_for(promise.experiment, jobs, promise.former, promise.shared_with)
+    paid = {line.job: _paid_under(line) for line in own}
+    names = paid_under(promise.experiment, paid) | {*promise.former}
+    counts = counts_for(names, paid.values(), promise.shared_with)
 
     def tuned(line: StatedSpend) -> bool:
         edited = line.static is None or statics.get(line.job) != line.static
         return (
             line.superseded
             and edited
-            and counts(line.job)
+            and counts(_paid_under(line))
             and (line.released or line.reserved) < planned
             and _version_of(line) in read
         )
 
     return [*own, *filter(tuned, lines)]
+
+
+def _paid_under(line: StatedSpend) -> Job:
+    """The job of a line by the name of its experiment when it was paid."""
+    job: Job = from_json(line.spend["job"])
+    return job
 
 
 def _version_of(line: StatedSpend) -> str:

@@ -36,9 +36,9 @@ class NamedJob:
 @dataclass(frozen=True)
 class Promise:
     """A final model, or counts of another lineage's, the total it was promised at, and all jobs
-    that its figure composes. `former`: the names that its experiment had before: what was tuned
-    under them counts too; `shared_with`: experiments that are gone, and paid for some of its jobs.
-    """
+    that its figure composes. `former`: other names that its experiment had when it was planned, or
+    before: what was tuned under them counts too; `shared_with`: names of experiments that paid for
+    some of its jobs, and are gone or had other names before."""
 
     path: str
     experiment: str
