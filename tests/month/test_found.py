@@ -542,6 +542,34 @@ def test_whose_model_other_people_measure_may_have_another_name(story):
     assert paid("e1") == first
 
 
+def test_whose_model_other_people_measure_may_swap_its_name(story):
+    """What is measured is asked by a name that is another model's by now."""
+
+    def paid(measured: str, **experiments: Experiment) -> list[int]:
+        config = named(story, **experiments).config(story.data.path)
+        config["experiments"]["others"] = measuring(story, measured)
+        configure(story.folder, config)
+        ended = in_process(story.folder)
+        assert not ended.refused
+        code, told = ask(story.folder, "verify", "results")
+        assert code == 0, told
+        return [len(plain.charges(story.home, lineage)) for lineage in (LINEAGE, "others")]
+
+    def counts() -> bytes:
+        return (story.folder / "results/others/tests/1/metrics.json").read_bytes()
+
+    second = replace(LATER, targets=(1.0,))
+    first = paid("a", a=OTHER, b=second)
+    of_other = counts()
+    assert paid("b", a=second, b=OTHER) == first
+    assert counts() == of_other
+    shutil.rmtree(story.folder / "results" / "others")
+    assert paid("b", a=second, b=OTHER) == first
+    assert counts() == of_other
+    assert paid("a", a=OTHER, b=second) == first
+    assert counts() == of_other
+
+
 def test_what_is_asked_anew_on_two_lineages_is_no_other_run(story):
     """Ledgers are read in the order of their names, and planned in the config's."""
 

@@ -41,7 +41,7 @@ def identities(path: Path, overrides: dict[str, Any] | None = None) -> dict[str,
     project = settled(load([path], overrides))
     found: dict[str, list[str]] = {}
     for job, config in asked_of(project).items():
-        wildcards, of = dict(job.wildcards), dag.modelled(project, config)
+        wildcards, of = dict(job.wildcards), dag.modelled(project, job.experiment)
         found.setdefault(f"{job.experiment} {job.rule}", []).append(
             dag.static(config, job.rule, wildcards, of, FIRST)
         )

@@ -42,11 +42,6 @@ def config_of(wildcards):
     return PROJECT.experiments[wildcards.get("experiment", BASE)]
 
 
-def modelled(experiment):
-    """The experiment whose models are measured: another one, or itself."""
-    return PROJECT.today(PROJECT.experiments[experiment].tested or experiment)
-
-
 # --- one join: who makes what a job reads ---
 
 
@@ -70,7 +65,7 @@ def made(output, *makers):
         own = dict(wildcards.items())
         name = own.pop("experiment", BASE)
         if stages.STAGES[makers[0]].models == "own":
-            name = modelled(name)
+            name = PROJECT.modelled_by(name)
         found = [
             path(maker, output, name, **job)
             for maker in makers

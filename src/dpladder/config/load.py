@@ -78,8 +78,9 @@ class Project:
     what was left to the plan; `settled`, what was chosen, under a digest of what that hung on.
     `elders` are all of them as the ledger met them; `paid` names, by rule and wildcards, those
     whose own job it holds as they ask for it; `kept` names each release of theirs that it holds as
-    they ask for it; `former`, the names that they had before; `owners`, whose each job is, as far
-    as it was asked."""
+    they ask for it; `former`, the names that they had before; `measured`, whose models those
+    measure whose questions know these by a name of before; `owners`, whose each job is, as far as
+    it was asked."""
 
     experiments: dict[str, Config]
     repeats: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -90,6 +91,7 @@ class Project:
     settled: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     kept: Mapping[Any, Kept] = field(default_factory=dict)
     former: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    measured: Mapping[str, str] = field(default_factory=dict)
     owners: dict[Any, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     @property
@@ -109,10 +111,9 @@ class Project:
             if config.dataset.lineage == lineage
         }
 
-    def today(self, name: str) -> str:
-        """What an experiment of this name is called, which may have had it before."""
-        names = (new for new, old in self.former.items() if name in old)
-        return name if name in self.experiments else next(names, name)
+    def modelled_by(self, name: str) -> str:
+        """Whose models an experiment's are: another one's that it measures, or its own."""
+        return self.measured.get(name) or self.experiments[name].tested or name
 
     @property
     def testers(self) -> dict[str, Tester]:

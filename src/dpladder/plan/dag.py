@@ -113,7 +113,8 @@ def params(project: Project, rule: str, wildcards: Wildcards) -> Keys:
         name: find(project, wildcards.get("experiment", BASE)) for name, find in told.items()
     }
     at = kept(project, rule, wildcards)
-    asked = JobAsked(config, rule, wildcards, modelled(project, config), at)
+    of = modelled(project, wildcards.get("experiment", BASE))
+    asked = JobAsked(config, rule, wildcards, of, at)
     return _keys(config, kind) | _facts(asked, kind) | of_project
 
 
@@ -315,9 +316,10 @@ OF_PROJECT: dict[str, Callable[[Project, str], Any]] = {
 }
 
 
-def modelled(project: Project, config: Config) -> Config | None:
-    """The experiment whose models a config measures, where they are not its own."""
-    return None if config.tested is None else project.experiments[project.today(config.tested)]
+def modelled(project: Project, experiment: str) -> Config | None:
+    """The config of the experiment whose models this one measures, where they are not its own."""
+    name = project.modelled_by(experiment)
+    return None if name == experiment else project.experiments[name]
 
 
 def static(
@@ -354,7 +356,7 @@ def static(
 def asks_for(project: Project, own: Job, held: Held) -> bool:
     """Whether an experiment asks, as this job of its own, what the ledger holds an answer to."""
     config = project.experiments.get(own.experiment)
-    return config is not None and asks(config, own, held, modelled(project, config))
+    return config is not None and asks(config, own, held, modelled(project, own.experiment))
 
 
 def asks(config: Config, own: Job, held: Held, of: Config | None = None) -> bool:

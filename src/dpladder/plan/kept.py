@@ -28,7 +28,12 @@ def assign(project: Project, states: Mapping[str, State]) -> tuple[Project, dict
     counts. Once the former names of experiments are known, those that measure them are asked
     for by these."""
     found, named = _assigned(project, states)
-    known = replace(found, experiments={**found.experiments, **dict(_as_known(found, named))})
+    before = dict(_as_known(found, named))
+    known = replace(
+        found,
+        experiments={**found.experiments, **before},
+        measured={name: found.modelled_by(name) for name in before},
+    )
     return (found, named) if known == found else _assigned(known, states)
 
 
@@ -39,15 +44,17 @@ def _as_known(project: Project, states: Mapping[str, State]) -> Iterator[tuple[s
         held_of = [
             (replace(job, experiment=name), held)
             for job, held in states[config.dataset.lineage].by_name()
-            if held.used and (job.experiment == name or job.experiment not in project.experiments)
+            if held.used
         ]
         for old in project.former.get(config.tested, ()):
             evaluate = config.evaluate.model_copy(update={"of": old})
             before = config.model_copy(update={"evaluate": evaluate})
-            as_before = replace(project, experiments={**project.experiments, name: before})
-            if old not in project.experiments and any(
-                dag.asks_for(as_before, job, held) for job, held in held_of
-            ):
+            as_before = replace(
+                project,
+                experiments={**project.experiments, name: before},
+                measured={name: config.tested},
+            )
+            if any(dag.asks_for(as_before, job, held) for job, held in held_of):
                 yield name, before
 
 

@@ -142,7 +142,9 @@ def _identity(project: Project, job: Job, config: Config) -> Item:
     code = stages.code_behind(job.rule, stages.mechanisms_of(config, job.rule))
     if (kept := project.kept.get(job)) is not None:
         return Item(job, kept.static, (), kept.versions, code)
-    static = dag.static(config, job.rule, dict(job.wildcards), dag.modelled(project, config))
+    static = dag.static(
+        config, job.rule, dict(job.wildcards), dag.modelled(project, job.experiment)
+    )
     return Item(job, static, (), stages.versions_of(config, job.rule), code)
 
 

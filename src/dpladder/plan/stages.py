@@ -110,7 +110,7 @@ def measured_by(project: Project, experiment: str) -> dict[str, str]:
     return {
         name: own.dataset.lineage
         for name, own in project.testers.items()
-        if project.today(own.tested) == experiment
+        if project.modelled_by(name) == experiment
     }
 
 
