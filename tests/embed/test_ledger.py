@@ -158,6 +158,7 @@ def test_what_is_left_can_be_spent_and_the_ledger_says_it(ledger):
     "other", [{"epsilon": 2.0}, {"delta": 1e-6}, {"relation": "replace_one"}, {"unit": "patient"}]
 )
 def test_terms_hold_for_life(ledger, other):
+    ledger.spend("count", COUNT).finish(1)
     with pytest.raises(Refused, match="for its life"):
         dpladder.Ledger("patients", **{"epsilon": 1.0, "delta": 1e-5} | other)
 

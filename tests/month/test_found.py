@@ -294,6 +294,20 @@ def item(static: str, mu: float) -> Item:
     return Item(job, static, (spend,))
 
 
+def test_a_first_run_that_read_nothing_fixes_no_terms(story):
+    story.data.path.unlink()
+    config = story.wish.config(story.data.path)
+    configure(story.folder, config)
+    assert in_process(story.folder).refused
+    story.data.write()
+    config["privacy"] |= {"delta": 1e-6, "relation": "replace_one"}
+    configure(story.folder, config)
+    assert not in_process(story.folder).refused
+    assert {one.status for one in plain.charges(story.home, LINEAGE).values()} == {"DONE"}
+    configure(story.folder, story.wish.config(story.data.path))
+    assert "opened under other terms" in in_process(story.folder).refused
+
+
 def test_a_lost_record_comes_back(story):
     paid = story.finish()
     (story.folder / "results/main/data/privacy.json").unlink()

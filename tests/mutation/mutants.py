@@ -12,6 +12,7 @@ RECORD = "golden/test_golden.py::test_a_mechanism_does_what_its_version_did"
 ATTACK = "audits/test_every.py::test_every_rule_and_every_search_passes"
 
 REBUILT = "month/test_found.py::test_features_of_another_build_and_device_are_those_that_were_lost"
+CORRECTED = "workflow/test_day_two.py::test_terms_under_which_nothing_was_committed_are_corrected"
 ROUND = "month/test_found.py::test_names_that_go_round_change_no_figure"
 TUNED = "month/test_found.py::test_a_name_does_not_take_what_was_tuned_by_hand_off_a_total"
 
@@ -2228,6 +2229,22 @@ _sweep(ledger, finished)""",
         "at < before",
         "True",
         (ROUND,),
+    ),
+    Mutant(
+        "terms are corrected under which something was committed",
+        "privacy/ledger/state.py",
+        "State.binding",
+        "any(held.used for held in self.items.values())",
+        "False",
+        (CORRECTED,),
+    ),
+    Mutant(
+        "what was reserved under terms that were corrected may still be committed",
+        "privacy/ledger/state.py",
+        "fold",
+        "h.status == 'RESERVED'",
+        "False",
+        (CORRECTED,),
     ),
     Mutant(
         "who swaps names leaves what was tuned behind",

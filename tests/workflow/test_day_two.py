@@ -17,9 +17,10 @@ from workflow.test_formats import reconfigure, unpacked
 from dpladder.cli import main
 from dpladder.config import load
 from dpladder.errors import BadInput
-from dpladder.plan.kept import renews
+from dpladder.plan.kept import assign, renews
+from dpladder.plan.plan import make_plan
 from dpladder.plan.settle import settled
-from dpladder.plan.startup import opened
+from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger
@@ -136,6 +137,33 @@ def test_a_plan_of_before_says_only_what_was_left_open_and_paid_for(edit, tmp_pa
     assert "kept as it was chosen" in opened(["config.yaml"]).choices["main"]
     edit(old)
     assert opened(["config.yaml"]) == settled(load(["config.yaml"]))
+
+
+OTHER_TERMS = {
+    "delta": {"privacy": {"delta": 1e-6}},
+    "relation": {"privacy": {"relation": "replace_one"}},
+    "split": {"dataset": {"split": {"test": 0.3}}},
+    "lifetime": {"privacy": {"lifetime": {"epsilon": 2.0}}},
+}
+
+
+def test_terms_under_which_nothing_was_committed_are_corrected(project, parse):
+    """The first run stops before it reads a record; another one may have reserved as well."""
+    for change in ({}, *OTHER_TERMS.values()):
+        project.configure(change)
+        found = opened(["config.yaml"])
+        found, states = assign(found, known_states(found))
+        plan = make_plan(found, states)
+        ledger = book.open_ledger(open_home(), plan.terms["tiny"])
+        assert ledger.state.terms == plan.terms["tiny"]
+        assert not ledger.state.charged(), "what was reserved under other terms is given back"
+        held = book.reserve(ledger, plan.items_of("tiny"))
+    first = held[0]
+    commit(ledger, first.token, "query", first.spends)
+    for change in ({}, *[*OTHER_TERMS.values()][:3]):
+        project.configure(change)
+        with pytest.raises(SystemExit):
+            parse()
 
 
 def test_a_run_that_goes_on_after_looking_says_so(tmp_path):

@@ -15,6 +15,7 @@ from dpladder.config.wording import did_you_mean, shown
 from dpladder.errors import BadInput, Refused
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.mechanisms import BROUGHT, WORD
+from dpladder.plan.plan import terms_of_project
 from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.state import Held, State
 
@@ -27,6 +28,8 @@ def assign(project: Project, states: Mapping[str, State]) -> tuple[Project, dict
     What is kept is kept whatever versions its mechanisms have today; the last release of a job
     counts. Once the former names of experiments are known, those that measure them are asked
     for by these."""
+    terms = terms_of_project(project, states)
+    states = {lineage: state.under(terms[lineage]) for lineage, state in states.items()}
     found, named = _assigned(project, states)
     before = dict(_as_known(found, named))
     known = replace(

@@ -72,8 +72,8 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     no sum means a thing."""
     terms = terms_of_project(project, states)
     for lineage, state in states.items():
-        if state.terms is not None:
-            check_terms(state.terms, terms[lineage])
+        if state.binding is not None:
+            check_terms(state.binding, terms[lineage])
     asked = asked_of(project)
     made = {job: _identity(project, job, config) for job, config in asked.items()}
     statics = {job: one.static for job, one in made.items()}
@@ -235,7 +235,7 @@ def terms_of_project(project: Project, states: Mapping[str, State]) -> dict[str,
     found: dict[str, Terms] = {}
     for config in project.experiments.values():
         lineage = config.dataset.lineage
-        known = states[lineage].terms if lineage in states else None
+        known = states[lineage].binding if lineage in states else None
         users = project.of_lineage(lineage).values()
         share = config.privacy.share
         if share is None:

@@ -153,7 +153,9 @@ def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[s
     paid for: by the ledgers, which remember it since format 2, else by what the last run here
     planned."""
     states = known_states(project)
-    opened_under = {name: state.terms.split_rule for name, state in states.items() if state.terms}
+    opened_under = {
+        name: one.split_rule for name, state in states.items() if (one := state.binding)
+    }
     project = divided(project, opened_under)
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for state in states.values():

@@ -625,7 +625,17 @@ def test_unknown_tokens_are_refused(ledger: Ledger) -> None:
         {"mode": "research"},
     ],
 )
-def test_terms_hold_for_life(ledger: Ledger, change: dict[str, Any]) -> None:
+def test_terms_hold_for_life_from_the_first_commit_on(
+    ledger: Ledger, change: dict[str, Any]
+) -> None:
+    other = dataclasses.replace(TERMS, **change)
+    (revoked,) = reserve(ledger, [item(0)])
+    assert open_ledger(ledger.home, other).state.terms == other
+    open_ledger(ledger.home, TERMS)
+    with pytest.raises(Refused, match="was taken back, by a later plan"):
+        commit(ledger, revoked.token, "query", revoked.spends)
+    (held,) = reserve(ledger, [item(0)])
+    commit(ledger, held.token, "query", held.spends)
     before = head(ledger)
     ((key, value),) = change.items()
     with pytest.raises(Refused, match=rf"{key} is .*not {value}"):

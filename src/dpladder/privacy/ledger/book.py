@@ -63,7 +63,8 @@ class Ledger:
 
 def open_ledger(home: Home, terms: Terms) -> Ledger:
     """The ledger of a lineage, opened under `terms` when new. Other terms are refused: they hold
-    for life."""
+    for life, from the first COMMIT on. Before that they are corrected, and what was reserved under
+    them is given back, so that no other run can commit it."""
     ledger = Ledger(home, terms.lineage)
     kept = _kept_queries(ledger)
 
@@ -71,6 +72,8 @@ def open_ledger(home: Home, terms: Terms) -> Ledger:
         _refuse_strangers(ledger, state, kept)
         if state.terms is None:
             return "OPENED", dataclasses.asdict(terms)
+        if state.binding is None and state.terms != terms:
+            return "CORRECTED", dataclasses.asdict(terms)
         check_terms(state.terms, terms)
         return None
 

@@ -30,7 +30,7 @@ LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class Terms:
-    """What a lineage's first entry fixes for life. `cap`: rows of one unit at most. In research
+    """What a lineage's first entry fixes, for life once something was committed. `cap`: rows of one unit at most. In research
     mode no lifetime holds."""
 
     lineage: str
@@ -150,6 +150,18 @@ class State:
     # what the config said of how units are known, when something was reserved last; None before
     units: Units | None = None
 
+    @property
+    def binding(self) -> Terms | None:
+        """The terms, once private records may have been read under them: from then on they hold for
+        life."""
+        return self.terms if any(held.used for held in self.items.values()) else None
+
+    def under(self, terms: Terms) -> State:
+        """The same, as a run under these terms finds it: where it corrects them, without what was
+        reserved under others."""
+        stands = self.binding is not None or terms == self.terms
+        return self if stands else replace(self, items={}, tokens={})
+
     def charged(self, *without: str) -> tuple[Spend, ...]:
         """Every spend that was not refunded, but those of the tokens in `without`."""
         counted = (
@@ -234,6 +246,13 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             terms = Terms(**body)
             if state.terms is not None or terms.lineage != lineage:
                 raise Refused(f"opens lineage {terms.lineage} inside the ledger of {lineage}")
+            state.terms = terms
+        case "CORRECTED":
+            terms = Terms(**body)
+            if state.binding is not None or terms.lineage != lineage:
+                raise Refused(f"corrects terms of lineage {lineage} that hold for its life")
+            for token in [h.token for h in state.items.values() if h.status == "RESERVED"]:
+                _move(state, token, "REFUNDED")
             state.terms = terms
         case "CONFIRMED":
             state.confirmed = True
