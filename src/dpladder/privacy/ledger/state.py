@@ -30,8 +30,8 @@ LINEAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class Terms:
-    """What a lineage's first entry fixes, for life once something was committed. `cap`: rows of one unit at most. In research
-    mode no lifetime holds."""
+    """What a lineage's first entry fixes, for life once something was committed. `cap`: rows of one
+    unit at most. In research mode no lifetime holds."""
 
     lineage: str
     relation: Relation
