@@ -13,6 +13,7 @@ from dpladder.config.section import restored
 from dpladder.config.sweep_sections import Fit, Search
 from dpladder.learn.interface import Constants
 from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.events import Job, to_json
 from dpladder.report.summary import Summary
 from dpladder.search.fit import Target, fit_radius
 from dpladder.search.space import Space, bounds, decompose, draw
@@ -229,5 +230,5 @@ def line(one, rule, wildcards, label, part, mu):
         "superseded": False,
         "reserved": 1,
         "released": 2,
-        "spend": {},
+        "spend": {"job": to_json(Job(one["experiment"], rule, tuple(sorted(wildcards.items()))))},
     }

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from dpladder.learn.bounds import SLACK, scale_of
 from dpladder.learn.descent import EMA
 from dpladder.learn.heads.train import train_many
 from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
-from dpladder.learn.linear import clipped_sum, resident
+from dpladder.learn.linear import clipped_sum, resident, summed_losses
 from dpladder.learn.moments import second_moment
 from dpladder.learn.records import load, prepare
 from dpladder.learn.registry import method
@@ -393,6 +394,32 @@ def test_a_record_has_the_same_logits_wherever_it_stands(device, chunk, plain, m
             found = linear.logits_by(flat, chunk)(record.repeat(chunk, 1))
             torch.testing.assert_close(found[:, :1], flat @ record.T, rtol=1e-4, atol=1e-4)
             assert (found == found[:, :1]).all()
+
+
+def test_no_record_changes_what_another_adds_to_a_sum_of_losses():
+    """Records at a scale where float64 rounds a logit by 1, made to tie under known weights."""
+    random = np.random.default_rng(0)
+    width, count, moved = 97, 20_000, []
+    weights = 50.0 * random.normal(size=(1, 2, width))
+    apart = [Fraction(one) - Fraction(other) for one, other in weights[0].T.tolist()]
+    for scale in (1e3, 1e6, 1e14):
+        tie, other = (scale * random.normal(size=(2, width)) / 10.0).astype(np.float32)
+        tie[:4] = 0.0
+        for place in range(4):  # each leaves 2^-24 of the gap that it found
+            gap = sum(Fraction(x) * w for x, w in zip(tie.tolist(), apart, strict=True))
+            tie[place] = -float(gap / apart[place])
+        x = np.where(random.random((count, 1)) < 0.5, tie, other)
+
+        def total(first, x=x):
+            data = Data(x[first:], np.zeros(count - first, np.int64))
+            constants = Constants(count, 2, width)
+            held = load(data, constants, torch.device("cpu"), chunk=1024, memory_mb=1000)
+            assert held.counted[: count - first].all()
+            heads = torch.from_numpy(weights)
+            return summed_losses(held, heads, lambda losses: losses.clamp(max=1.0), held.chunks())
+
+        moved.append(float((total(0) - total(1)).abs().max()))
+    assert max(moved) <= 1.0 + 1e-6
 
 
 def test_a_step_finds_the_threads_of_the_step_before(monkeypatch):

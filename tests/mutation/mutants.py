@@ -477,6 +477,14 @@ MUTANTS = (
         ("learn/test_hyfree_finetune.py::test_a_record_that_counts_as_nothing_adds_nothing",),
     ),
     Mutant(
+        "a loss that float64 does not tell counts",
+        "learn/linear.py",
+        "_losses",
+        "records.counted[chunk] & near",
+        "records.counted[chunk]",
+        ("learn/test_linear.py::test_no_record_changes_what_another_adds_to_a_sum_of_losses",),
+    ),
+    Mutant(
         "a network's losses take one view of each record for all",
         "learn/dp_finetune/clipping.py",
         "_losses",

@@ -35,6 +35,7 @@ from dpladder.privacy.release.meter import Meter
 
 CHUNK = {"cpu": 1024, "cuda": 16384}
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
+FAR = 2.0**50  # a squared norm; of what is longer, float64 does not tell losses that ties leave
 CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel
 
 
@@ -261,7 +262,11 @@ def _losses(
     rows: Sequence[Rows],
     link: Link,
 ) -> Tensor:
-    """The sum over records of their losses, each bounded by itself, for each of several heads."""
+    """The sum over records of their losses, each bounded by itself, for each of several heads.
+
+    A record that is too long counts as nothing: where its logits nearly tie, its loss would hang on
+    the order in which a product adds up its row, and that hangs on its place.
+    """
     heads, classes, width = weights.shape
     # of a sample that may have nobody in it
     parts = [bounded(weights.new_empty(heads, 0)).sum(dim=1)]
@@ -273,7 +278,8 @@ def _losses(
         )
         labels = records.labels[chunk].view(count, 1, 1, 1).expand(count, views, heads, 1)
         losses = link.losses(logits, labels, dim=3).mean(dim=1).T
-        parts.append((bounded(losses) * records.counted[chunk]).sum(dim=1))
+        near = (records.gram[chunk].diagonal(dim1=1, dim2=2) <= FAR).all(1)
+        parts.append((bounded(losses) * (records.counted[chunk] & near)).sum(dim=1))
     return torch.stack(parts).sum(0)
 
 
