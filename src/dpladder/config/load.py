@@ -78,7 +78,8 @@ class Project:
     what was left to the plan; `settled`, what was chosen, under a digest of what that hung on.
     `elders` are all of them as the ledger met them; `paid` names, by rule and wildcards, those
     whose own job it holds as they ask for it; `kept` names each release of theirs that it holds as
-    they ask for it; `former`, the names that they had before; `measured`, whose models those
+    they ask for it; `former`, the names that they had before; `families`, by lineage, whose
+    versions those of each name are; `measured`, whose models those
     measure whose questions know these by a name of before; `owners`, whose each job is, as far as
     it was asked."""
 
@@ -91,6 +92,7 @@ class Project:
     settled: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     kept: Mapping[Any, Kept] = field(default_factory=dict)
     former: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    families: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     measured: Mapping[str, str] = field(default_factory=dict)
     owners: dict[Any, str] = field(init=False, repr=False, compare=False, default_factory=dict)
 

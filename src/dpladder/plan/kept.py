@@ -4,6 +4,7 @@ wrong price."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from dpladder.errors import BadInput, Refused
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.mechanisms import BROUGHT, WORD
 from dpladder.plan.plan import terms_of_project
-from dpladder.privacy.accounting.events import Job
+from dpladder.privacy.accounting.events import Job, of_total
 from dpladder.privacy.ledger.state import Held, State
 
 
@@ -75,7 +76,8 @@ def _assigned(project: Project, states: Mapping[str, State]) -> tuple[Project, d
         if held.used and dag.asks_for(project, job, held)
     ]
     kept = {job: Kept(held.versions, held.static) for job, held in used if not renews(project, job)}
-    project = replace(project, kept=kept, former=_former(project, states, used))
+    families = {lineage: _families(project, lineage, state) for lineage, state in states.items()}
+    project = replace(project, kept=kept, former=_former(project, states, used), families=families)
     if len(project.experiments) == 1:
         return project, states
     paid: dict[tuple[str, Wildcards], list[str]] = {}
@@ -153,6 +155,30 @@ def _former(
 def _formerly(states: Mapping[str, State], name: str) -> Iterator[str]:
     for state in states.values():
         yield from state.formerly(name)
+
+
+def _families(project: Project, lineage: str, state: State) -> dict[str, str]:
+    """The family of each experiment: that of its final model. One that has none is of that which its
+    name had, unless the last model under it goes elsewhere now: then it begins a family, as does
+    whoever gets the name later."""
+    finals = [(job, held) for job, held in state.by_name() if held.used and of_total(job)]
+    finals.sort(key=lambda one: (one[1].family == state.family(one[0].experiment), one[1].reserved))
+    last = {
+        job.experiment: held for job, held in finals if held.family == state.family(job.experiment)
+    }
+    asked = [(job, held) for job, held in finals if dag.asks_for(project, job, held)]
+    found = {job.experiment: held.family for job, held in asked}
+    moved = {held.token for job, held in asked if held.family != state.family(job.experiment)}
+    known = {*state.families.values(), *(held.family for held in state.items.values())}
+    for name in {*project.of_lineage(lineage), *state.experiments} - found.keys():
+        left = name in last and last[name].token in moved
+        found[name] = _new_family(name, known) if left else state.family(name)
+    return found
+
+
+def _new_family(name: str, known: Collection[str]) -> str:
+    """No experiment's name has a blank."""
+    return next(new for n in itertools.count(2) if (new := f"{name} {n}") not in known)
 
 
 def check_names(project: Project) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dpladder.config import Config, Project
@@ -19,7 +19,7 @@ from dpladder.errors import Refused
 from dpladder.plan import cost, dag, stages
 from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.composition import Composition, compose
-from dpladder.privacy.accounting.events import Job, Spend, counts_for, paid_under
+from dpladder.privacy.accounting.events import Job, Spend, counts_for, families_of
 from dpladder.privacy.accounting.shown import up
 from dpladder.privacy.ledger.book import check_terms
 from dpladder.privacy.ledger.state import Held, Item, State, Terms, called
@@ -29,8 +29,8 @@ from dpladder.privacy.ledger.state import Held, Item, State, Terms, called
 class Artifact:
     """One published final model, or the measuring of another lineage's: its file, the total it
     promises, and every job its guarantee composes. `earlier`: what other answers to its questions
-    cost that were released before it was planned. `former`, `shared_with`: as in the plan's
-    document."""
+    cost that were released before it was planned. `former`, `shared_with`, `families`: as in the
+    plan's document."""
 
     path: str
     experiment: str
@@ -41,6 +41,19 @@ class Artifact:
     earlier: tuple[Spend, ...] = ()
     former: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A release in the ledger, and the jobs whose question it answers, by all their names."""
+
+    held: Held
+    jobs: tuple[Job, ...]
+
+    def is_of(self, asked: Collection[Job], statics: Mapping[Job, str]) -> bool:
+        """Whether one of these jobs asks just that, of these records or of others."""
+        return any(job in asked and statics[job] == self.held.static for job in self.jobs)
 
 
 @dataclass(frozen=True)
@@ -78,17 +91,7 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
     made = {job: _identity(project, job, config) for job, config in asked.items()}
     statics = {job: one.static for job, one in made.items()}
     finished, superseded = _history(states, statics, project)
-    asked_for = {  # some were paid for anew
-        held.token
-        for state in states.values()
-        for job, held in state.by_name()
-        if statics.get(job) == held.static
-    }
-    edited = (
-        []
-        if project.main.mode == "research"
-        else [one for one in superseded if one[1].token not in asked_for]
-    )
+    answers = [] if project.main.mode == "research" else _answers(states)
     items: dict[Job, Item] = {}
     artifacts = []
     for name, config in project.experiments.items():
@@ -97,16 +100,23 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
         for target in config.totals:
             stands_on = (*ladder, *cost.final_jobs(project, name, config, target))
             known = states.get(config.dataset.lineage, State())
+            families = _families(project, config.dataset.lineage, known)
             planned = _planned(stands_on, finished)
-            paid = {job: finished[job].job if job in finished else job for job in stands_on}
-            own = paid_under(name, paid)
-            former, sharing = _names_beside(project, own, paid.values(), known, planned)
-            counts = counts_for(own | former, paid.values(), sharing)
-            looks = [held for _, held in edited]
-            earlier = _earlier(looks, config.dataset.lineage, counts, planned)
+            paid = {
+                job: finished[job].family if job in finished else families[job.experiment]
+                for job in stands_on
+            }
+            own = families_of(name, paid) or {families[name]}
+            counts = counts_for(own, paid)
+            edited = [
+                one
+                for one in answers
+                if counts(one.held.family, one.held.job) and not one.is_of(stands_on, statics)
+            ]
+            earlier = _earlier(edited, config.dataset.lineage, planned)
             most, path = config.promised(target), stages.artifact(name, config, target)
             tuned = any(
-                counts(held.job) and not dag.asks_for(project, job, held) for job, held in edited
+                not any(dag.asks_for(project, job, one.held) for job in one.jobs) for one in edited
             )
             with _explained(name, config, most, earlier, known, tuned):
                 final = cost.final_costs(
@@ -124,15 +134,18 @@ def make_plan(project: Project, states: Mapping[str, State]) -> Plan:
                     config.dataset.lineage,
                     stands_on,
                     earlier,
-                    tuple(sorted((own | former) - ({name} & own))),
-                    tuple(sorted(sharing)),
+                    tuple(sorted(_names_of(known, own) - {name})),
+                    tuple(
+                        sorted(_names_of(known, {*paid.values()} - own) - {*project.experiments})
+                    ),
+                    tuple(sorted(own)),
                 )
             )
     read = [
         (called(job), dag.identity(config, job.rule, dict(job.wildcards)))
         for job, config in asked.items()
     ]
-    spent = tuple(spend for _, held in superseded for spend in held.spends)
+    spent = tuple(spend for held in superseded for spend in held.spends)
     return Plan(items, tuple(artifacts), terms, spent, dag.digest(dict(read)))
 
 
@@ -214,16 +227,14 @@ def _planned(jobs: Iterable[Job], finished: Mapping[Job, Held]) -> float:
     )
 
 
-def _earlier(
-    edited: Iterable[Held], lineage: str, counts: Callable[[Job], bool], planned: float
-) -> tuple[Spend, ...]:
+def _earlier(edited: Iterable[Answer], lineage: str, planned: float) -> tuple[Spend, ...]:
     """What other versions of an artifact's jobs spent before it was planned. Whoever tunes by hand
     pays for each look; what was released later cannot have been a reason for it. What is known to
     have read records of before is no such look."""
     return tuple(
         spend
-        for held in edited
-        if counts(held.job) and (held.released or held.reserved) < planned
+        for held in (one.held for one in edited)
+        if (held.released or held.reserved) < planned
         for spend in held.spends
         if spend.lineage == lineage and not spend.partition.version
     )
@@ -280,12 +291,12 @@ def asked_of(project: Project) -> dict[Job, Config]:
 
 def _history(
     states: Mapping[str, State], statics: Mapping[Job, str], project: Project
-) -> tuple[dict[Job, Held], list[tuple[Job, Held]]]:
+) -> tuple[dict[Job, Held], list[Held]]:
     """From the ledgers: what the current jobs already cost, and what other versions of them cost
     beside it, also under the names that experiments had before. In the order of their names: plans
     are compared, and ledgers may be given in another."""
     current: dict[Job, Held] = {}
-    others: list[tuple[Job, Held]] = []
+    others: list[Held] = []
     for _, state in sorted(states.items()):
         own = {
             job: replace(held, spends=state.settled(held.spends))
@@ -294,31 +305,45 @@ def _history(
         }
         current |= own
         taken = {held.token for held in own.values()}
-        paid = {held.job.experiment for held in own.values()}
-        before = itertools.chain(*project.former.values(), *map(state.formerly, paid))
-        names = {*project.experiments, *before, *paid}
-        # Of several names the one that the plan has.
+        families = {
+            *map(state.family, project.experiments),
+            *(held.family for held in own.values()),
+        }
+        before = itertools.chain(*project.former.values())
+        names = {*project.experiments, *before, *_names_of(state, families)}
         others += {
-            held.token: (job, replace(held, spends=state.settled(held.spends)))
-            for job, held in sorted(state.by_name(), key=lambda one: one[0] in statics)
+            held.token: replace(held, spends=state.settled(held.spends))
+            for job, held in state.by_name()
             if held.used and job.experiment in names and held.token not in taken
         }.values()
     return current, others
 
 
-def _names_beside(
-    project: Project, own: Collection[str], paid: Iterable[Job], state: State, planned: float
-) -> tuple[set[str], set[str]]:
-    """Beside an experiment's `own` names the ones before these; and of all who paid for its jobs
-    those that are gone, and the names before theirs."""
-    payers = {job.experiment for job in paid}
-    before = {name: _formerly(project, name, state, planned) for name in payers.union(own)}
-    sharing = (payers - project.experiments.keys()).union(*before.values())
-    return set[str]().union(*(before[name] for name in own)), sharing.difference(own)
+def _answers(states: Mapping[str, State]) -> list[Answer]:
+    """All that was released, whoever asks for it today."""
+    found: list[Answer] = []
+    for _, state in sorted(states.items()):
+        jobs: dict[str, list[Job]] = {}
+        for job, held in state.by_name():
+            jobs.setdefault(held.token, []).append(job)
+        found += (
+            Answer(replace(held, spends=state.settled(held.spends)), tuple(jobs[token]))
+            for token, held in state.items.items()
+            if held.used
+        )
+    return found
 
 
-def _formerly(project: Project, name: str, state: State, planned: float) -> set[str]:
-    """The names that an experiment had before this one, and before what it asks was planned."""
-    if planned < math.inf:
-        return state.formerly(name, planned)
-    return {*project.former.get(name, ()), *state.formerly(name)}
+def _families(project: Project, lineage: str, state: State) -> dict[str, str]:
+    """The family of each experiment."""
+    noted = {name: state.family(name) for name in project.experiments}
+    return noted | dict(project.families.get(lineage, {}))
+
+
+def _names_of(state: State, families: Collection[str]) -> set[str]:
+    """The names under which families paid."""
+    return {
+        held.job.experiment
+        for held in state.items.values()
+        if held.used and held.family in families
+    }

@@ -279,7 +279,8 @@ def reserve(parsed: Parsed, due: Iterable[tuple[str, Mapping[str, str]]], execut
         own = parsed.project.of_lineage(lineage)
         names = names_today(parsed.project, lineage, ledger.state)
         former = {name: old for name, old in parsed.project.former.items() if name in own}
-        ledgers.note(ledger, own, names, former)
+        families = parsed.project.families.get(lineage, {})
+        ledgers.note(ledger, own, names, former, families)
         ledgers.settle(
             ledger, {name: one for name, one in parsed.project.settled.items() if name in own}
         )

@@ -126,6 +126,7 @@ def _model(plan: Plan, artifact: Artifact) -> PlannedModel:
         jobs=tuple(NamedJob(j.rule, j.experiment, dict(j.wildcards)) for j in artifact.jobs),
         former=artifact.former,
         shared_with=artifact.shared_with,
+        families=artifact.families,
     )
 
 

@@ -218,43 +218,37 @@ class Job:
             )
 
 
-def paid_under(experiment: str, paid: Mapping[Job, Job]) -> set[str]:
-    """The names that an experiment had when it paid for what one of its totals alone asks. `paid`:
-    each job of the total by its name of today, and by the one that it was paid under."""
-    asked = {
-        then.experiment
-        for job, then in paid.items()
-        if job.experiment == experiment and _of_total(job)
+def families_of(experiment: str, paid: Mapping[Job, str]) -> set[str]:
+    """The families that paid for what one of an experiment's totals alone asks. `paid`: the
+    family of each job of the total."""
+    return {
+        family for job, family in paid.items() if job.experiment == experiment and of_total(job)
     }
-    return asked or {experiment}  # all of it may be shared
 
 
 def counts_for(
-    names: Collection[str], jobs: Collection[Job], shared_with: Collection[str] = ()
-) -> Callable[[Job], bool]:
-    """Whether an artifact, which stands on `jobs`, bears what an earlier version of a job spent:
-    all jobs by the names that they were paid under, which no later name changes. An experiment's
-    own jobs count under its `names` of then, and what it shares under the names of who paid for
-    that, or had paid before (`shared_with`): a rung, a mean, a covariance, statistics. What one
-    total trained, or counted, is no earlier version of another's."""
-    own = [job for job in jobs if job.experiment in names]
-    asked = {_kind(job) for job in own if _of_total(job)}
-    shared = {(job.experiment, _kind(job)) for job in jobs if job.experiment not in names}
-    shared |= {(name, kind) for name in shared_with for _, kind in shared}
+    families: Collection[str], paid: Mapping[Job, str], shared_with: Collection[str] = ()
+) -> Callable[[str, Job], bool]:
+    """Whether an artifact bears what a family spent on another answer: its own `families` on all but other totals, and those that `paid` for what it shares, or had paid before
+    (`shared_with`), on a rung, a mean, a covariance or statistics. What one total trained, or
+    counted, is no earlier version of another's."""
+    asked = {_kind(job) for job, family in paid.items() if family in families and of_total(job)}
+    shared = {(family, _kind(job)) for job, family in paid.items() if family not in families}
+    shared |= {(family, kind) for family in shared_with for _, kind in shared}
 
-    def counts(job: Job) -> bool:
-        named = job.experiment in names and (not _of_total(job) or _kind(job) in asked)
-        return named or (job.experiment, _kind(job)) in shared
+    def counts(family: str, job: Job) -> bool:
+        own = family in families and (not of_total(job) or _kind(job) in asked)
+        return own or (family, _kind(job)) in shared
 
     return counts
 
 
 def _kind(job: Job) -> tuple[object, ...]:
     """What jobs have in common of which one may be an earlier version of the other."""
-    return job.rule, job.wildcards if _of_total(job) else dict(job.wildcards).get("rung")
+    return job.rule, job.wildcards if of_total(job) else dict(job.wildcards).get("rung")
 
 
-def _of_total(job: Job) -> bool:
+def of_total(job: Job) -> bool:
     return any(name == "target" for name, _ in job.wildcards)
 
 

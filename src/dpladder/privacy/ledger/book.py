@@ -99,10 +99,12 @@ def note(
     experiments: Iterable[str],
     names: Mapping[Job, Sequence[str]] = NOTHING,
     former: Mapping[str, Sequence[str]] = NOTHING,
+    families: Mapping[str, str] = NOTHING,
 ) -> None:
     """Note a config's experiments, in its order: of several that share free work the one that came
     first does it, wherever others are put later. `names`: jobs that what others were charged for
-    answers too, by its tokens; `former`: the names that experiments had before."""
+    answers too, by its tokens; `former`: the names that experiments had before; `families`: of
+    which each is."""
     given = list(experiments)
 
     def noted(state: State) -> Step:
@@ -118,6 +120,7 @@ def note(
                 for name, known in former.items()
                 if (new := [one for one in known if one not in state.former.get(name, ())])
             },
+            "families": {name: one for name, one in families.items() if state.family(name) != one},
         }
         return ("PLANNED", body) if any(body.values()) else None
 

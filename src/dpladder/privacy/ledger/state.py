@@ -112,6 +112,7 @@ class Held:
     # the entry of the last run that took it up again, after something else was released
     continued: int | None = None
     by: str = ""  # who asked; empty of before that was noted
+    family: str = ""  # of which its experiment was then
 
     @property
     def used(self) -> bool:
@@ -140,8 +141,10 @@ class State:
     tokens: dict[Job, list[str]] = field(default_factory=dict)
     nonces: set[str] = field(default_factory=set)
     experiments: list[str] = field(default_factory=list)  # oldest first
-    # names of experiments before today's, and the entry that noted each first
-    former: dict[str, dict[str, int]] = field(default_factory=dict)
+    # names of experiments before today's
+    former: dict[str, list[str]] = field(default_factory=dict)
+    # by the name of an experiment, where it is not that name
+    families: dict[str, str] = field(default_factory=dict)
     # by the operator: the lineage is about other people than those before it
     confirmed: bool = False
     choices: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
@@ -207,11 +210,18 @@ class State:
         held = [self.items[token] for token in self.tokens.get(job, ())]
         return [h for h in held if h.status != "REFUNDED"]
 
-    def formerly(self, name: str, before: float = math.inf) -> set[str]:
-        """The names that an experiment had before this one, as far as they were noted before an
-        entry."""
-        noted = ((old, at) for old, at in self.former.get(name, {}).items() if at < before)
-        return {one for old, at in noted for one in (old, *self.formerly(old, at))}
+    def family(self, name: str) -> str:
+        """The family of an experiment of this name: its versions, under all names."""
+        return self.families.get(name, name)
+
+    def formerly(self, name: str) -> set[str]:
+        """The names that an experiment had before this one."""
+        found, left = set[str](), [name]
+        while left:
+            new = {*self.former.get(left.pop(), ())} - found
+            found |= new
+            left += new
+        return found
 
     def called(self, held: Held) -> str:
         """The job of an item as messages call it, with the experiment's names since."""
@@ -260,9 +270,12 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             state.experiments += body["experiments"]
             for one in body.get("names", ()):
                 state.tokens.setdefault(from_json(one["job"]), []).extend(one["tokens"])
-            for name, names in body.get("former", {}).items():
-                noted = state.former.setdefault(name, {})
-                state.former[name] = dict.fromkeys(names, state.entries) | noted
+            former = body.get("former", {})
+            for name, names in former.items():
+                state.former.setdefault(name, []).extend(names)
+            state.families |= (
+                body["families"] if "families" in body else _families_of(state, former)
+            )
         case "SETTLED":
             for one in body["choices"]:
                 state.choices[one["experiment"], one["inputs"]] = one["chosen"]
@@ -284,6 +297,7 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
                     declared,
                     reserved=entry,
                     by=by,
+                    family=state.family(job.experiment),
                     **known,
                 )
                 state.items[held.token] = held
@@ -309,6 +323,20 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             raise Refused(
                 f"has the type {kind}, which this version does not know: upgrade dpladder"
             )
+
+
+def _families_of(state: State, former: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The families of experiments, where a ledger of before these were noted tells
+    former names alone: if several, all of theirs are one."""
+    found = {}
+    for name, names in former.items():
+        first, *others = dict.fromkeys(state.family(old) for old in names)
+        found[name] = first
+        one = dict.fromkeys(others, first)
+        state.families |= one | {key: one.get(two, two) for key, two in state.families.items()}
+        for held in [held for held in state.items.values() if held.family in one]:
+            state.items[held.token] = replace(held, family=first)
+    return found
 
 
 BEFORE: dict[Status, Status] = {

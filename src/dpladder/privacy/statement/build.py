@@ -24,8 +24,8 @@ from dpladder.privacy.accounting.events import (
     Job,
     Spend,
     counts_for,
+    families_of,
     from_json,
-    paid_under,
     to_json,
 )
 from dpladder.privacy.ledger.book import NOTHING, OWN
@@ -301,6 +301,7 @@ def _line(
         static=held.static,
         unsound=held.unsound,
         continued=held.continued,
+        family=held.family,
     )
 
 
@@ -380,6 +381,7 @@ def _model_of(
         jobs=promise.jobs,
         former=promise.former,
         shared_with=promise.shared_with,
+        families=promise.families,
     )
 
 
@@ -426,16 +428,20 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
     statics = {line.job: line.static for line in own}
     read = {_version_of(line) for line in own} | {""}
     planned = max((line.reserved for line in own), default=0)
-    paid = {line.job: _paid_under(line) for line in own}
-    names = paid_under(promise.experiment, paid) | {*promise.former}
-    counts = counts_for(names, paid.values(), promise.shared_with)
+    paid = {line.job: _family_of(line) for line in own}
+    if promise.families:
+        counts = counts_for(promise.families, paid)
+    else:  # a statement of before families were noted
+        names = families_of(promise.experiment, paid) or {promise.experiment}
+        counts = counts_for(names | {*promise.former}, paid, promise.shared_with)
 
     def tuned(line: StatedSpend) -> bool:
+        other = line.superseded or (bool(promise.families) and line.job not in jobs)
         edited = line.static is None or statics.get(line.job) != line.static
         return (
-            line.superseded
+            other
             and edited
-            and counts(_paid_under(line))
+            and counts(_family_of(line), line.job)
             and (line.released or line.reserved) < planned
             and _version_of(line) in read
         )
@@ -443,10 +449,10 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
     return [*own, *filter(tuned, lines)]
 
 
-def _paid_under(line: StatedSpend) -> Job:
-    """The job of a line by the name of its experiment when it was paid."""
-    job: Job = from_json(line.spend["job"])
-    return job
+def _family_of(line: StatedSpend) -> str:
+    """The family that paid; of before these were noted the name that its experiment had."""
+    paid: Mapping[str, Any] = line.spend.get("job", NOTHING)
+    return line.family or str(paid.get("experiment", line.experiment))
 
 
 def _version_of(line: StatedSpend) -> str:

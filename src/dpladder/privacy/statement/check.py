@@ -222,6 +222,7 @@ def _check_models(where: str, lineage: str, dataset: Stated, limited: bool) -> l
             model.jobs,
             former=model.former,
             shared_with=model.shared_with,
+            families=model.families,
         )
         for path, model in dataset.artifacts.items()
     ]

@@ -36,9 +36,9 @@ class NamedJob:
 @dataclass(frozen=True)
 class Promise:
     """A final model, or counts of another lineage's, the total it was promised at, and all jobs
-    that its figure composes. `former`: other names that its experiment had when it was planned, or
-    before: what was tuned under them counts too; `shared_with`: names of experiments that paid for
-    some of its jobs, and are gone or had other names before."""
+    that its figure composes. `families`: those whose looks count against it, empty in documents
+    of before these were noted; `former`: other names that they paid under; `shared_with`:
+    names that those paid under who paid for some of its jobs, and are gone."""
 
     path: str
     experiment: str
@@ -47,6 +47,7 @@ class Promise:
     jobs: tuple[NamedJob, ...]
     former: tuple[str, ...] = field(default=(), kw_only=True)
     shared_with: tuple[str, ...] = field(default=(), kw_only=True)
+    families: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 FINALS = ("train_final", "private_search")  # the one or the other puts out final models
@@ -147,7 +148,7 @@ class StatedSpend(NamedJob):
     costs more than was booked for it, where a bug that is mended made it so. `continued`: the entry
     of the last run that took a standing reservation up again, after something was released. `made`:
     how, where whoever composed the statement would make it otherwise: by older versions or other
-    code; else empty."""
+    code; else empty. `family`: the one that paid, empty in statements of before."""
 
     label: str
     partition: str
@@ -162,13 +163,14 @@ class StatedSpend(NamedJob):
     unsound: str = ""
     continued: int | None = None
     made: str = ""
+    family: str = ""
 
 
 @dataclass(frozen=True)
 class StatedModel(Cost):
     """`with_earlier`: together with what was released before it was planned, null where there was
     nothing. `search_share`: of mu squared; null of a private search, whose training and search are
-    one. Its own `epsilon` and `mu` are its price. `former`, `shared_with`: as in the plan."""
+    one. Its own `epsilon` and `mu` are its price. `former`, `shared_with`, `families`: as in the plan."""
 
     experiment: str
     target_epsilon: float
@@ -177,6 +179,7 @@ class StatedModel(Cost):
     jobs: tuple[NamedJob, ...]
     former: tuple[str, ...] = ()
     shared_with: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
 
     @property
     def stated(self) -> Cost:
