@@ -1,5 +1,5 @@
-"""What was tuned by hand counts against the family that tuned it, whatever names its experiment had:
-on ledgers that are filled without running a job."""
+"""What was tuned by hand counts against the family that tuned it, whatever names its experiment
+had: on ledgers that are filled without running a job."""
 
 from __future__ import annotations
 

@@ -158,9 +158,9 @@ def _formerly(states: Mapping[str, State], name: str) -> Iterator[str]:
 
 
 def _families(project: Project, lineage: str, state: State) -> dict[str, str]:
-    """The family of each experiment: that of its final model. One that has none is of that which its
-    name had, unless the last model under it goes elsewhere now: then it begins a family, as does
-    whoever gets the name later."""
+    """The family of each experiment: that of its final model. One that has none is of that which
+    its name had, unless the last model under it goes elsewhere now: then it begins a family. A
+    name that the config does not have stays as it is: another clone's experiment may have it."""
     finals = [(job, held) for job, held in state.by_name() if held.used and of_total(job)]
     finals.sort(key=lambda one: (one[1].family == state.family(one[0].experiment), one[1].reserved))
     last = {
@@ -170,7 +170,7 @@ def _families(project: Project, lineage: str, state: State) -> dict[str, str]:
     found = {job.experiment: held.family for job, held in asked}
     moved = {held.token for job, held in asked if held.family != state.family(job.experiment)}
     known = {*state.families.values(), *(held.family for held in state.items.values())}
-    for name in {*project.of_lineage(lineage), *state.experiments} - found.keys():
+    for name in project.of_lineage(lineage).keys() - found.keys():
         left = name in last and last[name].token in moved
         found[name] = _new_family(name, known) if left else state.family(name)
     return found

@@ -229,9 +229,10 @@ def families_of(experiment: str, paid: Mapping[Job, str]) -> set[str]:
 def counts_for(
     families: Collection[str], paid: Mapping[Job, str], shared_with: Collection[str] = ()
 ) -> Callable[[str, Job], bool]:
-    """Whether an artifact bears what a family spent on another answer: its own `families` on all but other totals, and those that `paid` for what it shares, or had paid before
-    (`shared_with`), on a rung, a mean, a covariance or statistics. What one total trained, or
-    counted, is no earlier version of another's."""
+    """Whether an artifact bears what a family spent on another answer: its own `families` on all
+    but other totals, and those that `paid` for what it shares, or had paid before (`shared_with`),
+    on a rung, a mean, a covariance or statistics. What one total trained, or counted, is no earlier
+    version of another's."""
     asked = {_kind(job) for job, family in paid.items() if family in families and of_total(job)}
     shared = {(family, _kind(job)) for job, family in paid.items() if family not in families}
     shared |= {(family, kind) for family in shared_with for _, kind in shared}

@@ -170,7 +170,8 @@ class StatedSpend(NamedJob):
 class StatedModel(Cost):
     """`with_earlier`: together with what was released before it was planned, null where there was
     nothing. `search_share`: of mu squared; null of a private search, whose training and search are
-    one. Its own `epsilon` and `mu` are its price. `former`, `shared_with`, `families`: as in the plan."""
+    one. Its own `epsilon` and `mu` are its price. `former`, `shared_with`, `families`: as in the
+    plan."""
 
     experiment: str
     target_epsilon: float
