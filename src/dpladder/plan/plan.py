@@ -45,7 +45,7 @@ class Artifact:
 
 
 @dataclass(frozen=True)
-class Answer:
+class OtherAnswer:
     """A release in the ledger, and the jobs whose question it answers, by all their names."""
 
     held: Held
@@ -227,7 +227,7 @@ def _planned(jobs: Iterable[Job], finished: Mapping[Job, Held]) -> float:
     )
 
 
-def _earlier(edited: Iterable[Answer], lineage: str, planned: float) -> tuple[Spend, ...]:
+def _earlier(edited: Iterable[OtherAnswer], lineage: str, planned: float) -> tuple[Spend, ...]:
     """What other versions of an artifact's jobs spent before it was planned. Whoever tunes by hand
     pays for each look; what was released later cannot have been a reason for it. What is known to
     have read records of before is no such look."""
@@ -319,15 +319,15 @@ def _history(
     return current, others
 
 
-def _answers(states: Mapping[str, State]) -> list[Answer]:
+def _answers(states: Mapping[str, State]) -> list[OtherAnswer]:
     """All that was released, whoever asks for it today."""
-    found: list[Answer] = []
+    found: list[OtherAnswer] = []
     for _, state in sorted(states.items()):
         jobs: dict[str, list[Job]] = {}
         for job, held in state.by_name():
             jobs.setdefault(held.token, []).append(job)
         found += (
-            Answer(replace(held, spends=state.settled(held.spends)), tuple(jobs[token]))
+            OtherAnswer(replace(held, spends=state.settled(held.spends)), tuple(jobs[token]))
             for token, held in state.items.items()
             if held.used
         )
