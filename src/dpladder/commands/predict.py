@@ -19,8 +19,7 @@ from dpladder.use.model import Model, load
 if TYPE_CHECKING:
     import pandas as pd
 
-WRITERS = (".csv", ".parquet")
-TABLES = (".csv", ".parquet")
+TABLES = (".csv", ".parquet")  # that are read, and written
 BY_PLACE = (
     "note: dataset.columns named none when this model was trained, so it knows columns by their "
     "place alone: give them in the order of then"
@@ -29,7 +28,7 @@ DIGITS = 4  # of a probability; a private model knows none of them better
 
 
 def predict(path: Path, inputs: Sequence[Path], output: Path | None, network: Path | None) -> None:
-    check_output(output, WRITERS)
+    check_output(output, TABLES)
     if output is not None and output.suffix == ".parquet":
         need("pyarrow", "parquet", f"--output {output}")
     import pandas as pd
