@@ -217,6 +217,17 @@ def test_noise_needs_a_sensitivity(ledger, sensitivity):
         charge.finish(1)
 
 
+def test_what_is_not_finite_counts_as_a_public_constant_and_bears_noise(ledger):
+    odd = [float("nan"), float("inf"), -float("inf"), 0.0]
+    with ledger.spend("ages", dp_event.SelfComposedDpEvent(COUNT, 2)) as charge:
+        together = charge.noise(np.array(odd * 50), 1.0).reshape(-1, 4)
+        alone = charge.noise(odd[0], 1.0)
+        charge.finish(together)
+    assert np.isfinite(together).all()
+    assert len(set(together[:, 0])) > 10, "no noise where the value is no number"
+    assert abs(np.append(together[:, 0], alone)).max() < 200, "another constant than 0"
+
+
 # --- misuse ---------------------------------------------------------------------------------------
 
 DRAWS = {

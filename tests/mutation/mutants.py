@@ -1622,6 +1622,17 @@ left = left & ~mask""",
         ("embed/test_ledger.py::test_noise_is_that_of_the_reserved_gaussians_and_of_no_more",),
     ),
     Mutant(
+        "a total that is no number bears no noise",
+        "privacy/release/grid.py",
+        "on_grid",
+        "cells = cells.nan_to_num() if hasattr(cells, 'nan_to_num') else np.nan_to_num(cells)",
+        "pass",
+        (
+            "embed/test_ledger.py"
+            "::test_what_is_not_finite_counts_as_a_public_constant_and_bears_noise",
+        ),
+    ),
+    Mutant(
         "a replaced record moves a sum of other code once",
         "embed/mechanisms.py",
         "_moved",

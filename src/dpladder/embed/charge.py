@@ -104,7 +104,8 @@ class Charge:
     def noise(self, value: Any, sensitivity: float) -> Any:
         """`value` with Gaussian noise from home's key, on a public grid: one of the reserved
         Gaussians that lie under no sample. `sensitivity` is the most (L2) that one record adds to
-        `value`."""
+        `value`: a record that makes a sum infinite or no number adds more than any figure, so leave
+        it out of the sum. What is no number here counts as 0."""
         self._committed("draw noise")
         if not (sensitivity > 0.0 and math.isfinite(sensitivity)):
             raise BadInput(f"sensitivity is {sensitivity}. It must be positive and finite.")

@@ -170,6 +170,15 @@ def test_a_total_far_beyond_its_noise_is_cut_at_the_last_cell_and_stays_finite()
         assert (there / grid(1.0)).tolist() == ends.tolist()
 
 
+def test_a_total_that_is_no_number_is_released_as_0_is() -> None:
+    total, noise = np.array([math.nan, 0.0, 7.0]), np.array([1.5, 1.5, -2.0])
+    released = on_grid(total, noise, 3.0)
+    assert np.array_equal(released, on_grid(np.array([0.0, 0.0, 7.0]), noise, 3.0))
+    there = on_grid(torch.from_numpy(total), torch.from_numpy(noise), 3.0)
+    assert there.tolist() == released.tolist()
+    assert float(on_grid(np.float64(math.nan), np.float64(1.5), 3.0)) == released[0]
+
+
 U = 2.0**-50  # what noise.py tells distances in
 
 

@@ -43,6 +43,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dpladder.privacy.arrays import Floats
 
 FINENESS = 8  # grid steps in a noise deviation, at least
@@ -73,10 +75,12 @@ def grid(scale: float) -> float:
 
 def on_grid(total: Any, noise: Any, scale: float) -> Any:
     """`total + scale * noise` on the grid of this scale, for float64 numpy arrays and torch tensors
-    alike."""
+    alike. A total that is infinite counts as the outermost cell, and one that is no number as 0:
+    noise hides neither."""
     step = grid(scale)
     # Cutting off moves no two totals apart, and keeps an infinite one from becoming nan below.
     cells = (total / step).clip(-MOST, MOST)
+    cells = cells.nan_to_num() if hasattr(cells, "nan_to_num") else np.nan_to_num(cells)
     whole = cells.round()
     return (whole + (cells - whole + noise * (scale / step)).round()).clip(-MOST, MOST) * step
 
