@@ -42,6 +42,7 @@ OF_FINDINGS = (
 
 
 ANSWERS = "learn/test_answers.py"
+BOOK = "privacy/ledger/test_book.py"
 
 
 def attack(*groups: str) -> tuple[str, ...]:
@@ -1817,6 +1818,30 @@ left = left & ~mask""",
         "(held.continued or held.reserved) < last",
         "(held.continued or held.reserved) > last",
         ("workflow/test_day_two.py::test_a_run_that_goes_on_after_looking_says_so",),
+    ),
+    Mutant(
+        "who resumes what was committed has seen nothing",
+        "privacy/ledger/book.py",
+        "_continued",
+        'held.status in ("RESERVED", "COMMITTED")',
+        'held.status == "RESERVED"',
+        (f"{BOOK}::test_who_resumes_what_was_committed_has_seen_what_was_released_meanwhile",),
+    ),
+    Mutant(
+        "own code that never finished has shown nothing",
+        "privacy/ledger/state.py",
+        "fold",
+        'None if body["draws"] else state.entries',
+        "None",
+        (f"{BOOK}::test_own_code_counts_as_released_from_commit_on",),
+    ),
+    Mutant(
+        "own code was released when it finished",
+        "privacy/ledger/state.py",
+        "fold",
+        'state.items[body["token"]].released or state.entries',
+        "state.entries",
+        (f"{BOOK}::test_own_code_counts_as_released_from_commit_on",),
     ),
     # Caps and views of learners: cells of the audit's grid.
     Mutant(

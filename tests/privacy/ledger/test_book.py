@@ -145,6 +145,32 @@ def test_what_is_known_is_not_reserved_again(ledger: Ledger) -> None:
     assert len(entries(ledger)) == before
 
 
+def test_who_resumes_what_was_committed_has_seen_what_was_released_meanwhile(
+    ledger: Ledger,
+) -> None:
+    """Whether it is resumed may hang on that."""
+    cut_off = reserve_one(ledger)
+    commit(ledger, cut_off.token, "query", cut_off.spends)
+    looked_at = finish_one(ledger, 1, query="another")
+    resumed = reserve_one(ledger)
+    assert (resumed.token, resumed.status) == (cut_off.token, "COMMITTED")
+    assert (resumed.continued or 0) > (looked_at.released or 0)
+    commit(ledger, resumed.token, "query", resumed.spends)
+    finish(ledger, resumed.token, "output")
+    assert reserve_one(ledger).continued == resumed.continued, "what is done is only restored"
+    assert load(fresh(ledger)) == load(ledger)
+
+
+def test_own_code_counts_as_released_from_commit_on(ledger: Ledger) -> None:
+    """What an attempt that never finished has shown, nobody knows."""
+    held = reserve_one(ledger)
+    unfinished = book.commit_elsewhere(ledger, held.token, "query", held.spends)
+    assert unfinished.released == len(entries(ledger))
+    later = reserve_one(ledger, 1)
+    assert later.reserved > unfinished.released
+    assert finish(ledger, held.token, "output").released == unfinished.released
+
+
 def test_a_plan_made_anew_takes_back_the_unused_reservation(ledger: Ledger) -> None:
     first = reserve_one(ledger)
     second = reserve_one(ledger, static="changed", mu=2 * MU)

@@ -235,14 +235,15 @@ def spends_of(state: State, name: str, without: Sequence[str] = ()) -> tuple[Spe
 
 
 def _continued(state: State, items: Iterable[Item], replaced: Sequence[str]) -> list[str]:
-    """The reservations that this run takes up again after something was released: who goes on has
-    seen that, as far as the figure of a single model is concerned."""
+    """What this run takes up again after something was released: reservations, and what was
+    committed and cut off. Who goes on has seen that, as far as the figure of a single model is
+    concerned."""
     last = max((held.released or 0 for held in state.items.values()), default=0)
     return [
         held.token
         for item in items
         for held in state.of(item.job)
-        if held.status == "RESERVED" and held.token not in replaced
+        if held.status in ("RESERVED", "COMMITTED") and held.token not in replaced
         if held.static == item.static and (held.continued or held.reserved) < last
     ]
 

@@ -91,7 +91,8 @@ class Item:
 class Held:
     """An item in the ledger. `spends` are what it is charged: the `declared` ones, from COMMITTED
     on the concrete ones, which cost no more. `reserved` and `released` are the entries that say so:
-    what was reserved before any release cannot have been chosen by one."""
+    what was reserved before any release cannot have been chosen by one. Own code, which draws
+    outside the meter, may show what it likes from COMMITTED on, and so counts as released there."""
 
     token: str
     job: Job
@@ -312,10 +313,15 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             state.version = next(
                 (s.partition.version for s in spends if s.partition.parts), state.version
             )
-            facts = {"spends": spends, "unsound": "" if bug is None else bug.why}
+            facts = {
+                "spends": spends,
+                "unsound": "" if bug is None else bug.why,
+                "released": None if body["draws"] else state.entries,
+            }
             _move(state, status="COMMITTED", **body | facts)
         case "DONE":
-            _move(state, status="DONE", released=state.entries, **body)
+            released = state.items[body["token"]].released or state.entries
+            _move(state, status="DONE", released=released, **body)
         case "REFUNDED":
             for token in body["tokens"]:
                 _move(state, token, "REFUNDED")
