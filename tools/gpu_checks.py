@@ -371,6 +371,8 @@ def demo() -> None:
         cores = str(len(os.sched_getaffinity(0)))
         command += ["--directory", name, "--cores", cores, "--configfile"]
         command += [str(root / "config" / "config.yaml"), "--resources", "gpu=1"]
+        if not CPU_ONLY:
+            command += ["--config", 'resources={"gpu": 1}']
         done = subprocess.run(command, capture_output=True, text=True, cwd=root)
         print(
             f"make demo's workflow: exit {done.returncode} in {time.perf_counter() - began:.0f} s"
@@ -383,14 +385,14 @@ def demo() -> None:
 
 CHECKS: dict[str, tuple[Check, int]] = {
     "machine": (machine, 60),
-    "places": (places, 90),
-    "sums": (neighbours_sums, 60),
-    "golden": (golden, 90),
-    "step": (step, 60),
-    "extraction": (extraction, 120),
-    "finetuning": (finetuning, 120),
-    "demo": (demo, 600 if CPU_ONLY else 150),
-    "attacks": (attacks, 150),
+    "places": (places, 60),
+    "sums": (neighbours_sums, 45),
+    "golden": (golden, 60),
+    "step": (step, 45),
+    "extraction": (extraction, 90),
+    "finetuning": (finetuning, 70),
+    "demo": (demo, 600 if CPU_ONLY else 100),
+    "attacks": (attacks, 120),
 }
 
 
