@@ -1623,6 +1623,14 @@ left = left & ~mask""",
         ("embed/test_ledger.py::test_noise_is_that_of_the_reserved_gaussians_and_of_no_more",),
     ),
     Mutant(
+        "a stated figure is rounded to the nearest",
+        "privacy/accounting/shown.py",
+        "_rounded",
+        "nearest if abs(scaled - nearest) < NEGLIGIBLE else towards(scaled)",
+        "nearest",
+        ("privacy/statement/test_figures.py::test_no_figure_is_below_what_it_is_of",),
+    ),
+    Mutant(
         "a total that is no number bears no noise",
         "privacy/release/grid.py",
         "on_grid",
@@ -2143,16 +2151,8 @@ terms, units = (plan.terms[lineage], _units_of(project, lineage))""",
         "what private selections need is told too small",
         "privacy/ledger/room.py",
         "over_lifetime",
-        "f'lineage {terms.lineage} was opened with a lifetime limit that leaves private selections "
-        "a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs {up(need.loss)} and "
-        "{up(math.exp(need.weight) + 1e-06, 2)}. Search by the ladder; or, for data that nothing "
-        "was spent on yet, declare privacy.lifetime.loss and privacy.lifetime.weight so "
-        "(dpladder.Ledger: loss=, weight=)'",
-        "f'lineage {terms.lineage} was opened with a lifetime limit that leaves private selections "
-        "a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs {need.loss:.3g} and "
-        "{math.exp(need.weight):.3g}. Search by the ladder; or, for data that nothing was spent on "
-        "yet, declare privacy.lifetime.loss and privacy.lifetime.weight so "
-        "(dpladder.Ledger: loss=, weight=)'",
+        "up(math.exp(need.weight) + 1e-06, 2)",
+        "f'{math.exp(need.weight):.3g}'",
         ("plan/test_advice.py",),
     ),
     Mutant(
@@ -2611,8 +2611,8 @@ _sweep(ledger, finished)""",
         "a statement's sentence has two figures",
         "privacy/statement/page.py",
         "first_line",
-        "_limited(lineage, limit, delta, dataset.unit)",
-        "_limited(lineage, limit, delta, dataset.unit) + f' So far epsilon = {spent} is spent.'",
+        "_limited(lineage, limit, dataset.delta, dataset.unit)",
+        "_limited(lineage, limit, dataset.delta, dataset.unit) + f' So far epsilon = {spent}.'",
         ("privacy/statement/test_statement.py::test_the_page_begins_with_the_lifetime",),
     ),
     Mutant(

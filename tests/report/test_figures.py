@@ -204,23 +204,23 @@ def plot_several_experiments(one, path):
 
 LABELS = {
     plot_ladder: {
-        "ε of one trial or final training (δ = 1e-5)",
+        "ε of one trial or final training (δ = 1e-05)",
         "total step size r = η·T",
         "total ε of the final model",
     },
     plot_scores: {"total step size r = η·T", "score: correct predictions, noised (± 1 sd)"},
     plot_one_statement: {"share of the budget, in μ²"},
     plot_utility: {
-        "total ε, search included (δ = 1e-5)",
+        "total ε, search included (δ = 1e-05)",
         "test accuracy (± 1 sd, noise and sampling)",
     },
     plot_further: {
-        "total ε, search included (δ = 1e-5)",
+        "total ε, search included (δ = 1e-05)",
         "accuracy (± 1 sd, noise and sampling)",
         "severity of blur",
     },
     plot_several_experiments: {
-        "total ε, search included (δ = 1e-5)",
+        "total ε, search included (δ = 1e-05)",
         "test accuracy (± 1 sd, noise and sampling)",
     },
     plot_several_repeats: {"steps T", "learning rate η"},

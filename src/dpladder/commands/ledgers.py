@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpladder.privacy.accounting.composition import compose
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import up, up_short
 from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import open_home, subkey
@@ -62,8 +62,12 @@ def _lines(name: str, lineage: Mapping[str, Any], by_user: bool) -> Iterator[str
     limit = lineage["lifetime_epsilon"]
     yield (
         f"lineage {name}: epsilon = {up(lineage['epsilon'])} spent or reserved at delta = "
-        f"{lineage['delta']:g}, "
-        + (f"lifetime limit {limit:g}" if limit is not None else "no lifetime limit declared")
+        f"{up_short(lineage['delta'])}, "
+        + (
+            f"lifetime limit {up_short(limit)}"
+            if limit is not None
+            else "no lifetime limit declared"
+        )
     )
     if by_user:
         for user, epsilon in lineage["users"].items():
@@ -113,7 +117,7 @@ def verify_statement(results: Path) -> tuple[list[str], str]:
                 f"lineage {lineage} has no ledger in {home.path}: checked against the records alone"
             )
     totals = [
-        f"{lineage} epsilon = {up(spent['epsilon'])} at delta = {dataset['delta']:g}"
+        f"{lineage} epsilon = {up(spent['epsilon'])} at delta = {up_short(dataset['delta'])}"
         for lineage, dataset in statement["datasets"].items()
         for spent in [dataset if dataset["spends"] else dataset["outside_this_dag"]]
     ]

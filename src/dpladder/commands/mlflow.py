@@ -12,6 +12,7 @@ from dpladder.commands.compare import table_of
 from dpladder.config.extras import need
 from dpladder.errors import BadInput
 from dpladder.plan.stages import target_name
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.privacy.statement.check import checked
 
 MEASURED = (
@@ -50,7 +51,7 @@ def log(folders: Sequence[Path], experiment: str) -> int:
         for row in rows:
             folder = Path(row["results"])
             with mlflow.start_run(
-                run_name=f"{row['experiment']} at epsilon {row['total_epsilon']:g}"
+                run_name=f"{row['experiment']} at epsilon {up_short(row['total_epsilon'])}"
             ):
                 _log_run(row, statements[folder])
                 for path in _files(folder, row):

@@ -143,7 +143,7 @@ class Charge:
         with self._lock:
             self._take(
                 same,
-                f"a step at noise multiplier {noise_multiplier:g} and sample rate {sample_rate:g}",
+                f"a step at noise multiplier {noise_multiplier} and sample rate {sample_rate}",
             )
 
     def __enter__(self) -> Charge:

@@ -19,7 +19,7 @@ from dpladder.embed.statement import write_statement
 from dpladder.errors import BadInput, Refused
 from dpladder.privacy.accounting import booking
 from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend, to_json
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import down, up, up_short
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import OWN
 from dpladder.privacy.ledger.home import open_home
@@ -189,11 +189,12 @@ class OpenLedger:
             return left(self._terms, book.load(self._ledger).charged())
 
     def __repr__(self) -> str:
-        terms = self._terms
+        terms, limit = self._terms, self._terms.lifetime_epsilon
+        assert limit is not None, "it is an argument that has to be given"
         return (
             f"<Ledger of lineage {terms.lineage}: epsilon = {up(self.spent)} of "
-            f"{terms.lifetime_epsilon:g} is spent, {self.left:.4f} is left (delta = "
-            f"{terms.delta:g}, {terms.relation}, for each {terms.unit})>"
+            f"{up_short(limit)} is spent, {down(self.left)} is left (delta = "
+            f"{up_short(terms.delta)}, {terms.relation}, for each {terms.unit})>"
         )
 
     def statement(self) -> str:

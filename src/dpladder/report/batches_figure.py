@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.report.reading import plain
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits, percent_axis
 from dpladder.report.summary import Summary
@@ -36,7 +37,7 @@ def plot_batches(summaries: Sequence[Summary], path: Path) -> None:
                 alpha=0.5,
                 **look,
             )
-            label = f"total ε = {plain(total)}"
+            label = f"total ε = {up_short(total, 3)}"
             points = zip(own, means, strict=True)
             dots(
                 axes,
@@ -63,7 +64,9 @@ def batches_table(summaries: Sequence[Summary]) -> pd.DataFrame:
     rows: dict[float, dict[str, object]] = {}
     for (rate, total), values in sorted(found.items()):
         cell = f"{fmean(values):.3f} ± {_deviation(values):.3f}"
-        rows.setdefault(rate, {"sampling rate": plain(rate)})[f"total ε = {plain(total)}"] = cell
+        rows.setdefault(rate, {"sampling rate": plain(rate)})[f"total ε = {up_short(total, 3)}"] = (
+            cell
+        )
     return pd.DataFrame(list(rows.values()))
 
 

@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
 
 from dpladder.privacy.accounting import gdp
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.privacy.statement.build import borne_by
 from dpladder.privacy.statement.documents import Cost, StatedSpend, Statement, of_total
 from dpladder.report.reading import percent
@@ -92,9 +93,8 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
             for line in lines:
                 if {EVERY_PART, *parts} & set(line.partition.split(",")):
                     shares[_name(line)] += _mu(line, delta) ** 2 / budget
-            whose = (
-                f"{artifact.experiment}{of_total(artifact.jobs)}, ε = {artifact.target_epsilon:g}"
-            )
+            total = up_short(artifact.target_epsilon)
+            whose = f"{artifact.experiment}{of_total(artifact.jobs)}, ε = {total}"
             yield Bar(f"{whose}: {' + '.join(parts) or 'all data'}", dict(shares))
     if dataset.lifetime_epsilon is not None:
         limit = gdp.mu(dataset.lifetime_epsilon, delta) ** 2
@@ -103,7 +103,7 @@ def _bars(statement: Statement, lineage: str) -> Iterator[Bar]:
             "outside this workflow": dataset.outside_this_dag,
         }
         of_life = {name: _mu(figures, delta) ** 2 / limit for name, figures in spent.items()}
-        yield Bar(f"{lineage} for life, ε = {dataset.lifetime_epsilon:g}", of_life)
+        yield Bar(f"{lineage} for life, ε = {up_short(dataset.lifetime_epsilon)}", of_life)
 
 
 def _borne_together(lines: Sequence[StatedSpend], relation: str) -> Iterator[tuple[str, ...]]:

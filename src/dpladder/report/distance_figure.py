@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dpladder.report.reading import plain
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.report.style import CYCLE, MARKERS, canvas, dots, log_axis, log_limits
 from dpladder.report.summary import Summary
 
@@ -34,7 +34,9 @@ def plot_distance(summaries: Sequence[Summary], path: Path) -> None:
         if every:
             over.set_ylim(log_limits([moved for _, _, moved in every]))
             log_axis(over, "y")
-        over.set_ylabel(f"distance of weights from their start (δ = {plain(summaries[0].delta)})")
+        over.set_ylabel(
+            f"distance of weights from their start (δ = {up_short(summaries[0].delta)})"
+        )
         over.legend()
 
 

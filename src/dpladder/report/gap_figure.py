@@ -13,7 +13,7 @@ from statistics import fmean
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from dpladder.report.reading import plain
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.report.style import (
     CYCLE,
     MARKERS,
@@ -68,7 +68,11 @@ def plot_gap(summaries: Sequence[Summary], path: Path) -> None:
             best = _best(own)
             points = [(one.r / best.r, one.score - best.score) for one in own]
             ratios += [ratio for ratio, _ in points]
-            look = {"color": CYCLE[place % len(CYCLE)], "label": f"ε = {plain(epsilon)}", "ms": 6}
+            look = {
+                "color": CYCLE[place % len(CYCLE)],
+                "label": f"ε = {up_short(epsilon, 3)}",
+                "ms": 6,
+            }
             dots(right, points, MARKERS[place % len(MARKERS)], gid=f"gap-{place}", **look)
         right.set(xlabel="r over its rung's best", ylabel="score less its rung's best")
         right.set_xlim(log_limits(ratios))

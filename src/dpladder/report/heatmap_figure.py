@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.privacy.arrays import Floats
 from dpladder.report.reading import plain
 from dpladder.report.style import (
@@ -47,7 +48,7 @@ def plot_heatmap(summaries: Sequence[Summary], path: Path) -> None:
     with panels(path, len(means), most_columns=3) as (figure, grid):
         for axes, (epsilon, cells) in zip(grid, means.items(), strict=True):
             mesh = axes.pcolormesh(steps, eta, cells.T, cmap="cividis", norm=norm)
-            axes.set_title(f"ε = {plain(epsilon)} per trial")
+            axes.set_title(f"ε = {up_short(epsilon, 3)} per trial")
             _mark_best(axes, tried[epsilon], cells, steps, eta)
         log_axis(grid[0], "x")
         log_axis(grid[0], "y")
@@ -68,7 +69,7 @@ def _plot_line(path: Path, tried: Mapping[float, Floats]) -> None:
             axes.plot(rates[best], scores[best], "*", color=VERMILLION, mec="white", ms=13)
             label = f"r = {plain(rates[best] * rows[0, 0])}"
             axes.annotate(label, (rates[best], scores[best]), (8, 6), textcoords="offset points")
-            axes.set_title(f"ε = {plain(epsilon)} per trial, T = {rows[0, 0]:.0f}")
+            axes.set_title(f"ε = {up_short(epsilon, 3)} per trial, T = {rows[0, 0]:.0f}")
         grid[0].set_xlim(
             log_limits([rate for rows in tried.values() for rate in rows[:, 1].tolist()])
         )

@@ -13,6 +13,7 @@ from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 from numpy.polynomial import Polynomial
 
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.report.reading import plain
 from dpladder.report.style import (
     GREY,
@@ -46,7 +47,7 @@ def plot_ladder(summary: Summary, path: Path) -> None:
     places = [*(x for x, _ in rungs), *(x for x, _, _ in targets)]
     with canvas(path) as figure:
         axes = figure.subplots()
-        axes.set_xlabel(AXIS[against].format(plain(summary.delta)))
+        axes.set_xlabel(AXIS[against].format(up_short(summary.delta)))
         axes.set_ylabel(summary.r_label)
         axes.set_title(_title(summary.experiment, [fit for _, fit in fits]))
         axes.set_xlim(log_limits(places, margin=0.15))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.report.reading import plain
 from dpladder.report.style import (
     BLUE,
@@ -46,7 +47,7 @@ def plot_scores(summary: Summary, path: Path) -> None:
 
 def _draw_rung(axes: Axes, rung: RungFound, number: int) -> None:
     best = rung.best
-    axes.set_title(f"rung {number}, trained at ε = {plain(rung.epsilon)}")
+    axes.set_title(f"rung {number}, trained at ε = {up_short(rung.epsilon, 3)}")
     axes.axvline(best.r, color=VERMILLION, lw=1, alpha=0.4)
     scored = [(trial, trial.share) for trial in rung.trials]
     for trial, score in scored:

@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 
-from dpladder.report.reading import plain
+from dpladder.privacy.accounting.shown import up_short
 from dpladder.report.style import (
     CYCLE,
     INK,
@@ -65,7 +65,7 @@ def _over_epsilon(axes: Axes, targets: Sequence[FinalFound], summary: Summary) -
     epsilons = [target.epsilon for target in targets]
     axes.set_xlim(log_limits(epsilons))
     log_axis(axes, "x", epsilons)
-    axes.set_xlabel(f"total ε, search included (δ = {plain(summary.delta)})")
+    axes.set_xlabel(f"total ε, search included (δ = {up_short(summary.delta)})")
     axes.set_title(summary.experiment)
     axes.legend()
 

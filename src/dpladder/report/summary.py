@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpladder.config.section import restored
-from dpladder.privacy.accounting.shown import Shown, spread
+from dpladder.privacy.accounting.shown import Shown, spread, up_short
 from dpladder.privacy.statement.documents import Cost
 
 
@@ -293,7 +293,7 @@ class FinalFound(Choice):
     @property
     def total(self) -> str:
         """Its total in words."""
-        return "∞" if self.target_epsilon == math.inf else f"{self.target_epsilon:g}"
+        return "∞" if self.target_epsilon == math.inf else up_short(self.target_epsilon)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpladder.config.wording import cell, printable
 from dpladder.errors import BadInput
-from dpladder.privacy.accounting.shown import Shown, in_cell, mu_up, up
+from dpladder.privacy.accounting.shown import Shown, in_cell, mu_up, up, up_short
 from dpladder.privacy.statement.documents import Statement
 from dpladder.report.reading import percent, plain
 from dpladder.report.summary import ClassTested, Summary, Tested, WorstTested
@@ -21,7 +21,7 @@ Show = Callable[[Any], str]
 UNSEEN = ("accuracy_sd",)  # by readers, who see one deviation: of noise and sampling together
 # How readers see a column: its heading, and one value. Costs are rounded up.
 SHOWN: dict[str, tuple[str, Show]] = {
-    "total_epsilon": ("total ε", lambda epsilon: "∞" if epsilon == math.inf else f"{epsilon:g}"),
+    "total_epsilon": ("total ε", lambda epsilon: "∞" if epsilon == math.inf else up_short(epsilon)),
     "epsilon": ("ε", lambda epsilon: "∞, no privacy" if epsilon == math.inf else up(epsilon)),
     "own_epsilon": (
         "ε, its own price",

@@ -10,7 +10,8 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from dpladder.report.reading import percent, plain
+from dpladder.privacy.accounting.shown import up_short
+from dpladder.report.reading import percent
 from dpladder.report.style import (
     BLUE,
     CYCLE,
@@ -118,7 +119,7 @@ def _draw_models(axes: Axes, points: Sequence[Point], name: str, colour: str, ma
 
 
 def _finish(axes: Axes, points: Sequence[Point], summary: Summary) -> None:
-    axes.set_xlabel(f"total ε, search included (δ = {plain(summary.delta)})")
+    axes.set_xlabel(f"total ε, search included (δ = {up_short(summary.delta)})")
     axes.set_ylabel(summary.counted("test accuracy") + " (± 1 sd, noise and sampling)")
     percent_axis(axes.yaxis)
     epsilons = [x for x, _, _ in points]

@@ -15,7 +15,8 @@ from typing import Any
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.section import restored
 from dpladder.network.facts import INPUT
-from dpladder.privacy.accounting.shown import Shown, in_cell, up
+from dpladder.privacy.accounting.shown import Shown, in_cell, nearest, up, up_short
+from dpladder.report.reading import percent
 from dpladder.report.summary import Tested
 from dpladder.use.generate import FREE
 from dpladder.use.model import Model
@@ -158,9 +159,9 @@ def _privacy(model: Model) -> Iterator[str]:
     yield f"Protected: each {unit} of the training data. Neighbouring data sets: {relation}."
     if stated is None:
         yield (
-            f"It was trained towards epsilon = {model.facts['target_epsilon']:g} at delta = "
-            f"{config['privacy.delta']:g}. No statement lay beside it when it was exported: the "
-            "guarantee is what the run's results/privacy.md says."
+            f"It was trained towards epsilon = {up_short(model.facts['target_epsilon'])} at delta "
+            f"= {up_short(config['privacy.delta'])}. No statement lay beside it when it was "
+            "exported: the guarantee is what the run's results/privacy.md says."
         )
         return
     yield stated["statement"]
@@ -188,8 +189,8 @@ def _figure(stated: Mapping[str, Any]) -> str:
         else f" If it was chosen among several of its lineage: epsilon = {up(chosen)}."
     )
     return (
-        f"Of this model: {own}, at delta = {stated['delta']:g}, for someone who sees nothing "
-        f"else.{among} Everything that was published with it: epsilon = {joint}. The run's "
+        f"Of this model: {own}, at delta = {up_short(stated['delta'])}, for someone who sees "
+        f"nothing else.{among} Everything that was published with it: epsilon = {joint}. The run's "
         "results/privacy.md says what this rests on."
     )
 
@@ -202,7 +203,10 @@ def _tuning(model: Model) -> Iterator[str]:
         "the figure above."
     )
     if stated is not None and stated["search_share"] is not None:
-        yield f"The search took {stated['search_share']:.0%} of the budget, in mu squared."
+        yield (
+            f"The search took {nearest(100 * stated['search_share'], 0)}% of the budget, in mu "
+            "squared."
+        )
 
 
 def _measured(model: Model) -> Iterator[str]:
@@ -212,15 +216,15 @@ def _measured(model: Model) -> Iterator[str]:
         return
     if (one := found.perplexity) is not None:
         yield (
-            f"Perplexity on held-out data: {one.value:.2f}, between {one.low:.2f} and "
-            f"{one.high:.2f} by its noise."
+            f"Perplexity on held-out data: {nearest(one.value, 2)}, between {nearest(one.low, 2)} "
+            f"and {nearest(one.high, 2)} by its noise."
         )
         return
     whose = "held-out data" if found.noised else "data declared public"
     what = "One less the Brier score" if found.brier else "Accuracy"
     yield (
-        f"{what} on {whose}: {found.accuracy:.1%} ± {found.spread:.1%}, one standard deviation "
-        "over noise and sampling."
+        f"{what} on {whose}: {percent(found.accuracy)} ± {percent(found.spread)}, one standard "
+        "deviation over noise and sampling."
     )
     most = model.facts["config"].get("dataset.labels", 1)
     if model.findings:
@@ -237,8 +241,8 @@ def _measured(model: Model) -> Iterator[str]:
         )
     for words, shown in (("Balanced accuracy", found.balanced), ("AUC", found.auc)):
         if shown is not None:
-            noise = f", standard deviation of its noise {shown.sd:.3f}" if shown.sd else ""
-            yield f"{words}: {shown.value:.3f}{noise}."
+            noise = f", standard deviation of its noise {nearest(shown.sd)}" if shown.sd else ""
+            yield f"{words}: {nearest(shown.value)}{noise}."
     if found.classes is not None:
         yield from ("", "| class | accuracy | ± 1 sd, noise and sampling |", "|---|---|---|")
         yield from (
@@ -265,15 +269,16 @@ def _by_finding(found: Tested) -> Iterator[str]:
 
 
 def _with_noise(found: Shown | None) -> str:
-    noise = f" ± {found.sd:.3f}" if found and found.sd else ""
-    return "hidden by noise" if found is None else f"{found.value:.3f}{noise}"
+    noise = f" ± {nearest(found.sd)}" if found and found.sd else ""
+    return "hidden by noise" if found is None else f"{nearest(found.value)}{noise}"
 
 
 def _by_group(found: Tested) -> Iterator[str]:
     """Of the groups that were trained on, and of others, where they were counted apart."""
     if found.worst is not None:
         yield (
-            f"Worst group, as noise shows it: {in_cell(found.worst.name)}, {found.worst.value:.1%}."
+            f"Worst group, as noise shows it: {in_cell(found.worst.name)}, "
+            f"{percent(found.worst.value)}."
         )
     yield from (
         "",
@@ -288,7 +293,7 @@ def _by_group(found: Tested) -> Iterator[str]:
 
 
 def _told(share: float | None) -> str:
-    return "hidden by noise" if share is None else f"{share:.1%}"
+    return "hidden by noise" if share is None else percent(share)
 
 
 def _metrics(model: Model) -> Tested | None:

@@ -1,12 +1,19 @@
-"""How a cost, and a name beside it, are shown to people, everywhere."""
+"""How a cost, and a name beside it, are shown to people, everywhere.
+
+A stated figure is rounded to the safe side: what was spent, a limit and a delta up, what is left
+down. tests/privacy/statement/test_figures.py refuses any other way to write one."""
 
 from __future__ import annotations
 
 import html
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpladder.config.wording import printable
+
+NEGLIGIBLE = Fraction(1, 10**9)  # of the last place that is shown
 
 
 @dataclass(frozen=True)
@@ -18,9 +25,36 @@ class Shown:
 
 
 def up(value: float, places: int = 4) -> str:
-    """A cost as shown: rounded up. The allowance is for decimal digits of binary numbers, far below
-    the last place."""
-    return f"{math.ceil(value * 10**places - 1e-9) / 10**places:.{places}f}"
+    """A cost as shown: rounded up to so many decimal places."""
+    return f"{_rounded(value, places, math.ceil):.{max(places, 0)}f}"
+
+
+def up_short(value: float, digits: int = 6) -> str:
+    """A limit, a total or a delta as shown: as it was declared, up to so many digits, and rounded
+    up beyond them."""
+    if not 0.0 < value < math.inf:
+        return f"{value:g}"
+    places = digits - 1 - math.floor(math.log10(value))
+    return f"{_rounded(value, places, math.ceil):.{digits}g}"
+
+
+def down(value: float, places: int = 4) -> str:
+    """What is left as shown: rounded down."""
+    return f"{_rounded(value, places, math.floor):.{places}f}"
+
+
+def nearest(value: float, places: int = 3) -> str:
+    """A measured figure as shown, which has no safe side."""
+    return f"{value:.{places}f}"
+
+
+def _rounded(value: float, places: int, towards: Callable[[Fraction], int]) -> float:
+    """The one place where a stated figure is rounded. It takes a float as the shortest decimal that
+    names it. What stands far below the last place is rounding of a computation."""
+    scaled = Fraction(repr(float(value))) * Fraction(10) ** places
+    nearest = round(scaled)
+    whole = nearest if abs(scaled - nearest) < NEGLIGIBLE else towards(scaled)
+    return float(whole / Fraction(10) ** places)
 
 
 def mu_up(mu: float) -> str:

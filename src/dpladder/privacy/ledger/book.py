@@ -17,7 +17,7 @@ from dpladder.privacy.accounting.composition import Composition
 from dpladder.privacy.accounting.draws import Draw, tie
 from dpladder.privacy.accounting.draws import to_json as to_json_draw
 from dpladder.privacy.accounting.events import Counted, Job, Spend, to_json
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import up, up_short
 from dpladder.privacy.ledger import journal
 from dpladder.privacy.ledger.home import Home, make_folder, subkey
 from dpladder.privacy.ledger.journal import Body, Chain, Journal
@@ -221,7 +221,7 @@ def check_user(
     total = ever(terms, [*mine, *(spend for item in new for spend in item.spends)]).epsilon
     if total > limit:
         raise Refused(
-            f"{me} may spend epsilon = {limit:g} of lineage {terms.lineage}, by "
+            f"{me} may spend epsilon = {up_short(limit)} of lineage {terms.lineage}, by "
             f"{ledger.home.limits}, spent or reserved {up(ever(terms, mine).epsilon)}, and asks "
             f"for what would make {up(total)}. Nothing was charged: ask for less, or ask the owner "
             "of this home."

@@ -12,7 +12,7 @@ from dpladder.privacy.accounting import booking, gdp
 from dpladder.privacy.accounting.booking import FREE, Entry
 from dpladder.privacy.accounting.composition import Composition, compose, entry_of, most
 from dpladder.privacy.accounting.events import Job, Partition, Spend
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import down, up, up_short
 from dpladder.privacy.ledger.state import Held, Terms, called
 
 
@@ -91,26 +91,28 @@ def over_lifetime(terms: Terms, kept: tuple[Spend, ...], asked: tuple[Spend, ...
     limit, need = caps(terms), most(kept + asked)
     if need.delta0 > limit.delta0:
         return (
-            f"lineage {terms.lineage} keeps {terms.share:g} of its delta for trainings on samples "
-            "and for searches booked like them, and this would use more. That share is fixed when "
-            "a lineage is opened (privacy.share, a tenth where a config samples or searches so). "
-            "Train on full batches"
+            f"lineage {terms.lineage} keeps {up_short(terms.share)} of its delta for trainings on "
+            "samples and for searches booked like them, and this would use more. That share is "
+            "fixed when a lineage is opened (privacy.share, a tenth where a config samples or "
+            "searches so). Train on full batches"
         )
     if (need.loss > limit.loss or need.weight > limit.weight) and limit.mu < math.inf:
         return (
             f"lineage {terms.lineage} was opened with a lifetime limit that leaves private "
-            f"selections a loss of {terms.loss:g} and a weight of {terms.weight:g}; this needs "
-            f"{up(need.loss)} and {up(math.exp(need.weight) + 1e-6, 2)}. Search by the ladder; or, "
-            "for data that nothing was spent on yet, declare privacy.lifetime.loss and "
-            "privacy.lifetime.weight so (dpladder.Ledger: loss=, weight=)"
+            f"selections a loss of {up_short(terms.loss)} and a weight of "
+            f"{up_short(terms.weight)}; this needs {up(need.loss)} and "
+            f"{up(math.exp(need.weight) + 1e-6, 2)}. Search by the ladder; or, for data that "
+            "nothing was spent on yet, declare privacy.lifetime.loss and privacy.lifetime.weight "
+            "so (dpladder.Ledger: loss=, weight=)"
         )
-    if need.mu <= limit.mu:
+    if terms.lifetime_epsilon is None or need.mu <= limit.mu:
         return ""
     before, total = compose(kept, terms.delta), compose(kept + asked, terms.delta)
     room = left(terms, kept)
-    remains = f", which leaves epsilon = {room:.4f}" if room else ""
+    remains = f", which leaves epsilon = {down(room)}" if room else ""
     return (
-        f"lineage {terms.lineage} has a lifetime limit of epsilon = {terms.lifetime_epsilon:g} at "
-        f"delta = {terms.delta:g}. Spent or reserved so far: {up(before.epsilon)}{remains}. Asked "
-        f"for: {up(compose(asked, terms.delta).epsilon)}, which would make {up(total.epsilon)}"
+        f"lineage {terms.lineage} has a lifetime limit of epsilon = "
+        f"{up_short(terms.lifetime_epsilon)} at delta = {up_short(terms.delta)}. Spent or "
+        f"reserved so far: {up(before.epsilon)}{remains}. Asked for: "
+        f"{up(compose(asked, terms.delta).epsilon)}, which would make {up(total.epsilon)}"
     )

@@ -28,6 +28,7 @@ from dpladder.privacy.accounting.events import (
     from_json,
     to_json,
 )
+from dpladder.privacy.accounting.shown import up, up_short
 from dpladder.privacy.ledger.book import NOTHING, OWN
 from dpladder.privacy.ledger.room import caps, ever
 from dpladder.privacy.ledger.state import Anchor, Held, State, Terms, called
@@ -366,9 +367,9 @@ def _model_of(
         and not any(line.unsound for line in borne)
     ):
         raise Refused(
-            f"{promise.path} composes to epsilon = {cost.epsilon:.6f}, above its total of "
-            f"{promise.target_epsilon:g}. The statement is not written; `dpladder ledger show` "
-            "lists what was spent."
+            f"{promise.path} composes to epsilon = {up(cost.epsilon, 6)}, above its total of "
+            f"{up_short(promise.target_epsilon)}. The statement is not written; `dpladder ledger "
+            "show` lists what was spent."
         )
     search = [spend for spend in spends if spend.job.rule not in FINAL]
     return StatedModel(

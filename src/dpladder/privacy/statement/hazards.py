@@ -14,7 +14,7 @@ from typing import Literal
 
 from dpladder.config.model import Deployment
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import in_cell, up
+from dpladder.privacy.accounting.shown import in_cell, up, up_short
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import Cost, SealedStatement, Stated
 from dpladder.privacy.statement.page import NO_PERSON, found_at_most, unit_of
@@ -78,7 +78,7 @@ def hazards(
     statement: SealedStatement, dataset: Stated, bound: Cost, told: Deployment
 ) -> Iterator[Hazard]:
     delta, unit = dataset.delta, dataset.unit
-    figure = f"epsilon = {up(bound.epsilon)} at delta = {delta:g}"
+    figure = f"epsilon = {up(bound.epsilon)} at delta = {up_short(delta)}"
     yield Hazard(
         "2.2",
         "a large epsilon may protect nobody",
@@ -93,8 +93,8 @@ def hazards(
         f"The events are Gaussian: mu = {up(bound.mu, 6)} bounds all of them, and delta only "
         "converts it."
         if bound.mu is not None
-        else f"Some events are Gaussian only up to a probability below delta = {delta:g}, or "
-        "private selections; their shares of delta "
+        else f"Some events are Gaussian only up to a probability below delta = {up_short(delta)}, "
+        "or private selections; their shares of delta "
         "are declared beforehand and held by the ledger.",
     )
     yield Hazard(
@@ -116,8 +116,8 @@ def hazards(
         "2.5",
         "figures at different deltas cannot be compared",
         "by construction",
-        f"One delta for the data's life, {delta:g}; mu stands beside every epsilon, and converts "
-        "to any other delta.",
+        f"One delta for the data's life, {up_short(delta)}; mu stands beside every epsilon, and "
+        "converts to any other delta.",
     )
     yield Hazard(
         "2.5",
@@ -129,8 +129,8 @@ def hazards(
         "2.5",
         "a large delta makes epsilon look small",
         "for people to judge",
-        f"delta = {delta:g}: compare it with one over the number of people. A config with one over "
-        "its nominal size, or more, is refused.",
+        f"delta = {up_short(delta)}: compare it with one over the number of people. A config with "
+        "one over its nominal size, or more, is refused.",
     )
     yield Hazard(
         "2.6",
@@ -244,7 +244,7 @@ def _reported(
     yield "what is protected", f"{unit_of(dataset)}; neighbours: {dataset.relation}."
     yield (
         "guarantee",
-        f"epsilon = {up(bound.epsilon)}, delta = {dataset.delta:g}, and mu = "
+        f"epsilon = {up(bound.epsilon)}, delta = {up_short(dataset.delta)}, and mu = "
         f"{'no single mu' if bound.mu is None else up(bound.mu, 6)}.",
     )
     yield (
@@ -276,7 +276,8 @@ def _traded(
     renewed = "It is for life: no period renews it, and it is never reset."
     yield (
         "privacy",
-        f"epsilon = {up(bound.epsilon)} at delta = {dataset.delta:g} for {unit_of(dataset)}. "
+        f"epsilon = {up(bound.epsilon)} at delta = {up_short(dataset.delta)} for "
+        f"{unit_of(dataset)}. "
         + (
             renewed
             if dataset.lifetime_epsilon is not None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dpladder.config.model import Deployment
-from dpladder.privacy.accounting.shown import in_cell, up
+from dpladder.privacy.accounting.shown import in_cell, up, up_short
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import Cost, SealedStatement, Stated
 from dpladder.privacy.statement.hazards import of_group
@@ -156,14 +156,14 @@ def _necessity(dataset: Stated, bound: Cost) -> Iterator[tuple[str, str]]:
     yield (
         "purpose limitation",
         f"Every question is priced and written to a ledger before a record is read, and refused "
-        f"above epsilon = {dataset.lifetime_epsilon:g} for the data's life."
+        f"above epsilon = {up_short(dataset.lifetime_epsilon)} for the data's life."
         if dataset.lifetime_epsilon is not None
         else "All questions were planned together before the first was asked. There is no limit "
         "for life: further questions are priced, and none is refused.",
     )
     yield (
         "spent so far",
-        f"epsilon = {up(dataset.lifetime_spent)} at delta = {dataset.delta:g}, in "
+        f"epsilon = {up(dataset.lifetime_spent)} at delta = {up_short(dataset.delta)}, in "
         f"{len(dataset.spends)} releases of this project; guaranteed is epsilon = "
         f"{up(bound.epsilon)}.",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from dpladder.privacy.accounting import gdp
-from dpladder.privacy.accounting.shown import in_cell, mu_up, up
+from dpladder.privacy.accounting.shown import down, in_cell, mu_up, nearest, up, up_short
 from dpladder.privacy.ledger.book import OWN
 from dpladder.privacy.ledger.room import ever, left
 from dpladder.privacy.ledger.state import State, Terms
@@ -30,7 +30,8 @@ AT_COST = (
     "limit was enforced, and nothing more may be spent."
 )
 MANY = 1_000_000
-FALSE_ALARMS = 0.05
+FALSE_ALARMS_PERCENT = 5
+FALSE_ALARMS = FALSE_ALARMS_PERCENT / 100
 WANTED = {
     "add_remove": "one more is",
     "replace_one": "a certain one, and not another in its place, is",
@@ -173,10 +174,10 @@ def plain_words(statement: Statement) -> Iterator[str]:
             f"Who is protected: {unit_of(dataset)} of {lineage}, which is the data's name for "
             "life, later versions included. Suppose that somebody sees everything that is "
             f"published, knows all the other {dataset.unit}s and wants to tell whether "
-            f"{WANTED[dataset.relation]} among them. If {100 * FALSE_ALARMS:.0f} % of those who "
+            f"{WANTED[dataset.relation]} among them. If {FALSE_ALARMS_PERCENT} % of those who "
             "are not in the data may be accused wrongly, at most "
             f"{found_at_most(bound, dataset.delta)} of those who are in it can be found. Guessing "
-            f"alone finds {100 * FALSE_ALARMS:.0f} %."
+            f"alone finds {FALSE_ALARMS_PERCENT} %."
             + (
                 ""
                 if dataset.lifetime_epsilon is not None
@@ -229,31 +230,31 @@ def found_at_most(bound: Cost, delta: float) -> str:
 def first_line(statement: Statement, lineage: str) -> str:
     """The lineage's lifetime comes first (docs/design.md, line 17)."""
     dataset = statement.datasets[lineage]
-    delta = dataset.delta
-    spent, limit = up(dataset.lifetime_spent), dataset.lifetime_epsilon
+    delta, spent = up_short(dataset.delta), up(dataset.lifetime_spent)
+    limit = dataset.lifetime_epsilon
     if statement.mode == "research":
         return (
             f"Lineage {lineage}: research mode, NOT A RELEASE. Its data is declared public and its "
             "noise may be seeded, so nothing is guaranteed; a release would have cost epsilon = "
-            f"{up(dataset.epsilon)} at delta = {delta:g}."
+            f"{up(dataset.epsilon)} at delta = {delta}."
         )
-    if broken(dataset):
+    if limit is not None and broken(dataset):
         return (
-            f"Lineage {lineage}: its limit of epsilon = {limit:g} was not kept. What is published "
-            f"cost epsilon = {spent} at delta = {delta:g}, by a bug that is mended; nothing more "
-            "may be spent."
+            f"Lineage {lineage}: its limit of epsilon = {up_short(limit)} was not kept. What is "
+            f"published cost epsilon = {spent} at delta = {delta}, by a bug that is mended; "
+            "nothing more may be spent."
         )
     if limit is not None:
-        return _limited(lineage, limit, delta, dataset.unit)
+        return _limited(lineage, limit, dataset.delta, dataset.unit)
     if guarantee_of(dataset) is None:
         return (
             f"Lineage {lineage}: no lifetime limit was declared, and some of what was spent was "
             "planned after earlier results were out, so no figure is a guarantee. Everything so "
-            f"far composes to epsilon = {spent} at delta = {delta:g}."
+            f"far composes to epsilon = {spent} at delta = {delta}."
         )
     return (
         f"Lineage {lineage}: all of this was planned before its first release, and together it is "
-        f"({spent}, {delta:g})-differentially private for each {dataset.unit}. No lifetime limit "
+        f"({spent}, {delta})-differentially private for each {dataset.unit}. No lifetime limit "
         "was declared, so nothing is promised about later runs."
     )
 
@@ -261,28 +262,29 @@ def first_line(statement: Statement, lineage: str) -> str:
 def closing_line(terms: Terms, state: State) -> str:
     """Where a lineage stands by its ledger alone, at the end of a run that may have stated
     nothing."""
-    spent, delta = up(ever(terms, state.charged()).epsilon), terms.delta
+    spent, delta = up(ever(terms, state.charged()).epsilon), up_short(terms.delta)
     if terms.mode == "research":
         return (
             f"Lineage {terms.lineage}: research mode, NOT A RELEASE. Nothing is guaranteed; "
-            f"releases would have cost epsilon = {spent} at delta = {delta:g} so far."
+            f"releases would have cost epsilon = {spent} at delta = {delta} so far."
         )
     if terms.lifetime_epsilon is not None:
-        promise = _limited(terms.lineage, terms.lifetime_epsilon, delta, terms.unit)
-        fits = f"What is left fits epsilon = {left(terms, state.charged()):.4f}."
+        promise = _limited(terms.lineage, terms.lifetime_epsilon, terms.delta, terms.unit)
+        fits = f"What is left fits epsilon = {down(left(terms, state.charged()))}."
         return f"{promise} {_so_far(spent)} {fits}"
     return (
         f"Lineage {terms.lineage}: no lifetime limit was declared, so no lifetime guarantee can be "
-        f"given. So far epsilon = {spent} at delta = {delta:g} is spent, which is no guarantee by "
+        f"given. So far epsilon = {spent} at delta = {delta} is spent, which is no guarantee by "
         "itself."
     )
 
 
 def _limited(lineage: str, limit: float, delta: float, unit: str) -> str:
+    epsilon = up_short(limit)
     return (
         f"Lineage {lineage}: all that was or will ever be released about it is held to epsilon = "
-        f"{limit:g} for each {unit}, a limit declared beforehand and enforced. With the delta that "
-        f"was declared beside it, it is ({limit:g}, {delta:g})-differentially private."
+        f"{epsilon} for each {unit}, a limit declared beforehand and enforced. With the delta that "
+        f"was declared beside it, it is ({epsilon}, {up_short(delta)})-differentially private."
     )
 
 
@@ -303,8 +305,8 @@ def costs(statement: Statement, lineage: str) -> Iterator[str]:
         several = Counter(one.experiment for one in models.values())
         yield " ".join(
             f"The final model of {one.experiment}"
-            f"{f' for target {one.target_epsilon:g}' if several[one.experiment] > 1 else ''} "
-            f"costs epsilon = {up(one.stated.epsilon)}, its search"
+            + (f" for target {up_short(one.target_epsilon)}" if several[one.experiment] > 1 else "")
+            + f" costs epsilon = {up(one.stated.epsilon)}, its search"
             f"{' and all releases before it' if one.with_earlier else ''} included."
             for one in models.values()
         )
@@ -424,8 +426,8 @@ def _row_of(path: str, artifact: StatedModel) -> str:
     figure, share = artifact.stated, _percent(artifact.search_share)
     own = f"{up(artifact.epsilon)}{_mu_of(Cost(artifact.epsilon, artifact.mu))}"
     return (
-        f"| `{path}` | {artifact.target_epsilon:g} | {up(figure.epsilon)} | {_mu(figure.mu)} | "
-        f"{own} | {share} |"
+        f"| `{path}` | {up_short(artifact.target_epsilon)} | {up(figure.epsilon)} | "
+        f"{_mu(figure.mu)} | {own} | {share} |"
     )
 
 
@@ -440,7 +442,7 @@ def _mu(mu: float | None) -> str:
 
 def _percent(share: float | None) -> str:
     """The search's share of mu^2; a private search and its model are one mechanism."""
-    return "not separable" if share is None else f"{share:.1%}"
+    return "not separable" if share is None else f"{nearest(100 * share, 1)}%"
 
 
 def _where(line: StatedSpend) -> str:
@@ -448,7 +450,7 @@ def _where(line: StatedSpend) -> str:
 
 
 def _deltas(statement: Statement) -> str:
-    found = dict.fromkeys(f"{dataset.delta:g}" for dataset in statement.datasets.values())
+    found = dict.fromkeys(up_short(dataset.delta) for dataset in statement.datasets.values())
     return " or ".join(found)
 
 
@@ -473,7 +475,7 @@ def _assumptions(statement: Statement) -> list[str]:
         *(
             f"Lineage {lineage}: what is published hardly tells apart two data sets that differ by "
             f"{NEIGHBOURS[dataset.relation]} ({wording.relation}: {dataset.relation}). Delta = "
-            f"{dataset.delta:g}, one for the life of the lineage."
+            f"{up_short(dataset.delta)}, one for the life of the lineage."
             for lineage, dataset in statement.datasets.items()
         ),
         wording.declared,
@@ -526,4 +528,7 @@ def _slack() -> str:
     from dpladder.privacy.release.grid import slack
 
     epsilon, delta = slack(MANY)
-    return f"{epsilon:.1e} in epsilon and {delta:.1e} in delta for each million released numbers"
+    return (
+        f"{up_short(epsilon, 2)} in epsilon and {up_short(delta, 2)} in delta for each million "
+        "released numbers"
+    )

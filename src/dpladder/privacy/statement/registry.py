@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from dpladder.config.model import Deployment
-from dpladder.privacy.accounting.shown import up
+from dpladder.privacy.accounting.shown import up, up_short
 from dpladder.privacy.statement.build import guarantee_of
 from dpladder.privacy.statement.documents import SealedStatement, Stated
 from dpladder.privacy.statement.page import unit_of
@@ -160,7 +160,7 @@ def _model(statement: SealedStatement, dataset: Stated, told: Deployment) -> dic
     limit = dataset.lifetime_epsilon
     later = (
         "Later releases about the same data count against the same epsilon, for good: no budget is "
-        f"ever renewed, and a ledger refuses what would exceed {limit:g}."
+        f"ever renewed, and a ledger refuses what would exceed {up_short(limit)}."
         if limit is not None
         else "All releases were planned together before the first of them; nothing is promised "
         "about later ones."

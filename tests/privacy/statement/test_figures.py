@@ -1,0 +1,142 @@
+"""Stated figures are rounded to the safe side, by one function, wherever they are shown."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpladder.privacy.accounting.shown import down, mu_up, up, up_short
+from dpladder.privacy.ledger.state import State, Terms
+from dpladder.privacy.statement.page import closing_line
+
+SRC = Path(__file__).parents[3] / "src/dpladder"
+# Modules whose every number is a stated figure, or stands beside one.
+STATED = (
+    *sorted((SRC / "privacy/statement").glob("*.py")),
+    *sorted((SRC / "embed").glob("*.py")),
+    SRC / "use/card.py",
+    SRC / "commands/ledgers.py",
+    SRC / "commands/mlflow.py",
+    SRC / "privacy/ledger/room.py",
+)
+# Modules that write other numbers as well: there a stated figure is known by its name.
+MIXED = (*sorted((SRC / "report").glob("*.py")), *sorted((SRC / "commands").glob("*.py")))
+FIGURE = re.compile(r"epsilon|delta|\bmu\b|limit|lifetime|\btarget\b(?!\.)|\btotal\b")
+NUMERIC = re.compile(r"[eEfFgGn%]$")
+TEMPLATE = re.compile(r"\{[^{}]*:[^{}]*[eEfFgGn%]\}")  # for str.format
+ROUNDING = {"format", "nearest", "percent", "plain", "round"}
+
+
+def roundings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Where a number is turned into text other than by `shown`: the line and what is written."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+            spec = "".join(
+                part.value
+                for part in ast.walk(node.format_spec)
+                if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            )
+            if NUMERIC.search(spec):
+                yield node.lineno, ast.unparse(node.value)
+        elif isinstance(node, ast.Constant) and TEMPLATE.search(str(node.value)):
+            yield node.lineno, ""
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in ROUNDING:
+                yield node.lineno, ", ".join(map(ast.unparse, node.args))
+        elif (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Mod)
+            and isinstance(node.left, ast.Constant)
+            and isinstance(node.left.value, str)
+        ):
+            yield node.lineno, ast.unparse(node.right)
+
+
+def wrong(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    by_name = path not in STATED
+    return [
+        f"{path.relative_to(SRC)}:{line}: {what}"
+        for line, what in roundings(tree)
+        if FIGURE.search(what) or (not by_name and not _is_measured(tree, line))
+    ]
+
+
+def _is_measured(tree: ast.AST, line: int) -> bool:
+    """Whether a line rounds by `nearest` or `percent`, which say that a figure was measured."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"nearest", "percent"}
+        and node.lineno == line
+        for node in ast.walk(tree)
+    )
+
+
+@pytest.mark.parametrize("path", sorted({*STATED, *MIXED}), ids=lambda path: path.stem)
+def test_no_stated_figure_is_written_but_by_the_one_function(path: Path) -> None:
+    assert not wrong(path)
+
+
+def test_every_other_way_to_write_a_figure_is_seen() -> None:
+    ways = (
+        'f"{delta:g}"',
+        'f"{limit:.4f}"',
+        'f"{epsilon:>{width}.2e}"',
+        'f"{share:.0%}"',
+        '"{:g}".format(limit)',
+        '"%g" % limit',
+        "round(epsilon, 2)",
+        'format(mu, ".3f")',
+        "plain(summary.delta)",
+    )
+    assert all(list(roundings(ast.parse(way))) for way in ways)
+    assert not list(roundings(ast.parse('f"{up_short(delta)} {name:<9} {count}"')))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1.0, "1"),
+        (0.5, "0.5"),
+        (1.2345634, "1.23457"),
+        (1e-05, "1e-05"),
+        (1.2345671e-06, "1.23457e-06"),
+        (1.2345600001e-06, "1.23457e-06"),
+        (999999.2, "1e+06"),
+        (1e9, "1e+09"),
+        (0.1 + 0.2, "0.3"),
+        (0.0, "0"),
+    ],
+)
+def test_a_limit_is_shown_as_it_was_declared_or_rounded_up(value: float, shown: str) -> None:
+    assert up_short(value) == shown
+
+
+@given(st.floats(1e-12, 1e12), st.integers(0, 6))
+def test_no_figure_is_below_what_it_is_of(value: float, places: int) -> None:
+    """But by far less than its last digit; nor is it a whole digit above."""
+    true = Decimal(repr(value))
+    for shown, step in (
+        (up(value, places), Decimal(10) ** -places),
+        (up_short(value), Decimal(10) ** (true.adjusted() - 5)),
+        (mu_up(value), min(Decimal(10) ** (true.adjusted() - 2), Decimal(1))),
+    ):
+        room = step / 10**9 + true * Decimal(2) ** -51
+        assert -room <= Decimal(shown) - true <= step + room
+    room = Decimal(10) ** -places / 10**9 + true * Decimal(2) ** -51
+    assert Decimal(down(value, places)) <= true + room
+
+
+def test_the_guarantees_own_sentence_never_states_less_than_the_limit() -> None:
+    terms = Terms("wards", "add_remove", "record", 1, 1.2345634e-06, "sha256:0", 1.2345634)
+    line = closing_line(terms, State())
+    assert "epsilon = 1.23457 for each" in line
+    assert "(1.23457, 1.23457e-06)-differentially private" in line
