@@ -43,6 +43,7 @@ OF_FINDINGS = (
 
 ANSWERS = "learn/test_answers.py"
 BOOK = "privacy/ledger/test_book.py"
+STORE = "privacy/release/test_store.py"
 
 
 def attack(*groups: str) -> tuple[str, ...]:
@@ -1012,8 +1013,8 @@ return found""",
         "every draw under a name is the first",
         "privacy/release/meter.py",
         "Meter._take",
-        "self._source.stream(name, index)",
-        "self._source.stream(name, 0)",
+        "self.source.stream(name, index)",
+        "self.source.stream(name, 0)",
         attack("estimate_statistics"),
     ),
     Mutant(
@@ -1850,6 +1851,22 @@ left = left & ~mask""",
         'state.items[body["token"]].released or state.entries',
         "state.entries",
         (f"{BOOK}::test_own_code_counts_as_released_from_commit_on",),
+    ),
+    Mutant(
+        "questions committed together share the first one's noise",
+        "privacy/release/store.py",
+        "_produce",
+        "_work(ledger, place, questions[place], held[place], seed)",
+        "_work(ledger, place, questions[0], held[0], seed)",
+        (f"{STORE}::test_questions_committed_together_have_each_its_own_noise",),
+    ),
+    Mutant(
+        "an answer may have another one's noise",
+        "privacy/release/store.py",
+        "_produce",
+        "_check_noise(work.meter.source, question, held[work.place])",
+        "",
+        (f"{STORE}::test_an_answer_with_the_noise_of_another_is_not_kept",),
     ),
     # Caps and views of learners: cells of the audit's grid.
     Mutant(

@@ -115,6 +115,57 @@ def test_the_noise_is_that_of_the_committed_nonce(
     np.testing.assert_array_equal(np.frombuffer(outputs["weights"].read_bytes()[:32]), expected)
 
 
+SECOND = Job("main", "run_trial", (("trial", "1"),))
+
+
+@pytest.fixture
+def both(ledger: Ledger, tmp_path: Path) -> list[store.Question]:
+    """Two questions that are committed together."""
+    found = []
+    for trial, job in enumerate((JOB, SECOND)):
+        spends = tuple(dataclasses.replace(spend, job=job) for spend in SPENDS)
+        reserve(ledger, [Item(job, "static", spends)])
+        outputs = {"weights": tmp_path / f"weights {trial}"}
+        query = query_digest(data="version 1", trial=trial)
+        found.append(store.Question(job, "static", query, spends, DRAWS, outputs))
+    return found
+
+
+def noise_alone(works: Sequence[store.Work]) -> None:
+    for work in works:
+        (work.folder / "weights").write_bytes(work.meter.publish("noise", np.zeros(4)).tobytes())
+
+
+def test_questions_committed_together_have_each_its_own_noise(
+    ledger: Ledger, both: list[store.Question]
+) -> None:
+    store.release_together(ledger, both, noise_alone)
+    key = store.subkey(ledger.home, "noise")
+    for question, held in zip(both, load(ledger).items.values(), strict=True):
+        source = store.SecretNoise(key, question.job, question.query, str(held.nonce))
+        np.testing.assert_array_equal(
+            np.frombuffer(question.outputs["weights"].read_bytes()),
+            Meter(DRAWS, source).publish("noise", np.zeros(4)),
+        )
+
+
+def test_an_answer_with_the_noise_of_another_is_not_kept(
+    ledger: Ledger, both: list[store.Question], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[store.Work] = []
+
+    def with_the_first_ones_noise(*facts: Any, work: Any = store._work) -> store.Work:
+        made.append(work(*facts))
+        made[-1].meter.source = made[0].meter.source
+        return made[-1]
+
+    monkeypatch.setattr(store, "_work", with_the_first_ones_noise)
+    with pytest.raises(Refused, match="noise of another"):
+        store.release_together(ledger, both, noise_alone)
+    assert {held.status for held in load(ledger).items.values()} == {"COMMITTED"}
+    assert not any(question.outputs["weights"].exists() for question in both)
+
+
 @pytest.mark.parametrize(
     "loss", ["nothing", "one output", "all results", "another's bytes in its place"]
 )

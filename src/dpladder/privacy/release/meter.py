@@ -46,7 +46,7 @@ class Meter:
         if len(self._declared) != len(draws):
             raise BadInput("two draws share a name. Give each draw of a job its own.")
         self._made = dict.fromkeys(self._declared, 0)
-        self._source = source
+        self.source = source
         self._audit = audit
         self._closed = False  # true after a refusal too
         self.used: list[Used] = []
@@ -129,7 +129,7 @@ class Meter:
         if index == draw.count:
             self._refuse(f"draw {name} was made more often than the declared {draw.count} times")
         self._made[name] = index + 1
-        return self._source.stream(name, index)
+        return self.source.stream(name, index)
 
     def _refuse(self, what: str) -> NoReturn:
         # Only declared figures are named: those asked for may depend on private data. Closed for

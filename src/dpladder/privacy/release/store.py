@@ -26,7 +26,7 @@ from dpladder.privacy.ledger import book as ledgers
 from dpladder.privacy.ledger.book import Ledger
 from dpladder.privacy.ledger.home import Home, make_folder, replace, share, subkey, sync_folder
 from dpladder.privacy.ledger.state import Held, called
-from dpladder.privacy.release.meter import Draw, Meter
+from dpladder.privacy.release.meter import Draw, Meter, Streams
 from dpladder.privacy.release.noise import ResearchNoise, SecretNoise, encode
 
 
@@ -243,6 +243,7 @@ def _produce(
         for work in works:
             question = questions[work.place]
             work.meter.close()
+            _check_noise(work.meter.source, question, held[work.place])
             if {path.name for path in work.folder.iterdir()} != set(question.outputs):
                 raise Refused(
                     f"{called(question.job)} must write exactly its outputs: "
@@ -262,6 +263,17 @@ def _work(ledger: Ledger, place: int, question: Question, held: Held, seed: int 
     )
     staging = ledger.home.staging / f"{held.token}.{secrets.token_hex(8)}"
     return Work(place, Meter(question.draws, source), staging)
+
+
+def _check_noise(source: Streams, question: Question, held: Held) -> None:
+    """Refuse an answer whose noise is not that of its own query and nonce. A ledger holds no nonce
+    twice, so no stream is behind two answers. Seeded noise repeats itself on purpose."""
+    drawn = isinstance(source, SecretNoise) and (source.query, source.nonce)
+    if not isinstance(source, ResearchNoise) and drawn != (question.query, held.nonce):
+        raise Refused(
+            f"{called(question.job)} was answered with the noise of another question. Nothing was "
+            "kept or published: this is a bug in dpladder, please report it."
+        )
 
 
 def _keep(staging: Path, folder: Path) -> str:
