@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches into .wheels/ what tools/gpu.sh needs beside PyTorch, timm, h5py and transformers, in the
-# lock's versions, for Python 3.12 on Linux: 47 MB.
+# lock's versions, for Python 3.12 on Linux: 50 MB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 names="annotated-types argparse-dataclass cffi colorlog conda-inject configargparse cryptography
@@ -10,7 +10,8 @@ names="annotated-types argparse-dataclass cffi colorlog conda-inject configargpa
   pytest-timeout referencing rich rpds-py smart-open smmap snakemake snakemake-interface-common
   snakemake-interface-executor-plugins snakemake-interface-logger-plugins
   snakemake-interface-report-plugins snakemake-interface-scheduler-plugins
-  snakemake-interface-storage-plugins tabulate tenacity throttler traitlets typing-inspection yte"
+  snakemake-interface-storage-plugins sqlalchemy sqlmodel tabulate tenacity throttler traitlets
+  trove-classifiers typing-inspection yte editables hatchling greenlet"
 platforms=$(printf -- '--platform manylinux_2_%s_x86_64 ' 34 31 28 27 24 17 5)
 for name in $names connection-pool; do
   version=$(sed -n "s/^$name==\([^ ;]*\).*/\1/p" envs/requirements.lock | head -1)

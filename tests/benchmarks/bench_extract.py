@@ -97,7 +97,9 @@ def ours_on(images: list[Any], threads: int) -> Any:
         return np.stack([network.load(images[index], 0) for index in batch])
 
     def work() -> NDArray[Any]:
-        return np.concatenate(list(network.encode(in_order(load, batches, threads))))
+        return np.concatenate(
+            list(network.encode(in_order(load, batches, threads, network.on_gpu)))
+        )
 
     return work
 

@@ -652,3 +652,9 @@ def test_no_arithmetic_of_a_gpu_is_rounded_to_tf32():
     prepare(ONE)
     assert not torch.backends.cudnn.allow_tf32
     assert not torch.backends.cuda.matmul.allow_tf32
+
+
+def test_a_training_refuses_an_environment_that_overrules_its_arithmetic(monkeypatch):
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "1")
+    with pytest.raises(Refused, match="NVIDIA_TF32_OVERRIDE"):
+        prepare(ONE)

@@ -18,7 +18,6 @@ from dpladder.data.encoders import (
     batch_of,
     check_independence,
     device_of,
-    inference,
     streamed,
 )
 from dpladder.data.images import decode, view
@@ -144,7 +143,7 @@ def _network(features: Features, threads: int) -> Encoder:
             facts["shape"] = json.dumps(
                 [*model(torch.zeros(1, *settings["input_size"], device=device)).shape[1:]]
             )
-    return Encoder(row.shape[1], batch, blank, load, forward, facts)
+    return Encoder(row.shape[1], batch, blank, load, forward, facts, device.type != "cpu")
 
 
 def _pixels(
@@ -182,7 +181,7 @@ def _forward(
         if not on_cpu:
             images = images.pin_memory()
         images = images.to(device, non_blocking=True).permute(0, 3, 1, 2)  # channels_last as it is
-        with inference(device):
+        with torch.inference_mode():
             return pooled(images.float().div(255).sub(center).div(spread)).flatten(1).float()
 
     return streamed(start, device, threads)

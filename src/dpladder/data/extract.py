@@ -220,7 +220,7 @@ def encode(
 
     def arrays() -> Iterator[Rows]:
         for found, seen in in_order(
-            lambda rows: _load_batch(rows, load, encoder), batches, threads
+            lambda rows: _load_batch(rows, load, encoder), batches, threads, encoder.on_gpu
         ):
             checks.append(seen)
             yield found

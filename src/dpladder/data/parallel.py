@@ -1,12 +1,13 @@
-"""Threads that work ahead, and results in the order that was asked for."""
+"""Threads, or processes, that work ahead, and results in the order of the items."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -18,15 +19,40 @@ def cores() -> int:
 
 
 def in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], threads: int
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int, processes: bool = False
 ) -> Iterator[Result]:
-    """`work` on every item, one thread each; no more items are begun than keeps the threads
-    busy."""
+    """Results of `work` on every item, in order, by so many threads at once.
+
+    Args:
+        work: what is done with one item. In a process of its own it must leave the GPU alone.
+        items: begun no further ahead than keeps the workers busy.
+        workers: how many items are worked on at once.
+        processes: whether workers are forked processes: threads that decode images wait for each
+            other's Python, above four of them for longer than they work.
+    """
     begun: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
+    pool: Executor
+    if processes:
+        pool = ProcessPoolExecutor(workers, get_context("fork"), _take_over, (work,))
+        run: Callable[[Item], Result] = _run_taken_over
+    else:
+        pool, run = ThreadPoolExecutor(workers), work
+    with pool:
         for item in items:
-            begun.append(pool.submit(work, item))
-            if len(begun) > threads:
+            begun.append(pool.submit(run, item))
+            if len(begun) > workers:
                 yield begun.popleft().result()
         while begun:
             yield begun.popleft().result()
+
+
+_taken_over: dict[str, Callable[[Any], Any]] = {}
+
+
+def _take_over(work: Callable[[Any], Any]) -> None:
+    """Keep the work in a worker process. A fork inherits it, whatever it refers to."""
+    _taken_over["work"] = work
+
+
+def _run_taken_over(item: Any) -> Any:
+    return _taken_over["work"](item)

@@ -22,7 +22,6 @@ from dpladder.data.encoders import (
     batch_of,
     check_independence,
     device_of,
-    inference,
     streamed,
 )
 from dpladder.data.spans import LEAST, pieces
@@ -126,7 +125,7 @@ def _start(run: Run, device: Any) -> Callable[[Rows], Any]:
         if device.type != "cpu":
             arrays = arrays.pin_memory()
         channels = arrays.to(device, non_blocking=True).unbind(dim=1)
-        with inference(device):
+        with torch.inference_mode():
             return run(*channels).flatten(1)
 
     return start

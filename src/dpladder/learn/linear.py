@@ -33,7 +33,8 @@ from dpladder.learn.records import Records, Rows, exactly, load, prepare
 from dpladder.learn.score import correct_count
 from dpladder.privacy.release.meter import Meter
 
-CHUNK = {"cpu": 1024, "cuda": 16384}
+# on a GPU a chunk should outlast the launch of its 25 kernels
+CHUNK = {"cpu": 1024, "cuda": 65536}
 TINY = 2.0**-80  # probabilities below are zero: denormal numbers slow many CPUs down
 FAR = 2.0**50  # a squared norm; of what is longer, float64 does not tell losses that ties leave
 CANCELLED = 2.0**-20  # of the lengths of a record's views, which may cancel

@@ -64,7 +64,10 @@ class Link:
         if self.labels == MANY:
             present, known = self._findings(labels, dim=0)
             return probabilities.sub_(present[..., None]).mul_(known[..., None])
-        heads, _, count, views = probabilities.shape
+        heads, classes, count, views = probabilities.shape
+        if probabilities.is_cuda:  # whose deterministic scatter takes longer than both products
+            targets = labels == torch.arange(classes, device=labels.device)[:, None]
+            return probabilities.sub_(targets[..., None])
         labels = labels.view(1, 1, count, 1).expand(heads, 1, count, views)
         return probabilities.scatter_add_(1, labels, probabilities.new_full(labels.shape, -1.0))
 

@@ -4,6 +4,7 @@ lie."""
 from __future__ import annotations
 
 import mmap
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from torch.nn.functional import pad
 
 from dpladder.config.label_sets import end_of_numbers
 from dpladder.config.model import Resources
-from dpladder.errors import BadInput
+from dpladder.errors import BadInput, Refused
 from dpladder.learn.bounds import SLACK, slack
 from dpladder.learn.interface import Constants, Data
 
@@ -86,11 +87,27 @@ def exactly(summed: Tensor) -> Tensor:
 
 
 def prepare(resources: Resources) -> torch.device:
-    """Pin what the arithmetic depends on, for the whole process, and choose the device."""
+    """Pin what the arithmetic depends on, for the whole process, and choose the device.
+
+    Raises:
+        Refused: the environment overrules what is pinned here.
+    """
     torch.set_num_threads(resources.threads)
     torch.set_float32_matmul_precision("highest")  # no TF32 in products
     torch.backends.cudnn.allow_tf32 = False  # nor in convolutions, where it is on by default
-    return torch.device("cuda" if resources.gpu and torch.cuda.is_available() else "cpu")
+    if os.environ.get("NVIDIA_TF32_OVERRIDE", "0") != "0":
+        raise Refused(
+            "NVIDIA_TF32_OVERRIDE is set, and makes a GPU round records to 10 bits whatever a "
+            "training asks for. Unset it, and start the job again."
+        )
+    if not (resources.gpu and torch.cuda.is_available()):
+        return torch.device("cpu")
+    # A job that is resumed computes the same bits. cuBLAS wants a workspace of a fixed size for it.
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.backends.cudnn.benchmark = False
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # nothing reads such memory here
+    return torch.device("cuda")
 
 
 def load(

@@ -29,7 +29,8 @@ class _None(Noise):
     seen: list[Floats]
 
     def onto(self, total: Any, values: Any = None) -> Any:
-        self.seen.append(np.array(total, np.float64))
+        on_host = total.cpu() if hasattr(total, "cpu") else total
+        self.seen.append(np.array(on_host, np.float64))
         return total
 
 
