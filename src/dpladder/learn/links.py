@@ -67,7 +67,7 @@ class Link:
         heads, classes, count, views = probabilities.shape
         if probabilities.is_cuda:  # whose deterministic scatter takes longer than both products
             targets = labels == torch.arange(classes, device=labels.device)[:, None]
-            return probabilities.sub_(targets[..., None])
+            return probabilities.sub_(targets[..., None].to(probabilities.dtype))
         labels = labels.view(1, 1, count, 1).expand(heads, 1, count, views)
         return probabilities.scatter_add_(1, labels, probabilities.new_full(labels.shape, -1.0))
 
