@@ -1,8 +1,8 @@
 """The formats of what dpladder keeps, by number. Each later dpladder reads all of them; an older
 one refuses what it does not know, before it writes anything.
 
-What has no number was written before there were any, and is of format 1. A number rises when
-readers of before would misread what is written now; tests/formats keeps finished projects of each.
+A number rises when readers of before would misread what is written now; tests/formats keeps
+finished projects of each.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ Kind = Literal["ledger", "home", "results", "cache", "plan", "statement", "weigh
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KEY: Final = "format"
 FORMATS: dict[Kind, int] = {
-    # choices are remembered; releases have versions, and may cost more than was booked
-    "ledger": 2,
+    "ledger": 1,
     "home": 2,  # may be a group's; one user's is still written as 1 (privacy/ledger/home.py)
     "results": 1,
     "cache": 1,
     "plan": 1,
-    "statement": 2,  # figures count what was continued after a look, and what was priced too low
+    "statement": 1,
     "weights": 1,
 }
 

@@ -18,6 +18,7 @@ from workflow.test_formats import unpacked
 
 from dpladder.cli import main
 from dpladder.errors import Refused
+from dpladder.plan import startup
 from dpladder.plan.kept import assign, paid_again
 from dpladder.plan.plan import make_plan
 from dpladder.plan.startup import Parsed, known_states, opened, reserve
@@ -306,21 +307,18 @@ def test_what_was_reserved_and_the_next_run_need_not_ask_comes_back(
 
 
 def test_units_known_by_another_column_are_refused_before_anything_is_charged(
-    finished: Workspace, capsys
+    finished: Workspace, capsys, monkeypatch
 ) -> None:
     """At the parse, and again where it is charged, for another clone may have begun meanwhile. What
     is finished may be looked at all the same."""
     base = yaml.safe_load(Path("config.yaml").read_text())
     configure(base, targets(1.0, 2.0))
     due = [(rule, {"experiment": "main", "target": "2"}) for rule in PAID]
-    planned, ledger, job = parsed(), Ledger(open_home(), "tiny"), Job("others", "run_trial")
-    where = planned.plan.items_of("tiny")[0].spends[0].partition
-    spend = Spend("tiny", "add_remove", where, job, Gaussian(50.0))
-    units = {"dataset.id": "case"}
-    book.reserve(ledger, [Item(job, "another", (spend,))], units=units)
+    planned = parsed()
+    monkeypatch.setattr(startup, "_units_of", lambda *_: {"dataset.id": "case"})
     with pytest.raises(SystemExit):
         reserve(planned, due, "local")
-    told = "lineage tiny knows its units by dataset.id: case, and the config says empty"
+    told = "lineage tiny knows its units by dataset.id: empty, and the config says case"
     assert told in " ".join(capsys.readouterr().err.split())
     assert main(["plan"]) == 1
     assert told in " ".join(capsys.readouterr().err.split())

@@ -14,11 +14,8 @@ from dpladder.plan.kept import assign
 from dpladder.plan.plan import artifact_cost, make_plan
 from dpladder.plan.startup import Parsed
 from dpladder.plan.table import plan_document
-from dpladder.privacy.ledger import book
 from dpladder.privacy.ledger.book import Ledger, finish, head, load
 from dpladder.privacy.ledger.home import open_home
-from dpladder.privacy.ledger.journal import Body
-from dpladder.privacy.ledger.state import State, fold
 from dpladder.privacy.statement.build import build
 from dpladder.privacy.statement.documents import Origin
 from dpladder.privacy.statement.records import record_of
@@ -151,21 +148,3 @@ def test_who_swaps_names_bears_what_it_tuned_itself(tuned: Tuned) -> None:
     tuned.run(b=0.25, a=0.6)
     assert tuned.run("a", b=0.25, a=0.7) == {"main": 0, "b": 1, "a": 1}
     assert tuned.run("b", b=0.1, a=0.7) == {"main": 0, "b": 2, "a": 1}
-
-
-def test_ledgers_of_before_families_tell_them_by_former_names(
-    tuned: Tuned, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def without_families(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
-        fold(lineage, state, kind, {key: body[key] for key in body if key != "families"}, by)
-
-    monkeypatch.setattr(book, "fold", without_families)
-    tuned.run(a=0.5)
-    tuned.run(b=0.5)
-    assert tuned.run("b", b=0.25) == {"main": 0, "b": 1}
-
-
-def test_of_several_former_names_all_are_one_family() -> None:
-    state = State(families={"d": "b"})
-    fold(LINEAGE, state, "PLANNED", {"experiments": [], "former": {"c": ["a", "b"]}}, "")
-    assert [state.family(name) for name in "abcd"] == ["a"] * 4

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 from dpladder.config import load
 from dpladder.config.learner_sections import SECTIONS, names
+from dpladder.config.section import NeutralAt, Section, values_of
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.plan import asked_of
 from dpladder.plan.settle import settled
@@ -70,28 +71,23 @@ def of_learner(learner: str) -> dict[str, Any]:
     return {"learner": {"name": learner}, **rungs, **cut}
 
 
-@pytest.mark.parametrize("key", sorted(dag.LATER))
-def test_a_later_key_is_left_out_at_the_value_that_its_absence_means(key: str) -> None:
-    *sections, last = key.split(".")
-    values: dict[str, Any] = {last: dag.LATER[key]}
-    left: dict[str, Any] = {}
-    for section in reversed(sections):
-        values, left = {section: values}, {section: left}
-    assert dag.without_later(values) == left
+class Later(Section):
+    """A section whose second key came after 1.0, as one of another package may have it."""
+
+    clip: float = 1.0
+    warm: Annotated[float, NeutralAt(0.0)] = 0.0
+    inner: tuple[Later, ...] = ()
 
 
-def test_first_versions_have_the_tokens_that_ledgers_hold() -> None:
-    fixed = json.loads(mechanisms.FIRST.read_text("utf-8"))
-    for rule, tokens in fixed.items():
-        for methods, token in tokens.items():
-            learner, _, search = methods.partition(" ")
-            assert mechanisms.token(rule, learner or None, search or None, FIRST) == token
-            assert mechanisms.token(rule, learner or None, search or None, {rule: 2}) != token
+def test_a_later_key_is_left_out_at_its_neutral_value() -> None:
+    before = {"clip": 1.0, "inner": [{"clip": 2.0, "inner": []}]}
+    assert values_of(Later(inner=(Later(clip=2.0),))) == before
+    asking = {"clip": 1.0, "warm": 0.5, "inner": [{"clip": 2.0, "warm": 0.1, "inner": []}]}
+    assert values_of(Later(warm=0.5, inner=(Later(clip=2.0, warm=0.1),))) == asking
 
 
 def test_mechanisms_are_rules_learners_and_searches_by_their_names() -> None:
-    searches = {methods.partition(" ")[2] for methods in mechanisms._first()["private_search"]}
-    known = {*stages.STAGES, *LEARNERS, *searches, mechanisms.GUIDE}
+    known = {*stages.STAGES, *LEARNERS, *stages.SEARCHED, mechanisms.GUIDE}
     assert set(mechanisms.VERSIONS) <= known
 
 

@@ -15,11 +15,9 @@ from support import commit, mixture
 from workflow.test_formats import reconfigure, unpacked
 
 from dpladder.cli import main
-from dpladder.config import load
 from dpladder.errors import BadInput
 from dpladder.plan.kept import assign, renews
 from dpladder.plan.plan import make_plan
-from dpladder.plan.settle import settled
 from dpladder.plan.startup import known_states, opened
 from dpladder.privacy.accounting.events import Gaussian, Job, Partition, Spend
 from dpladder.privacy.ledger import book
@@ -78,16 +76,10 @@ def test_an_experiment_says_for_itself_what_may_be_paid_again(finished):
 KEPT = "kept as it was chosen when it was paid for (mean 0.386, today"
 
 
-@pytest.mark.parametrize("known_by", ["ledger", "plan"])
 def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(
-    known_by, tmp_path, monkeypatch, walk, capfd
+    tmp_path, monkeypatch, walk, capfd
 ):
-    """Ledgers remember choices since format 2; a project that was finished before has them in its
-    plan."""
     old = unpacked("1-auto", tmp_path, monkeypatch)
-    if known_by == "ledger":
-        book.settle(Ledger(open_home(), "auto"), settled(load(["config.yaml"])).settled)
-        Path("results/plan.json").unlink()
     reconfigure(old, "final", targets=[2.0, 1.0])
     assert walk().charged == Counter(PAID)
     assert KEPT in capfd.readouterr().err
@@ -95,8 +87,6 @@ def test_what_was_chosen_and_paid_for_is_kept_when_a_total_is_added(
 
 def test_what_was_chosen_follows_its_questions_to_another_name(tmp_path, monkeypatch):
     old = unpacked("1-auto", tmp_path, monkeypatch)
-    book.settle(Ledger(open_home(), "auto"), settled(load(["config.yaml"])).settled)
-    Path("results/plan.json").unlink()
     moved = {"learner": {"clip": 1.0}, "final": {"targets": [2.0, 1.0]}}
     reconfigure(old, "experiments", moved=moved)
     reconfigure(old, "learner", clip=0.5)
@@ -108,35 +98,6 @@ def test_what_was_chosen_follows_its_questions_to_another_name(tmp_path, monkeyp
     reconfigure(old, "experiments", moved=moved | {"final": {"targets": [1.0]}})
     told = opened(["config.yaml"]).choices
     assert "kept as it was chosen" not in told["moved"]
-
-
-def given_a_mean(old):
-    reconfigure(old, "features", mean={"epsilon": 0.2})
-
-
-def of_other_size(old):
-    reconfigure(old, "dataset", nominal_size=250)
-
-
-def without_its_plan(old):
-    Path("results/plan.json").unlink()
-
-
-def under_another_plan(old):
-    document = json.loads(Path("results/plan.json").read_text())
-    document["keys"]["main"]["features.mean"]["epsilon"] = 0.3
-    Path("results/plan.json").write_text(json.dumps(document))
-
-
-@pytest.mark.parametrize(
-    "edit", [given_a_mean, of_other_size, without_its_plan, under_another_plan]
-)
-def test_a_plan_of_before_says_only_what_was_left_open_and_paid_for(edit, tmp_path, monkeypatch):
-    old = unpacked("1-auto", tmp_path, monkeypatch)
-    reconfigure(old, "final", targets=[2.0, 1.0])
-    assert "kept as it was chosen" in opened(["config.yaml"]).choices["main"]
-    edit(old)
-    assert opened(["config.yaml"]) == settled(load(["config.yaml"]))
 
 
 OTHER_TERMS = {

@@ -14,13 +14,12 @@ from support import ROOT, Workspace, enter
 
 from dpladder.cli import main
 from dpladder.plan import stages
-from dpladder.privacy.accounting.composition import compose
 from dpladder.report.summary import read_summary
 
 NAMES = sorted(
     path.name.removesuffix(".tar.xz") for path in (ROOT / "tests" / "formats").glob("*.tar.xz")
 )
-WEIGHTS = {"ladder": "final/1", "auto": "final/2", "hyfree": "final/2"}
+WEIGHTS = {"ladder": "final/1", "auto": "final/2"}
 
 
 def unpacked(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
@@ -53,28 +52,9 @@ def test_nothing_private_is_due_in_an_old_project_and_nothing_is_charged(old, wa
     assert found.charged == Counter()
 
 
-def test_an_old_project_verifies_but_for_a_price_that_was_too_low(old, capsys):
-    sound = old.folder.parent.name != "hyfree"
+def test_an_old_project_verifies(old, capsys):
     assert main(["ledger", "verify"]) == 0, capsys.readouterr()
-    assert main(["verify", "results"]) == (0 if sound else 1), capsys.readouterr()
-    if not sound:
-        assert (
-            "priced under replace_one as if a unit moved them half as far"
-            in capsys.readouterr().err
-        )
-
-
-def test_what_was_priced_too_low_is_charged_at_what_it_costs(old):
-    held = [one for one in old.held() if one.job.rule == "train_final"]
-    booked, charged = (
-        compose(spends, 1e-5).epsilon for spends in (held[0].declared, held[0].spends)
-    )
-    if old.folder.parent.name == "hyfree":
-        assert held[0].unsound
-        assert charged > 1.01 * booked
-    else:
-        assert not held[0].unsound
-        assert charged == pytest.approx(booked)
+    assert main(["verify", "results"]) == 0, capsys.readouterr()
 
 
 @pytest.mark.few(2)
@@ -90,8 +70,6 @@ def test_what_an_old_project_lost_is_restored_for_nothing(old):
     model.unlink()
     shutil.rmtree(old.folder / ".snakemake")
     old.finish()
-    told = (old.results / "privacy.md").read_text()
-    assert ("were priced under replace_one" in told) == (old.folder.parent.name == "hyfree")
     assert main(["verify", "results"]) == 0
     after = old.public_bytes()
     released = [

@@ -28,7 +28,9 @@ def document(path: Path, edit: Callable[[dict], None]) -> None:
 
 def raise_ledger(old: Workspace, number: int) -> None:
     last = sorted((old.home / "ledger" / "tiny").glob("*.json"))[-1]
-    last.write_text(last.read_text().replace(' "type":', f' "format": {number},\n "type":'))
+    last.write_text(
+        last.read_text().replace(f'"format": {FORMATS["ledger"]}', f'"format": {number}')
+    )
 
 
 def raise_home(old: Workspace, number: int) -> None:

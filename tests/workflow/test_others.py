@@ -13,7 +13,7 @@ from support import ROOT
 
 from dpladder.config import others
 from dpladder.config.learner_sections import learner_of
-from dpladder.plan import dag, digests
+from dpladder.plan import digests
 from dpladder.privacy.statement.check import check, read_statement
 
 EXAMPLE = ROOT / "examples" / "own_methods"
@@ -140,11 +140,6 @@ def test_a_field_that_dpladder_gives_a_meaning_is_not_theirs(
     monkeypatch.delitem(sys.modules, "brought", raising=False)
     with pytest.warns(UserWarning, match=f"{field}: dpladder gives fields of this name a meaning"):
         assert found(entry("brought", "own.learner")) == {}
-
-
-def test_whatever_identities_leave_out_of_a_learner_is_no_field_of_theirs() -> None:
-    learners = {key.partition(".")[2] for key in dag.LATER if key.startswith("learner.")}
-    assert learners <= others.RESERVED
 
 
 def test_what_is_not_installed_is_refused_by_name():

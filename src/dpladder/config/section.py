@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any
 
@@ -18,6 +19,15 @@ Fraction = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 
 
+@dataclass(frozen=True)
+class NeutralAt:
+    """Marks a key that came after 1.0, in the annotation of its field: at this value it asks nothing
+    new, and is left out of what a job is known by. So it must be the field's default, or do what the
+    default does. Sections of other packages mark theirs in the same way."""
+
+    value: Any
+
+
 class Section(BaseModel):
     """Keys of one part of the config. The docstring of a section is its description for users."""
 
@@ -27,6 +37,25 @@ class Section(BaseModel):
         super().__init_subclass__(**options)
         # One line in the reference, the schema and the example, however the docstring is wrapped.
         cls.__doc__ = " ".join((cls.__doc__ or "").split()) or None
+
+
+def values_of(section: BaseModel) -> dict[str, Any]:
+    """A section as plain JSON values, without keys at their neutral values."""
+    found: dict[str, Any] = _pruned(section, section.model_dump(mode="json"))
+    return found
+
+
+def _pruned(value: Any, dumped: Any) -> Any:
+    if isinstance(value, BaseModel):
+        fields = type(value).model_fields
+        return {
+            name: _pruned(getattr(value, name), inner)
+            for name, inner in dumped.items()
+            if NeutralAt(getattr(value, name)) not in fields[name].metadata
+        }
+    if isinstance(value, tuple | list):
+        return [_pruned(*both) for both in zip(value, dumped, strict=True)]
+    return dumped
 
 
 def restored(kind: Any, values: Mapping[str, Any]) -> Any:

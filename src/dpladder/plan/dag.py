@@ -21,7 +21,7 @@ from dpladder.config.learner_sections import guided, shares_releases
 from dpladder.config.load import BASE
 from dpladder.config.model import Research
 from dpladder.config.search_sections import Ladder
-from dpladder.config.section import Section
+from dpladder.config.section import Section, values_of
 from dpladder.config.shift import ALSO, FurtherTest
 from dpladder.config.sources import Takes, kind_of, paths_of
 from dpladder.config.sweep_sections import Select
@@ -509,43 +509,9 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-LATER: Keys = {
-    "dataset.links": "none",
-    "dataset.majority": None,
-    "dataset.rare": None,
-    "dataset.label": None,
-    "dataset.id": None,
-    "dataset.user": None,
-    "dataset.unknown": "ignore",
-    "dataset.blank": None,
-    "dataset.unit.pool": "none",
-    "dataset.unit.conflicts": "nothing",
-    "learner.public": "none",
-    "learner.look": 0.05,
-    "learner.head": None,
-    "learner.steering": "guarded",
-}
-"""The keys of the config that came after identities were fixed, each by its path, and the value at
-which it asks nothing new. There it is left out of what a job is known by, so that it must be the
-default of its field, or do what the default does: a job that is not told it reads that."""
-OPEN: Keys = {"learner.public": "auto"}
-"""Values that leave a later key to the plan, and are left out as well. Settled configs hold none; a
-job that is told nothing reads its field's default, which is one, and does what it did before."""
-
-
 @cache
 def _values(config: Config) -> Keys:
-    return without_later(_effective(config).model_dump(mode="json"))
-
-
-def without_later(values: Keys, at: str = "") -> Keys:
-    """The values of a config without later keys at their neutral values."""
-    return {
-        key: without_later(value, f"{at}{key}.") if isinstance(value, dict) else value
-        for key, value in values.items()
-        if (path := f"{at}{key}") not in LATER
-        or value not in (LATER[path], OPEN.get(path, LATER[path]))
-    }
+    return values_of(_effective(config))
 
 
 def _effective(config: Config) -> Config:
@@ -564,8 +530,8 @@ def _effective(config: Config) -> Config:
 
 
 def _present(values: Keys, keys: Iterable[str]) -> Keys:
-    """What a config says by these paths, but for later keys that it leaves out."""
-    return {key: _at(values, key) for key in keys if key not in LATER or _has(values, key)}
+    """What a config says by these paths, but for keys that are left out at their neutral values."""
+    return {key: _at(values, key) for key in keys if _has(values, key)}
 
 
 def _has(values: Any, key: str) -> bool:

@@ -34,10 +34,11 @@ def keys_of(project: Project) -> dict[str, dict[str, Any]]:
 def named(project: Project) -> Iterator[None]:
     """A refusal inside ends with the edits, where there are any and the plan before them is still
     there."""
+    before = _planned_keys()
     try:
         yield
     except Refused as refused:
-        before, now = planned_keys(), json.loads(json.dumps(keys_of(project)))
+        now = json.loads(json.dumps(keys_of(project)))
         told = [
             f"{name}: {edit}"
             for name in now
@@ -49,7 +50,7 @@ def named(project: Project) -> Iterator[None]:
         ) from None
 
 
-def planned_keys() -> Mapping[str, Any]:
+def _planned_keys() -> Mapping[str, Any]:
     """The keys that the last run in this folder planned with, by experiment; empty where there is
     nothing to read."""
     try:

@@ -8,21 +8,18 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import ValidationError
-
 from dpladder.config import Config, Project
 from dpladder.config.features_sections import Mean
 from dpladder.config.learner_sections import Descending, guidable, guided
 from dpladder.config.model import Tester
 from dpladder.config.search_sections import Ladder
-from dpladder.config.section import restored
+from dpladder.config.section import restored, values_of
 from dpladder.config.sources import count_of_classes, labels_of
 from dpladder.config.sweep_sections import Rung, Sweep
 from dpladder.plan import dag, stages
 from dpladder.plan.cost import partition
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.ledger.state import Held, State
-from dpladder.privacy.statement.documents import FINALS
 from dpladder.search.looking import Bought, bought, written
 from dpladder.search.prior import DEFAULT, expecting
 
@@ -107,37 +104,6 @@ def settled(project: Project, remembered: Remembered = MappingProxyType({})) -> 
     )
 
 
-def as_planned(
-    project: Project, planned: Mapping[str, Mapping[str, Any]], states: Mapping[str, State]
-) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """What a plan of before says was chosen for the experiments of a project, `planned` by their
-    names: of what the config leaves open, and only where the ledgers hold a release of just that,
-    which today's choice would pay for anew. Public records guided no steps unasked at first: that
-    the ledgers tell alone."""
-    held = [held for state in states.values() for held in state.items.values()]
-    today = settled(project).experiments if planned or held else {}
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for name, asked in project.modelled.items():
-        plan = planned.get(name)
-        try:
-            chosen = chosen_in(today[name]) if plan is None else _planned(asked, today[name], plan)
-            chosen.pop("public", None)
-            config = _as_chosen(asked, today[name], chosen)
-        # edited by hand, or of a config with other keys
-        except (LookupError, TypeError, ValidationError):
-            continue
-        # a final model of an experiment that is gone may be this one's, by its former name
-        ours = (
-            one
-            for one in held
-            if one.job.experiment == name
-            or (one.job.experiment not in today and one.job.rule in FINALS)
-        )
-        if config != today[name] and any(_only_before(one, config, today[name]) for one in ours):
-            found[name, _hung_on(asked)] = chosen
-    return found
-
-
 def taken_over(
     project: Project, remembered: Remembered, states: Mapping[str, State]
 ) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -160,35 +126,6 @@ def taken_over(
     return found
 
 
-def _planned(asked: Config, today: Config, keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Today's choice, with what a plan of before says of each thing that the config leaves open."""
-    chosen, given = chosen_in(today), chosen_in(asked)
-    centre = asked.features.centre
-    if centre == "auto":
-        chosen["centre"] = keys["features.centre"]
-    if centre in ("auto", "noised") and asked.features.mean is None:
-        chosen["mean"] = keys["features.mean"]
-    if asked.sweep.rungs is None:
-        chosen["rungs"] = keys["rungs"]
-        chosen["select"] = (
-            chosen["select"] | {"share": keys["sweep.select"]["share"]}
-            if keys["rungs"]
-            else chosen["select"]
-        )
-    search = {
-        key: keys["sweep.search"][key]
-        for key, value in chosen["search"].items()
-        if value != given["search"][key]
-    }
-    return chosen | {"search": chosen["search"] | search}
-
-
-def _only_before(held: Held, config: Config, today: Config) -> bool:
-    """Whether a release is what an earlier choice asks for, and today's does not."""
-    name = held.job.experiment
-    return _paid(held, name, config) and not _paid(held, name, today)
-
-
 def _paid(held: Held, name: str, config: Config) -> bool:
     """Whether a release of the ledger is one that an experiment asks for, so configured."""
     return held.used and held.job.experiment == name and dag.asks(config, held.job, held)
@@ -199,9 +136,8 @@ def _hung_on(config: Config) -> str:
     nothing that was paid for."""
     features, sweep = config.features, config.sweep
     told = [config.dataset.public_size] if pull(config) else []
-    plain = config.model_dump(mode="json", include={"learner": True, "mode": True, "hpo": {"name"}})
     return dag.digest(
-        dag.without_later(plain),
+        [values_of(config.learner), config.mode, config.hpo.name],
         features.model_dump(
             mode="json", include={"centre", "mean", "until", "model", "layers", "length"}
         ),
@@ -212,8 +148,7 @@ def _hung_on(config: Config) -> str:
 
 
 def chosen_in(config: Config) -> dict[str, Any]:
-    """What may have been left to the plan, as it stands in a settled config. Choices of before
-    public records could guide steps unasked say nothing of them."""
+    """What may have been left to the plan, as it stands in a settled config."""
     sweep = config.sweep.model_dump(mode="json", include={"rungs", "search", "select"})
     public = {"public": "gradient"} if guided(config.learner) else {}
     features = config.features.model_dump(mode="json", include={"centre", "mean"})

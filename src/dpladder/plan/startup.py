@@ -25,7 +25,7 @@ from dpladder.plan import dag, edits, outer, stages
 from dpladder.plan.kept import assign, check_names, names_today, paid_again, refuse_replaced
 from dpladder.plan.plan import Plan, make_plan
 from dpladder.plan.reads import facts_of
-from dpladder.plan.settle import as_planned, divided, settled, taken_over
+from dpladder.plan.settle import divided, settled, taken_over
 from dpladder.plan.stages import RESULTS
 from dpladder.plan.table import declared, plan_document, plan_table
 from dpladder.privacy.accounting import booking
@@ -150,8 +150,7 @@ def opened(paths: Sequence[Path | str], overrides: Mapping[str, Any] | None = No
 
 def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[str, Any]]]:
     """A project split as its lineages were opened; and what was chosen for its experiments, and
-    paid for: by the ledgers, which remember it since format 2, else by what the last run here
-    planned."""
+    paid for, by the ledgers."""
     states = known_states(project)
     opened_under = {
         name: one.split_rule for name, state in states.items() if (one := state.binding)
@@ -160,7 +159,6 @@ def recalled(project: Project) -> tuple[Project, dict[tuple[str, str], Mapping[s
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for state in states.values():
         found |= ledgers.remembered_choices(state)
-    found = as_planned(project, edits.planned_keys(), states) | found
     return project, taken_over(project, found, states) | found
 
 

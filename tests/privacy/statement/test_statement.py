@@ -297,17 +297,6 @@ def test_no_other_total_may_be_claimed(tmp_path: Path, claim: dict[str, Any]) ->
     ]
 
 
-def test_a_statement_of_format_1_is_not_asked_for_what_it_lacks(run: Finished) -> None:
-    statement = run.state()
-    dataset = {
-        key: value for key, value in statement["datasets"]["mnist5k"].items() if key != "chosen"
-    }
-    older = {key: value for key, value in statement.items() if key != "format"} | {
-        "datasets": {"mnist5k": dataset}
-    }
-    assert check(seal(older, b""), run.results) == []
-
-
 def run_experiments(run: Finished) -> dict[str, Any]:
     before = {artifact.experiment for artifact in run.document.artifacts}
     return {name: change for name, change in STEERED["experiments"].items() if name in before}

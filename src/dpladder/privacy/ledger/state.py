@@ -106,13 +106,12 @@ class Held:
     output: str | None = None
     reserved: int = 0
     released: int | None = None
-    # empty: all first ones, of before versions were
     versions: Mapping[str, int] = field(default_factory=dict)
     code: str = ""
     unsound: str = ""  # why it costs more than was booked, where it does
     # the entry of the last run that took it up again, after something else was released
     continued: int | None = None
-    by: str = ""  # who asked; empty of before that was noted
+    by: str = ""  # who asked
     family: str = ""  # of which its experiment was then
 
     @property
@@ -269,27 +268,24 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             state.confirmed = True
         case "PLANNED":
             state.experiments += body["experiments"]
-            for one in body.get("names", ()):
+            for one in body["names"]:
                 state.tokens.setdefault(from_json(one["job"]), []).extend(one["tokens"])
-            former = body.get("former", {})
-            for name, names in former.items():
+            for name, names in body["former"].items():
                 state.former.setdefault(name, []).extend(names)
-            state.families |= (
-                body["families"] if "families" in body else _families_of(state, former)
-            )
+            state.families |= body["families"]
         case "SETTLED":
             for one in body["choices"]:
                 state.choices[one["experiment"], one["inputs"]] = one["chosen"]
         case "RESERVED":
             for token in body["replaces"]:
                 _move(state, token, "REFUNDED")
-            for token in body.get("continued", ()):
+            for token in body["continued"]:
                 state.items[token] = replace(state.items[token], continued=state.entries)
             state.units = body.get("units", state.units)
             for item in body["items"]:
                 declared = from_json(item["spends"])
                 job, entry = from_json(item["job"]), state.entries
-                known = {"versions": item.get("versions", {}), "code": item.get("code", "")}
+                known = {"versions": item["versions"], "code": item["code"]}
                 held = Held(
                     item["token"],
                     job,
@@ -329,20 +325,6 @@ def fold(lineage: str, state: State, kind: str, body: Body, by: str) -> None:
             raise Refused(
                 f"has the type {kind}, which this version does not know: upgrade dpladder"
             )
-
-
-def _families_of(state: State, former: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The families of experiments, where a ledger of before these were noted tells
-    former names alone: if several, all of theirs are one."""
-    found = {}
-    for name, names in former.items():
-        first, *others = dict.fromkeys(state.family(old) for old in names)
-        found[name] = first
-        one = dict.fromkeys(others, first)
-        state.families |= one | {key: one.get(two, two) for key, two in state.families.items()}
-        for held in [held for held in state.items.values() if held.family in one]:
-            state.items[held.token] = replace(held, family=first)
-    return found
 
 
 BEFORE: dict[Status, Status] = {

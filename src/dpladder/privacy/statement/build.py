@@ -24,7 +24,6 @@ from dpladder.privacy.accounting.events import (
     Job,
     Spend,
     counts_for,
-    families_of,
     from_json,
     to_json,
 )
@@ -429,31 +428,21 @@ def borne_by(promise: Promise | StatedModel, lines: Iterable[StatedSpend]) -> li
     statics = {line.job: line.static for line in own}
     read = {_version_of(line) for line in own} | {""}
     planned = max((line.reserved for line in own), default=0)
-    paid = {line.job: _family_of(line) for line in own}
-    if promise.families:
-        counts = counts_for(promise.families, paid)
-    else:  # a statement of before families were noted
-        names = families_of(promise.experiment, paid) or {promise.experiment}
-        counts = counts_for(names | {*promise.former}, paid, promise.shared_with)
+    paid = {line.job: line.family for line in own}
+    counts = counts_for(promise.families, paid)
 
     def tuned(line: StatedSpend) -> bool:
-        other = line.superseded or (bool(promise.families) and line.job not in jobs)
-        edited = line.static is None or statics.get(line.job) != line.static
+        other = line.superseded or line.job not in jobs
+        edited = statics.get(line.job) != line.static
         return (
             other
             and edited
-            and counts(_family_of(line), line.job)
+            and counts(line.family, line.job)
             and (line.released or line.reserved) < planned
             and _version_of(line) in read
         )
 
     return [*own, *filter(tuned, lines)]
-
-
-def _family_of(line: StatedSpend) -> str:
-    """The family that paid; of before these were noted the name that its experiment had."""
-    paid: Mapping[str, Any] = line.spend.get("job", NOTHING)
-    return line.family or str(paid.get("experiment", line.experiment))
 
 
 def _version_of(line: StatedSpend) -> str:

@@ -64,7 +64,7 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
             problems += _check_dataset(
                 lineage, dataset, recorded, limited=stated.mode != "research"
             )
-            problems += _check_totals(lineage, dataset) if stated.format > 1 else ()
+            problems += _check_totals(lineage, dataset)
         except _UNREADABLE as error:
             problems.append(f"privacy.json: dataset {lineage} cannot be recomputed ({error})")
     return problems
@@ -187,8 +187,7 @@ def _check_dataset(
 
 
 def _check_totals(lineage: str, dataset: Stated) -> Iterator[str]:
-    """Of the whole lineage, and of whichever model is chosen: statements of format 1 lack the
-    second."""
+    """Of the whole lineage, and of whichever model is chosen."""
     where = f"privacy.json: dataset {lineage}"
     lines = dataset.spends
     outside = dataset.outside_this_dag.spends
