@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from support import commit
 from dpladder import cli
 from dpladder.config.docs import DEMO
 from dpladder.config.load import overlay, resolve
+from dpladder.config.section import restored
 from dpladder.learn.weights import save
 from dpladder.plan.plan import make_plan
 from dpladder.plan.table import plan_document
 from dpladder.privacy.ledger.book import Ledger, finish, head, load, open_ledger, reserve
 from dpladder.privacy.ledger.home import open_home, subkey
 from dpladder.privacy.statement.build import build, seal
-from dpladder.privacy.statement.documents import Origin
+from dpladder.privacy.statement.documents import Origin, SealedStatement
+from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import file_digest, record_of
 
 CHANGES: dict[str, Any] = {"final": {"targets": [0.5, 1.0]}}
@@ -88,10 +91,16 @@ class Finished:
             {path: file_digest(self.folder / path) for path in self.records},
             {lineage: load(ledger) for lineage, ledger in self.ledgers.items()},
             [head(ledger) for ledger in self.ledgers.values()],
-            Origin("2026-11-22", "0" * 40, {"dpladder": "0.1.0"}),
+            Origin("2026-11-22", "0" * 40, {"dpladder": version("dpladder")}),
+            files={
+                str(path.relative_to(self.folder)): file_digest(path)
+                for path in self.results.rglob("*")
+                if path.name in ("weights.safetensors", "metrics.json")
+            },
         )
         sealed = seal(asdict(statement), subkey(self.home, "ledger"))
         self.write("results/privacy.json", sealed)
+        (self.results / "privacy.md").write_text(page(restored(SealedStatement, sealed)), "utf-8")
         return sealed
 
     def verify(self, monkeypatch: pytest.MonkeyPatch) -> int:

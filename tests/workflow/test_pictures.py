@@ -21,7 +21,12 @@ LADDER, SCORES = "results/main/figures/ladder.svg", "results/main/figures/scores
 def written(finished: Workspace) -> None:
     cfg = params(settled(load(["config.yaml"])), "write_report", {})
     page, record = Path("results/report.html"), Path("results/report.privacy.json")
-    inputs = {"statement": "results/privacy.json", "summaries": ["results/main/summary.json"]}
+    inputs = {
+        "statement": "results/privacy.json",
+        "signed": "results/privacy.md",
+        "summaries": ["results/main/summary.json"],
+        "tables": ["results/main/summary.csv"],
+    }
     job.write_report(
         Task("write_report", {}, cfg, "", inputs, {"page": page, "privacy": record}, Resources())
     )

@@ -273,6 +273,11 @@ def privacy_records(wildcards):
     return outputs_of(lambda stage, name: name == "privacy")
 
 
+def published(wildcards):
+    """Every other output of these jobs: the statement names the bytes that it is about."""
+    return outputs_of(lambda stage, name: name != "privacy")
+
+
 def released(wildcards):
     """Every release, so that one whose file is lost is due: the ledger has its bytes, and restores
     them."""
@@ -295,6 +300,10 @@ def outputs_of(wanted):
 
 def summaries(wildcards):
     return [f"results/{experiment}/summary.json" for experiment in PROJECT.modelled]
+
+
+def summary_tables(wildcards):
+    return [f"results/{experiment}/summary.csv" for experiment in PROJECT.modelled]
 
 
 def filed(picture):

@@ -2,6 +2,7 @@ rule compose_privacy:
     input:
         plan="results/plan.json",
         records=privacy_records,
+        files=published,
     output:
         statement="results/privacy.json",
         page="results/privacy.md",

@@ -29,7 +29,9 @@ use rule compose_privacy as summarise with:
 use rule compose_privacy as write_report with:
     input:
         statement="results/privacy.json",
+        signed="results/privacy.md",
         summaries=summaries,
+        tables=summary_tables,
     output:
         *map(filed, PICTURES),
         page="results/report.html",

@@ -38,6 +38,7 @@ def compose_privacy(task: Task[PlanDocument]) -> None:
         {lineage: ledgers.load(ledger) for lineage, ledger in opened.items()},
         [ledgers.head(ledger) for ledger in opened.values()],
         _origin(),
+        {path: file_digest(Path(path)) for path in [task.input["plan"], *task.input["files"]]},
         lambda job, held: made_by(held, task.reads.mechanisms[job.experiment][job.rule]),
     )
     sealed = seal(asdict(statement), subkey(home, "ledger"))

@@ -11,10 +11,14 @@ from pathlib import Path
 import pandas as pd
 
 from dpladder.config.section import restored
+from dpladder.jobs.places import job_home
 from dpladder.jobs.record import FROM_RELEASES, write_record
-from dpladder.jobs.task import Task, read_json
+from dpladder.jobs.task import Task, read_json, write_json
 from dpladder.plan.reads import Picture, WriteReport
+from dpladder.privacy.ledger.home import subkey
+from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.documents import SealedStatement
+from dpladder.privacy.statement.records import file_digest
 from dpladder.report import (
     batches_figure,
     budget_figure,
@@ -77,12 +81,25 @@ def write_report(task: Task[WriteReport]) -> None:
     reads, contests = task.reads, [*map(Path, task.reads.contests)]
     place = Path(task.output["page"])
     page.write_page(statement, summaries, figures, place, reads.cells, reads.about, contests)
-    write_record(task, free=FROM_RELEASES)
+    _vouch(task, statement.id)
     if failed:  # the run goes on: what was released must not seem to have failed
         print(
             f"write_report ({len(failed)} of {len(task.reads.pictures)} pictures): "
             f"{'; '.join(failed)}"
         )
+
+
+def _vouch(task: Task[WriteReport], statement: str) -> None:
+    """The last record of a run: digests of the page that is signed, and of all that was made from
+    the statement, sealed as the statement is. It names the statement that they are of."""
+    write_record(task, free=FROM_RELEASES)
+    record = read_json(task.output["privacy"])
+    given, made = task.input, (path for name, path in task.output.items() if name != "privacy")
+    pictures = (picture.path for picture in task.reads.pictures)
+    paths = [given["signed"], *given["summaries"], *given["tables"], *pictures, *map(str, made)]
+    files = {path: file_digest(Path(path)) for path in dict.fromkeys(paths)}
+    vouched = record | {"statement": statement, "files": files}
+    write_json(task.output["privacy"], seal(vouched, subkey(job_home(), "ledger")))
 
 
 def _failure(told: Released, picture: Picture) -> str:

@@ -36,7 +36,7 @@ from dpladder.data.parallel import cores
 from dpladder.data.prepare import place_of
 from dpladder.data.questions import content_of, words_of
 from dpladder.data.sources import Files, Source, bytes_of, text, text_bytes
-from dpladder.errors import BadInput
+from dpladder.errors import BadInput, Refused
 from dpladder.learn import score
 from dpladder.learn import weights as files
 from dpladder.learn.interface import Constants, Weights, sigmoid_bias
@@ -44,9 +44,10 @@ from dpladder.learn.registry import method
 from dpladder.network.facts import INPUT
 from dpladder.network.public import digest
 from dpladder.privacy.statement.build import told_of
-from dpladder.privacy.statement.check import read_statement
-from dpladder.privacy.statement.documents import Stated, StatedModel, Statement
+from dpladder.privacy.statement.check import is_sealed, read_statement
+from dpladder.privacy.statement.documents import SealedStatement, Stated, StatedModel, Statement
 from dpladder.privacy.statement.page import first_line, modified
+from dpladder.privacy.statement.records import file_digest
 from dpladder.progress import progress
 
 Inputs = Any  # a path, paths, images as arrays or of Pillow, texts, or a matrix of features
@@ -396,11 +397,17 @@ def network_behind_file(path: Path) -> Mapping[str, Any] | None:
 
 def _stated(file: Path) -> Mapping[str, Any] | None:
     """What the statement of the run says of this very file, where the file still lies in the run's
-    results."""
+    results. What was put in its place is refused: the statement says nothing of it."""
     for results in file.resolve().parents:
-        statement = results / "privacy.json"
-        if results.name == "results" and statement.is_file():
-            return next(_models(restored(Statement, read_statement(results)), results, file), None)
+        if results.name == "results" and (results / "privacy.json").is_file():
+            document = read_statement(results)
+            if not is_sealed(document):
+                raise Refused(
+                    f"{results / 'privacy.json'} changed since it was written, so nothing can be "
+                    "said of the models beside it. `dpladder verify` names what is wrong; delete "
+                    "it, and dpladder run makes it again, free."
+                )
+            return next(_models(restored(SealedStatement, document), results, file), None)
     return None
 
 
@@ -417,6 +424,12 @@ def _models(statement: Statement, results: Path, file: Path) -> Iterator[Mapping
     for lineage, dataset in statement.datasets.items():
         for place, model in dataset.artifacts.items():
             if (results.parent / place).resolve() == file.resolve():
+                if statement.files.get(place) != file_digest(file):
+                    raise Refused(
+                        f"{file} changed since the statement of its run was written. Delete it, "
+                        "and dpladder run restores what was released, free; or move it out of "
+                        "results/, where no statement speaks for it."
+                    )
                 told = {
                     "lineage": lineage,
                     "mode": statement.mode,

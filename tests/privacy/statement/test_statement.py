@@ -29,6 +29,7 @@ from dpladder.privacy.statement.build import seal
 from dpladder.privacy.statement.check import check, read_statement
 from dpladder.privacy.statement.documents import Cost, SealedStatement
 from dpladder.privacy.statement.page import found_at_most, page
+from dpladder.privacy.statement.records import file_digest
 
 
 @pytest.fixture
@@ -400,11 +401,64 @@ def test_editing_any_number_of_the_statement_is_found(
     for place in numbers(statement):
         forged = edited(statement, place)
         assert any("privacy.json" in problem for problem in check(forged, run.results)), place
-    # A forger who recomputes the digest but has no key is found by the seal alone.
+    # A forger who recomputes the digest and the page but has no key is found by the seal alone.
     forged = seal(edited(statement, ("target_epsilon",)), b"another key")
+    (run.results / "privacy.md").write_text(page(restored(SealedStatement, forged)))
     assert check(forged, run.results, subkey(run.home, "ledger")) == [
         "privacy.json: changed since it was written"
     ]
+
+
+@pytest.mark.parametrize("line", [2, -2])
+def test_an_edited_page_is_found_though_nobody_has_the_key(run: Finished, line: int) -> None:
+    """What is signed is this page: it must follow from the statement, byte for byte."""
+    statement = run.state()
+    file = run.results / "privacy.md"
+    words = file.read_text().splitlines(keepends=True)
+    words[line] = "Lineage mnist5k: it is (0.1, 1e-05)-differentially private.\n"
+    file.write_text("".join(words))
+    [problem] = check(statement, run.results)
+    assert problem.startswith("results/privacy.md: does not say what privacy.json says")
+    file.unlink()
+    [problem] = check(statement, run.results)
+    assert problem.startswith("results/privacy.md: missing")
+
+
+def test_a_page_that_another_version_wrote_is_known_by_its_digest_or_not_at_all(
+    run: Finished,
+) -> None:
+    statement = run.state()
+    statement["origin"]["versions"]["dpladder"] = "0.0.1"
+    statement = seal(statement, subkey(run.home, "ledger"))
+    file, record = run.results / "privacy.md", run.results / "report.privacy.json"
+    file.write_text("Other words for the same.\n")
+    [problem] = check(statement, run.results)
+    assert "written by dpladder 0.0.1" in problem
+    files = {"results/privacy.md": file_digest(file)}
+    vouched = {"free": "", "statement": statement["id"], "files": files}
+    run.write("results/report.privacy.json", seal(vouched, subkey(run.home, "ledger")))
+    assert check(statement, run.results, subkey(run.home, "ledger")) == []
+    file.write_text("Kinder words for the same.\n")
+    assert any("privacy.md: changed" in problem for problem in check(statement, run.results))
+    assert record.is_file()
+
+
+def test_other_bytes_in_a_models_place_are_found(run: Finished) -> None:
+    statement = run.state()
+    [first, second] = sorted(statement["files"])
+    model = run.folder / first
+    before = model.read_bytes()
+    model.write_bytes(before + b" ")
+    assert any(
+        first in problem and "changed" in problem for problem in check(statement, run.results)
+    )
+    model.unlink()
+    assert any(
+        first in problem and "missing" in problem for problem in check(statement, run.results)
+    )
+    model.write_bytes(before)
+    forged = seal(statement | {"files": {second: statement["files"][second]}}, b"")
+    assert f"privacy.json: names no digest of {first}" in check(forged, run.results)
 
 
 @pytest.mark.parametrize("key", ["epsilon", "mu"])

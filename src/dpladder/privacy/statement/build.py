@@ -60,10 +60,12 @@ def build(
     states: Mapping[str, State],
     anchors: Iterable[Anchor],
     origin: Origin,
+    files: Mapping[str, str],
     made_by: Callable[[Job, Held], str] = lambda job, held: "",
 ) -> Statement:
     """The statement of a finished DAG. Refused when a record, the ledger and the plan do not tell
-    one story. `made_by`: how a release was made, where that is to be told."""
+    one story. `made_by`: how a release was made, where that is to be told. `digests`, `files`: of
+    records and of all else that was published, by path."""
     paid = [record for record in records.values() if "spends" in record]
     recorded = {job_of(record): spends_of(record) for record in paid}
     statics = {job_of(record): record.get("static") for record in paid}
@@ -84,6 +86,7 @@ def build(
         origin=origin,
         config=plan.config,
         deployment=plan.deployment,
+        files=dict(sorted(files.items())),
         format=FORMATS["statement"],
     )
 
@@ -109,6 +112,7 @@ def build_own(
         origin=origin,
         config="",
         deployment=None,
+        files={},
         format=FORMATS["statement"],
     )
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import asdict, is_dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from dpladder.privacy.statement.build import (
     shared,
 )
 from dpladder.privacy.statement.documents import Cost, Promise, SealedStatement, Stated
+from dpladder.privacy.statement.page import page
 from dpladder.privacy.statement.records import Document, file_digest, spends_of
 
 # whatever an edited file may cause
@@ -44,9 +46,8 @@ ROUNDING = 1e-9
 
 def check(statement: Document, results: Path, key: bytes | None = None) -> list[str]:
     """Every disagreement between a statement and the records beside it, each naming its file."""
-    problems = [*_check_records(statement, results), *_missing_models(statement, results)]
-    fresh = seal(statement, key or b"")
-    if fresh["id"] != statement["id"] or (key is not None and fresh["seal"] != statement["seal"]):
+    problems = _check_records(statement, results)
+    if not is_sealed(statement, key):
         problems.append("privacy.json: changed since it was written")
     recorded, unread = _recorded(statement, results)
     problems += unread
@@ -54,6 +55,10 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
         stated: SealedStatement = restored(SealedStatement, statement)
     except _UNREADABLE as error:
         return [*problems, f"privacy.json: cannot be recomputed ({error})"]
+    try:
+        problems += _check_files(stated, results, key)
+    except _UNREADABLE as error:
+        problems.append(f"privacy.json: what it is about cannot be checked ({error})")
     for term in ("relation", "delta"):
         if getattr(stated, term) != shared(
             getattr(dataset, term) for dataset in stated.datasets.values()
@@ -68,6 +73,89 @@ def check(statement: Document, results: Path, key: bytes | None = None) -> list[
         except _UNREADABLE as error:
             problems.append(f"privacy.json: dataset {lineage} cannot be recomputed ({error})")
     return problems
+
+
+def is_sealed(document: Mapping[str, Any], key: bytes | None = None) -> bool:
+    """Whether a statement, or the last record, is as it was written: by its digest, and by its MAC
+    too for who has the key."""
+    fresh = seal(document, key or b"")
+    return fresh["id"] == document.get("id") and (
+        key is None or fresh["seal"] == document.get("seal")
+    )
+
+
+REPORT = "report.privacy.json"  # the record of the last job, which vouches for what is made last
+AGAIN = "dpladder run makes it again, free"
+
+
+def _check_files(stated: SealedStatement, results: Path, key: bytes | None) -> Iterator[str]:
+    """Everything that the statement is about, byte for byte, and all that was made from it."""
+    yield from _changed(stated.files, results, "the statement was written")
+    models = [
+        _owned(path, asdict(model))
+        for dataset in stated.datasets.values()
+        for path, model in dataset.artifacts.items()
+    ]
+    yield from (
+        f"privacy.json: names no digest of {path}" for path in models if path not in stated.files
+    )
+    record = results / REPORT
+    vouched: Mapping[str, str] = {}
+    if record.is_file():
+        try:
+            document = json.loads(record.read_text("utf-8"))
+            vouched = dict(document["files"])
+            if not is_sealed(document, key):
+                yield f"{record.relative_to(results.parent)}: changed since it was written"
+            elif document["statement"] != stated.id:
+                yield (
+                    f"{results.name}/report.html: made from another statement than privacy.json; "
+                    f"{AGAIN}"
+                )
+            else:
+                yield from _changed(vouched, results, "the report was written")
+        except _UNREADABLE as error:
+            yield f"{record.relative_to(results.parent)}: cannot be read ({error})"
+    of_models = {
+        model.experiment for one in stated.datasets.values() for model in one.artifacts.values()
+    }
+    made_last = [
+        results / "report.html",
+        *(results / name / "summary.json" for name in sorted(of_models)),
+    ]
+    for file in made_last:
+        path = str(file.relative_to(results.parent))
+        if file.is_file() and path not in vouched:
+            yield f"{path}: nothing vouches for it; {AGAIN}"
+    yield from _check_page(stated, results, vouched)
+
+
+def _changed(files: Mapping[str, str], results: Path, since: str) -> Iterator[str]:
+    for path, digest in files.items():
+        file = results.parent / path
+        if not file.is_file():
+            yield f"{path}: missing, the statement is about it; dpladder run restores it, free"
+        elif file_digest(file) != digest:
+            yield f"{path}: changed since {since}; delete it, and {AGAIN}"
+
+
+def _check_page(
+    stated: SealedStatement, results: Path, vouched: Mapping[str, str]
+) -> Iterator[str]:
+    """The page that is signed follows from the statement. Another version may word it otherwise:
+    then its digest in the last record has to do."""
+    file = results / "privacy.md"
+    path = str(file.relative_to(results.parent))
+    if not file.is_file():
+        yield f"{path}: missing; delete privacy.json, and {AGAIN}"
+    elif file.read_bytes() != page(stated).encode():
+        if stated.origin.versions.get("dpladder") == metadata.version("dpladder"):
+            yield f"{path}: does not say what privacy.json says; delete both, and {AGAIN}"
+        elif path not in vouched:
+            yield (
+                f"{path}: written by dpladder {stated.origin.versions.get('dpladder')}, and this "
+                "one words it otherwise. Verify it with that version"
+            )
 
 
 def _check_records(statement: Mapping[str, Any], results: Path) -> list[str]:
@@ -109,20 +197,6 @@ def _is_counted(record: Mapping[str, Any], statement: Mapping[str, Any]) -> bool
         return bool(record["spends"]) and all(spend in lines for spend in record["spends"])
     except _UNREADABLE:
         return False
-
-
-def _missing_models(statement: Mapping[str, Any], results: Path) -> Iterator[str]:
-    try:
-        paths = [
-            _owned(path, model)
-            for dataset in statement["datasets"].values()
-            for path, model in dataset["artifacts"].items()
-        ]
-    except _UNREADABLE:
-        return  # told when the statement is recomputed
-    for path in dict.fromkeys(paths):
-        if not (results.parent / path).is_file():
-            yield f"{path}: missing, the statement is about it; dpladder run restores it, free"
 
 
 def _owned(path: str, model: Mapping[str, Any]) -> str:

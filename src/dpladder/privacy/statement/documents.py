@@ -241,7 +241,8 @@ class Origin:
 class Statement:
     """What a finished DAG guarantees. `relation`, `delta`: those of all its lineages, null where
     they differ. `origin`: when it was composed, and by what. `config`: the plan's digest of it.
-    `records`: each rule's privacy record by its digest."""
+    `records`: each rule's privacy record by its digest; `files`: so every other file that jobs
+    before the statement published, weights and scores among them."""
 
     mode: Mode
     relation: Relation | None
@@ -252,6 +253,7 @@ class Statement:
     origin: Origin
     config: str
     deployment: dict[str, Any] | None
+    files: dict[str, str]
     format: int = 1
 
 

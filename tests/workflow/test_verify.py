@@ -1,0 +1,120 @@
+"""`dpladder verify` on a finished run: whatever was published is what the run wrote, or is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import Workspace
+
+import dpladder
+from dpladder.cli import main
+from dpladder.errors import Refused
+from dpladder.learn import weights
+from dpladder.privacy.statement.build import seal
+
+FINAL = "results/main/final/1/weights.safetensors"
+TRIAL = "results/main/rungs/0/trials/0/weights.safetensors"
+
+
+def other_weights(path: Path) -> None:
+    """Of the same form and under the same metadata."""
+    model, facts = weights.load(path)
+    weights.save(path, tuple(layer + 1 for layer in model), facts)
+    assert weights.load(path)[1] == facts
+
+
+def better_scores(path: Path) -> None:
+    found = json.loads(path.read_text())
+    found["correct"] = found.get("correct", 0) + 20
+    path.write_text(json.dumps(found))
+
+
+def kinder_words(path: Path) -> None:
+    path.write_text(path.read_text().replace("1e-05", "1e-09"))
+
+
+EDITS: dict[str, Callable[[Path], None]] = {
+    FINAL: other_weights,
+    "results/main/final/1/metrics.json": better_scores,
+    "results/main/summary.json": kinder_words,
+    "results/main/summary.csv": lambda path: path.write_text(path.read_text() + "main,1\n"),
+    "results/privacy.md": kinder_words,
+    "results/report.html": kinder_words,
+    "results/figures/budget.svg": lambda path: path.write_text("<svg/>"),
+    "results/report.privacy.json": lambda path: path.write_text("{}"),
+    "results/plan.json": kinder_words,
+}
+
+
+def test_a_finished_run_is_what_its_statement_is_about(finished: Workspace) -> None:
+    assert main(["verify", "results"]) == 0
+    document = json.loads(Path("results/privacy.json").read_text())
+    on_disk = {str(path) for path in Path("results").rglob("*.safetensors")}
+    assert on_disk <= document["files"].keys()
+
+
+@pytest.mark.parametrize("path", EDITS)
+def test_whatever_is_edited_is_named(
+    finished: Workspace, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(path).read_bytes()
+    EDITS[path](Path(path))
+    assert Path(path).read_bytes() != before
+    assert main(["verify", "results"]) == 1
+    assert path in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("finished")
+def test_another_models_weights_in_its_place_are_named_and_speak_for_nobody(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copy(TRIAL, FINAL)
+    assert main(["verify", "results"]) == 1
+    assert FINAL in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("finished")
+def test_no_card_repeats_a_statement_about_other_weights() -> None:
+    assert dpladder.load(FINAL).privacy is not None
+    other_weights(Path(FINAL))
+    with pytest.raises(Refused, match="changed since the statement"):
+        dpladder.load(FINAL)
+    assert main(["export", "results", "out"]) == 1
+    assert not Path("out").exists()
+    # Elsewhere it is a model of which no statement speaks.
+    shutil.copy(FINAL, "elsewhere.safetensors")
+    assert dpladder.load("elsewhere.safetensors").privacy is None
+
+
+@pytest.mark.usefixtures("finished")
+def test_no_card_repeats_a_statement_that_was_edited() -> None:
+    kinder_words(Path("results/privacy.json"))
+    with pytest.raises(Refused, match="changed since it was written"):
+        dpladder.load(FINAL)
+
+
+@pytest.mark.usefixtures("finished")
+def test_a_report_of_another_statement_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """As a run leaves it that was cut off between the statement and its report, or somebody who
+    keeps an old page beside a new statement."""
+    record = Path("results/report.privacy.json")
+    document = json.loads(record.read_text()) | {"statement": "0" * 64}
+    record.write_text(json.dumps(document))
+    assert main(["verify", "results"]) == 1
+    assert "report.privacy.json: changed" in capsys.readouterr().err
+    record.write_text(json.dumps(seal(document, b"no key of this home's")))
+    assert main(["verify", "results"]) == 1, "sealed by somebody else"
+    assert "report.privacy.json: changed" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("finished")
+def test_what_is_made_last_is_vouched_for_or_named(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("results/report.privacy.json").unlink()
+    assert main(["verify", "results"]) == 1
+    told = capsys.readouterr().err
+    assert "results/report.html: nothing vouches for it" in told
+    assert "results/main/summary.json: nothing vouches for it" in told
