@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -181,10 +182,20 @@ def test_streaming_from_a_file_gives_the_same_bits(tmp_path, dtype, switches):
     data.features.tofile(tmp_path / "features")
     file = np.memmap(tmp_path / "features", dtype, "r", shape=data.features.shape)
     mapped = Data(file, data.labels, data.units)
-    constants = constants_of(data)
+    constants = replace(constants_of(data), n0=len(data.labels))
     assert isinstance(load(mapped, constants, CPU, chunk=1024, memory_mb=1).features, np.memmap)
-    streamed = trained(mapped, learner, resources=Resources(threads=1, mem_mb=1))
-    assert np.array_equal(streamed, trained(data, learner))
+    small = Resources(threads=1, mem_mb=1)
+    streamed = trained(mapped, learner, resources=small, constants=constants)
+    assert np.array_equal(streamed, trained(data, learner, constants=constants))
+
+
+def test_how_many_records_there_are_does_not_decide_where_they_lie():
+    """Memory and run time would show it."""
+    few, many = records(500), records(6000)
+    constants = replace(constants_of(few), n0=500)
+    for data in (few, many):
+        held = load(data, constants, CPU, chunk=1024, memory_mb=1)
+        assert isinstance(held.features, torch.Tensor)
 
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])

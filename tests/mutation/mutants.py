@@ -344,12 +344,23 @@ MUTANTS = (
         "a record's place decides in which order its logits are added up",
         "network/layers.py",
         "Steady.forward",
-        "(self.weight @ rows.T).T.reshape(*input.shape[:-1], -1)",
+        "(self.weight @ filled.T).T[: len(rows)].reshape(*input.shape[:-1], -1)",
         "(rows @ self.weight.T).reshape(*input.shape[:-1], -1)",
         (
             "network/test_layers.py"
             "::test_a_steady_layer_rounds_a_record_in_one_way_wherever_it_stands",
             "learn/test_mlp.py::test_no_record_changes_what_another_adds_to_an_mlps_sum",
+        ),
+    ),
+    Mutant(
+        "an odd multiple of eight rows is multiplied as it is",
+        "network/layers.py",
+        "Steady.forward",
+        "-len(rows) % FULL",
+        "-len(rows) % 8",
+        (
+            "network/test_layers.py"
+            "::test_a_steady_layer_rounds_a_record_in_one_way_wherever_it_stands",
         ),
     ),
     Mutant(
@@ -408,6 +419,14 @@ MUTANTS = (
         "rows if views == 1 else rows.reshape(-1, views * rows.shape[1], rows.shape[2])",
         "rows[::views]",
         ("learn/test_finetune.py::test_views_are_averaged_before_they_are_clipped",),
+    ),
+    Mutant(
+        "a network that rounds a record by its place is not refused",
+        "learn/dp_finetune/probing.py",
+        "refuse_mixing",
+        "torch.equal(each, each[:1].expand_as(each))",
+        "torch.equal(each[:1], each[:1])",
+        ("learn/test_finetune.py::test_a_network_that_rounds_a_record_by_its_place_is_refused",),
     ),
     Mutant(
         "a network that mixes records is not refused",

@@ -247,9 +247,15 @@ def _select_part(c: Config) -> Messages:
 
 def _path(name: str, c: Config) -> Messages:
     path = getattr(c.paths, name)
-    own = None if path is None else Path(os.path.abspath(path))
-    public = [folder.absolute() for folder in PUBLIC_FOLDERS]
-    if own and any(own.is_relative_to(one) or one.is_relative_to(own) for one in public):
+    if path is None:
+        return
+    # As they are written and as they really lie: either may be a link.
+    if any(
+        own.is_relative_to(public) or public.is_relative_to(own)
+        for where in (os.path.abspath, os.path.realpath)
+        for own in [Path(where(path))]
+        for public in (Path(where(folder)) for folder in PUBLIC_FOLDERS)
+    ):
         yield (
             f"neither it nor {', '.join(map(str, PUBLIC_FOLDERS))} may lie in the other: those are "
             "public, it must never be shared"

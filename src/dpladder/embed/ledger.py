@@ -22,7 +22,7 @@ from dpladder.privacy.accounting.events import Job, Partition, Relation, Spend, 
 from dpladder.privacy.accounting.shown import down, up, up_short
 from dpladder.privacy.ledger import anchors, book
 from dpladder.privacy.ledger.book import OWN
-from dpladder.privacy.ledger.home import open_home
+from dpladder.privacy.ledger.home import check_apart, open_home
 from dpladder.privacy.ledger.room import left
 from dpladder.privacy.ledger.state import Item, Terms
 from dpladder.privacy.statement.check import anchors_in, check, read_statement
@@ -67,7 +67,9 @@ class OpenLedger:
     ) -> None:
         self.results = Path(results)
         self._process, self._lock = os.getpid(), threading.RLock()
-        opened = open_home(None if home is None else Path(home))
+        place = None if home is None else Path(home)
+        check_apart(open_home(place, create=False), [self.results])
+        opened = open_home(place)
         # before the ledger, which only grows
         stood = [anchor for anchor in anchors_in(self.results) if anchor.lineage == lineage]
         state = book.load(book.Ledger(opened, lineage))

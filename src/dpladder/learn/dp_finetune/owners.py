@@ -14,9 +14,8 @@ from torch import Tensor, nn
 
 from dpladder.errors import Refused
 from dpladder.learn.dp_finetune.parts import Tuned
-from dpladder.network.layers import EIGHT
 
-MOST = 64  # records in a chunk
+LEAST, MOST = 8, 64  # records in a chunk
 SHARE = 0.25  # of a job's memory, for a chunk
 
 
@@ -47,11 +46,10 @@ class Ownership:
     floats: int
 
     def chunk(self, memory_mb: int, views: int) -> int:
-        """Records computed at a time: one size for good, by the memory that is declared, but
-        enough for the head to round all alike."""
+        """Records computed at a time: one size for good, by the memory that is declared."""
         fit = int(SHARE * memory_mb * 1_000_000 / (4 * views * self.floats))
         # the largest power of two that fits
-        return min(MOST, 1 << (max(fit, EIGHT).bit_length() - 1))
+        return min(MOST, 1 << (max(fit, LEAST).bit_length() - 1))
 
 
 def owners_of(tuned: Tuned, width: int) -> Ownership:

@@ -21,9 +21,13 @@ FLOOR = 1e-5  # of a gradient that is nothing but rounding
 
 
 def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes: int) -> None:
-    """Privacy rests on gradients that follow from their own record alone, so see it on this very
-    module and machine, on public noise: with another record among them, all others' logits and
-    gradients stay the same to the last bit."""
+    """Refuse a network in which a record's gradient hangs on more than the record.
+
+    Privacy rests on that, so see it on this very module, machine and number of threads, on public
+    noise, to the last bit: with another record among them, all others' logits and gradients stay
+    the same; and one record has the same ones in every place of a chunk, for whoever joins moves
+    those behind by a place.
+    """
     random = torch.Generator().manual_seed(0)
     draw, count = owners.tuned.module.draw, max(chunk, 2)
     x, labels = _probes(owners, random, (count, views, width), classes)
@@ -40,6 +44,14 @@ def refuse_mixing(owners: Ownership, chunk: int, views: int, width: int, classes
             "records of its batch, which no privacy guarantee allows. Choose another "
             "features.model, or cut above the layer that mixes them."
         )
+    copies = (x[:1].expand_as(x).contiguous(), labels[:1].expand_as(labels).contiguous())
+    for each in _shown(owners, *(one.to(device) for one in copies)):
+        if not torch.equal(each, each[:1].expand_as(each)):
+            raise Refused(
+                "learner.trains: on this machine the network rounds a record by its place among "
+                "others, so that one record could move what all others add. Set "
+                "resources.threads: 1, or choose another features.model or learner.trains."
+            )
 
 
 def refuse_untrainable(owners: Ownership, views: int, width: int, classes: int) -> None:

@@ -13,11 +13,13 @@ import hmac
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from dpladder import formats
+from dpladder.config.check import PUBLIC_FOLDERS
 from dpladder.errors import BadInput
 
 VARIABLE = "DPLADDER_HOME"
@@ -85,6 +87,7 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
             "made."
         )
     home = Home(chosen)
+    check_apart(home, PUBLIC_FOLDERS)
     _check_format(home)
     if home.path.exists():
         _check_open_to(home, home.path, home.path.stat(), "700")
@@ -100,6 +103,18 @@ def open_home(path: Path | None = None, create: bool = True) -> Home:
         _check_open_to(home, home.path, home.path.stat(), "700")
         _ensure_key(home)
     return home
+
+
+def check_apart(home: Home, public: Iterable[Path]) -> None:
+    """Refuse a home in a folder that may be published, wherever links lead: its key would lie among
+    what others read."""
+    for folder in public:
+        if home.path.resolve().is_relative_to(folder.resolve()):
+            raise BadInput(
+                f"home {home.path} lies in {folder}, which may be published, and its key must "
+                f"never be. Set {VARIABLE} to a folder elsewhere; move the home there, if it holds "
+                "a ledger."
+            )
 
 
 def subkey(home: Home, purpose: Purpose) -> bytes:
