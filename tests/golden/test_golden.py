@@ -56,8 +56,13 @@ KNOWN = {
 }
 
 
-def test_what_is_refused_stays_and_what_rose_is_renewed() -> None:
+@pytest.fixture
+def risen(monkeypatch: pytest.MonkeyPatch) -> None:
     """hyfree_dp has a version above 1, dp_gd has not."""
+    monkeypatch.setitem(record.VERSIONS, "hyfree_dp", 2)
+
+
+def test_what_is_refused_stays_and_what_rose_is_renewed(risen: None) -> None:
     found, refused = renew.renewed(KNOWN, [_case("a", "dp_gd", 2.0), _case("b", "hyfree_dp", 2.0)])
     assert refused == ["a"]
     assert found["cases"] == {"a": {"value": [1.0]}, "b": {"value": [2.0]}}
@@ -80,6 +85,6 @@ def test_without_a_record_nothing_is_recorded(
     assert not (tmp_path / "golden.json").exists()
 
 
-def test_what_runs_through_a_mechanism_may_change_with_it() -> None:
+def test_what_runs_through_a_mechanism_may_change_with_it(risen: None) -> None:
     case = Case("a", ("dp_gd",), lambda: {"value": [2.0]}, through=("hyfree_dp",))
     assert not renew.renewed(KNOWN, [case])[1]
