@@ -123,15 +123,16 @@ def load(
     """Records ready to train on. Those that contribute nothing are found here, each from itself
     alone.
 
-    They become resident where they fit into half of the memory, so that a step reads nothing but
-    float32.
+    They become resident where so many as are declared fit into half of the memory, so that a step
+    reads nothing but float32. How many there are decides nothing that a stranger could see.
     """
     features = _with_views(data, views, constants.dimension)
     count, width = len(features), constants.dimension + bias
     labels = torch.tensor(np.asarray(data.labels), dtype=torch.int64, device=device)
     more = chunk - count % chunk  # at least one row that counts as nothing
     gram = torch.empty(count, views, views, dtype=torch.float64, device=device)
-    fits = 8 * (count + more) * views * width <= _memory(memory_mb, device)
+    declared = constants.n0 * constants.cap
+    fits = 8 * declared * views * width <= _memory(memory_mb, device)
     resident = torch.zeros(count + more, views, width, device=device) if fits else None
     for rows in _slices(count, chunk):
         x = _read(features, rows, device)
