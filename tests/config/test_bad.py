@@ -1117,6 +1117,12 @@ BETWEEN = {
         "those are public",
         more="paths: {cache: results/cache}",
     ),
+    "private that leads into results": bad(
+        "paths.private",
+        "given 'leads_into_results'",
+        "may lie in the other",
+        more="paths: {private: leads_into_results}",
+    ),
     "results inside private": bad(
         "paths.private", "may lie in the other", more="paths: {private: .}"
     ),
@@ -1424,6 +1430,7 @@ TABLE = KEYS | BETWEEN | EXPERIMENTS | TESTERS | FILES
 @pytest.fixture(name="here", autouse=True)
 def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    Path("leads_into_results").symlink_to("results/private")
 
 
 def message_of(*files: Path, **overrides: object) -> str:

@@ -185,6 +185,13 @@ def test_names_are_file_names(ledger, name):
         ledger.reserve(name, COUNT)
 
 
+def test_no_home_lies_among_what_is_published(place):
+    for home in (place / "results/home", place / "logs/home", place / "own/deep"):
+        with pytest.raises(BadInput, match="may be published"):
+            dpladder.Ledger("patients", 1.0, 1e-5, home=home, results="own")
+        assert not home.exists(), "its key was made before it was refused"
+
+
 # --- noise ----------------------------------------------------------------------------------------
 
 

@@ -206,6 +206,31 @@ def test_a_replacement_that_fails_leaves_the_old_file(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"old"}
 
 
+@pytest.mark.parametrize("public", ["results", "logs", "benchmarks"])
+@pytest.mark.parametrize("way", ["by its path", "by a link", "where results are a link", "itself"])
+def test_a_home_among_what_may_be_published_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, public: str, way: str
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    home = project / public / "team/home"
+    if way == "by a link":
+        (tmp_path / "homes").symlink_to(project / public)
+        home = tmp_path / "homes/home"
+    elif way == "where results are a link":
+        (tmp_path / "shared").mkdir()
+        (project / public).symlink_to(tmp_path / "shared")
+        home = tmp_path / "shared/home"
+    elif way == "itself":
+        home = project / public
+    for create in (True, False):
+        with pytest.raises(BadInput, match=f"lies in {public}, which may be published"):
+            open_home(home, create)
+    assert not any(tmp_path.rglob("key"))
+    assert open_home(project / f"{public}-home").key.is_file()
+
+
 def test_a_home_that_moves_with_the_working_directory_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
