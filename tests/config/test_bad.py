@@ -429,8 +429,32 @@ KEYS = {
     "a network's mean of its layers": bad(
         "features.centre",
         "given 'network'",
-        "no features.layers",
+        "features.layers: last",
         more="features: {centre: network, layers: [blocks.4]}",
+    ),
+    "a depth that a network has not": bad(
+        "features.layers",
+        "'blocks.9' is no depth of efficientnet_lite0",
+        "it has blocks.0, blocks.1,",
+        more="features: {layers: [blocks.4, blocks.9]}",
+    ),
+    "a depth twice": bad(
+        "features.layers",
+        "it names a depth twice",
+        more="features: {layers: [blocks.4, blocks.4]}",
+    ),
+    "no depth": bad("features.layers", "write last", more="features: {layers: []}"),
+    "depths of records that are features": bad(
+        "features.layers",
+        "features.model is none",
+        "leave it out",
+        dataset=a_dataset("classes: 3", f"npz:{__file__}"),
+        more="features: {model: none, layers: [blocks.4]}",
+    ),
+    "depths of a network that is trained": bad(
+        "features.until",
+        "it needs features.layers to be left out",
+        more="features: {until: blocks.5, layers: last}\nlearner: {name: dp_finetune}",
     ),
     "eta reversed": bad(
         "sweep.search.eta (",

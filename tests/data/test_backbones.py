@@ -39,6 +39,9 @@ def encode(**features: Any) -> np.ndarray:
     return rows(backbones.encoder(Features(batch_size=4, image_size=32, **features), SOURCE, 1))
 
 
+LAST = slice(-1280, None)  # columns of the pooled output
+
+
 @pytest.fixture(scope="module")
 def bundled() -> np.ndarray:
     return encode()
@@ -101,7 +104,7 @@ def test_features_equal_a_plain_timm_pipeline(bundled: np.ndarray) -> None:
     transform = timm.data.create_transform(**settings, is_training=False)
     batch = torch.stack([transform(Image.fromarray(image)) for image in IMAGES])
     with torch.no_grad():
-        assert np.abs(model(batch).numpy() - bundled).max() < 1e-4
+        assert np.abs(model(batch).numpy() - bundled[:, LAST]).max() < 1e-4
 
 
 @pytest.mark.ci
@@ -141,15 +144,6 @@ def test_other_weights_have_another_digest(tmp_path: Path) -> None:
         backbones.encoder(features, SOURCE, 1).facts["weights_sha256"]
         != original.facts["weights_sha256"]
     )
-
-
-@pytest.mark.ci
-def test_named_blocks_are_pooled_and_put_side_by_side(bundled: np.ndarray) -> None:
-    both = encode(layers=("blocks.2", "global_pool"))
-    first = encode(layers=("blocks.2",))
-    assert both.shape[1] == first.shape[1] + 1280
-    assert np.array_equal(both[:, : first.shape[1]], first)
-    assert np.array_equal(both[:, first.shape[1] :], bundled)
 
 
 class Branching(nn.Module):
@@ -287,7 +281,6 @@ def test_weights_and_models_that_cannot_be_had_are_one_error_each(
             SOURCE,
             "cannot be read as plain tensors",
         ),
-        ({"layers": ("blocks.99",)}, SOURCE, r"has .*blocks\.0"),
         ({}, matrix, "already holds features"),
         ({"model": "none"}, files, "Name a timm model"),
     ]

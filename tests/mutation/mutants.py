@@ -737,11 +737,19 @@ _check_samples(draws, relation)""",
         ),
     ),
     Mutant(
+        "a depth's length follows from the other records",
+        "data/depths.py",
+        "to_length",
+        "lengths = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))",
+        "lengths = np.sqrt((rows * rows).sum(axis=-1, keepdims=True)).mean(axis=0)",
+        ("data/test_depths.py::test_each_of_several_depths_has_the_same_length_in_every_record",),
+    ),
+    Mutant(
         "a text's row depends on padding",
         "data/sentences.py",
         "_run.run",
-        "model(input_ids=tokens, attention_mask=mask)",
-        "model(input_ids=tokens)",
+        "model(input_ids=tokens, attention_mask=mask, output_hidden_states=True)",
+        "model(input_ids=tokens, output_hidden_states=True)",
         (
             "data/test_sentences.py"
             "::test_rows_are_those_of_plain_transformers_for_each_text_alone[mean]",

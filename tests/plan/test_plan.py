@@ -37,10 +37,11 @@ NOTHING: dict[str, Any] = {}
 
 
 SWEEP = {
+    "features": {"centre": "auto"},
     "sweep": {
         "rungs": [{"epsilon": 0.1, "trials": 3}, {"epsilon": 0.2, "trials": 3}],
         "select": {"share": 0.05},
-    }
+    },
 }
 
 

@@ -94,9 +94,10 @@ def test_the_smallest_of_several_totals_has_to_pay():
     [
         ({"dataset": BASE["dataset"] | {"nominal_size": 800}}, "none"),
         ({"dataset": BASE["dataset"] | {"public_sample": "mnist5k"}}, "public"),
-        ({"features": {}}, "network"),
+        ({"features": {}}, "noised"),
+        ({"features": {"layers": "last"}}, "network"),
         # strong enough
-        ({"features": {}, "privacy": BASE["privacy"] | {"epsilon": 2.0}}, "noised"),
+        ({"features": {"layers": "last"}, "privacy": BASE["privacy"] | {"epsilon": 2.0}}, "noised"),
         ({"features": {"mean": {"epsilon": 0.1}}}, "noised"),
         ({"features": {"centre": "none"}}, "none"),
     ],

@@ -23,6 +23,7 @@ from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import FineTune
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
+from dpladder.data.depths import depths_for, known_of
 from dpladder.data.sources import Source
 from dpladder.jobs.evaluate import Groups, by_groups, metrics
 from dpladder.learn import weights
@@ -53,15 +54,19 @@ def model_of(
     """A file such as train_final writes, of random weights, that centres features."""
     public = encoder(features, source, 1)
     network = {**public.facts, **features.model_dump(mode="json"), "width": public.width}
+    depths = depths_for(
+        features.layers, known_of(public.facts), 32.0, features.takes, features.model
+    )
+    mapped["depths"] = depths and depths.facts
+    width = depths.width if depths else public.width
     inference = {
         "classes": ["cat", "dog"],
         "network": network,
-        "map": {"radius": None, "length": 32.0, "constant": 0.2, "exact": False} | mapped,
+        "map": {"radius": None, "length": 32.0, "constant": 0.2, "exact": False, "depths": None}
+        | mapped,
     }
     facts = {"inference": inference, "config": CONFIG, "target_epsilon": 1.0, "steps": 30}
-    weights.save(
-        folder / "weights.safetensors", layers, facts, RANDOM.normal(size=network["width"]) / 10
-    )
+    weights.save(folder / "weights.safetensors", layers, facts, RANDOM.normal(size=width) / 10)
     return folder / "weights.safetensors"
 
 
@@ -105,7 +110,7 @@ def test_an_exported_head_predicts_the_same_by_itself(
 @pytest.mark.ci
 def test_a_network_of_a_folder_is_exported_with_its_own_preprocessing(tmp_path: Path) -> None:
     folder = saved(tmp_path / "network", mean=[0.1, 0.2, 0.3])
-    head = RANDOM.normal(size=(2, 65)).astype(np.float32) / 30
+    head = RANDOM.normal(size=(2, 193)).astype(np.float32) / 30
     features = Features(model=f"local-dir:{folder}", weights="pretrained", image_size=48)
     file = model_of(tmp_path, features, Source("files", bytes, ()), [head])
     image = tmp_path / "one.png"
@@ -120,7 +125,7 @@ def test_a_network_of_a_folder_is_exported_with_its_own_preprocessing(tmp_path: 
 
 @pytest.mark.long
 def test_an_exported_network_predicts_the_same_by_itself(tmp_path: Path) -> None:
-    head = RANDOM.normal(size=(2, 1281)).astype(np.float32) / 30
+    head = RANDOM.normal(size=(2, 625)).astype(np.float32) / 30
     source = Source("files", bytes, ())
     file = model_of(tmp_path, Features(image_size=32), source, [head])
     paths = [tmp_path / f"{place}.png" for place in range(4)]
@@ -150,7 +155,7 @@ def test_an_exported_graph_gives_the_same_logits_for_any_number_of_records(
         if network
         else Source("features", lambda index: None, (), width=6)
     )
-    head = random.normal(size=(2, 1281 if network else 7)).astype(np.float32) / 5
+    head = random.normal(size=(2, 625 if network else 7)).astype(np.float32) / 5
     file = model_of(tmp_path, features, source, [head])
     assert main(["export", str(file), str(tmp_path / "out"), "--to", "onnx"]) == 0
     inputs = random.normal(size=(5, 3, 32, 32) if network else (5, 6)).astype(np.float32)
@@ -212,7 +217,7 @@ def test_a_network_trained_above_a_cut_predicts_the_same_by_itself(
     ]
     moved: Weights = (*(layer / np.float32(10) for layer in drawn[:-1]), np.float32(2) * drawn[-1])
     inference = {"classes": ["cat", "dog"], "network": network} | {
-        "map": {"radius": None, "length": None, "constant": 0.0, "exact": False}
+        "map": {"radius": None, "length": None, "constant": 0.0, "exact": False, "depths": None}
     }
     config = {**CONFIG, "learner": learner.model_dump(mode="json")}
     told = {"inference": inference, "config": config, "target_epsilon": 1.0, "steps": 30}

@@ -25,6 +25,7 @@ from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import FineTune
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
+from dpladder.data.depths import depths_for, known_of
 from dpladder.data.sources import Source
 from dpladder.errors import BadInput
 from dpladder.learn import weights
@@ -65,14 +66,19 @@ def headed(folder: Path, features: Features, random: np.random.Generator) -> Pat
     centres them."""
     made = encoder(features, SOURCE, 1)
     network = {**features.model_dump(mode="json"), **made.facts, "width": made.width}
+    depths = depths_for(features.layers, known_of(made.facts), 32.0, "texts", features.model)
+    assert depths is not None
+    mapped = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False}
     inference = {
         "classes": CLASSES,
         "network": network,
-        "map": {"radius": None, "length": 32.0, "constant": 0.2, "exact": False},
+        "map": {**mapped, "depths": depths.facts},
     }
     facts = {"inference": inference, "config": CONFIG, "target_epsilon": 1.0, "steps": 30}
-    head = random.normal(size=(len(CLASSES), made.width + 1)).astype(np.float32) / 5
-    weights.save(folder / "weights.safetensors", [head], facts, random.normal(size=made.width) / 10)
+    head = random.normal(size=(len(CLASSES), depths.width + 1)).astype(np.float32) / 5
+    weights.save(
+        folder / "weights.safetensors", [head], facts, random.normal(size=depths.width) / 10
+    )
     return folder / "weights.safetensors"
 
 
@@ -106,7 +112,7 @@ def tuned(
     inference = {
         "classes": CLASSES[:classes],
         "network": network,
-        "map": {"radius": None, "length": None, "constant": 0.0, "exact": False},
+        "map": {"radius": None, "length": None, "constant": 0.0, "exact": False, "depths": None},
     }
     told = {
         "inference": inference,

@@ -27,7 +27,7 @@ from dpladder.use import graph
 from dpladder.use.card import card
 
 NAMES = ("edema", "mass", "effusion")
-MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False}
+MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False, "depths": None}
 
 
 @pytest.fixture

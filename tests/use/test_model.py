@@ -32,6 +32,7 @@ from dpladder.config.dataset_sections import Dataset, Split
 from dpladder.config.features_sections import Features
 from dpladder.data.cache import open_cache
 from dpladder.data.centre import Map
+from dpladder.data.depths import known_of, of_names
 from dpladder.data.extract import extract
 from dpladder.data.prepare import Keys, prepare, read_manifest
 from dpladder.errors import BadInput
@@ -41,7 +42,7 @@ from dpladder.network.public import _drawn
 KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.integers(0, 256, (11, 20, 24, 3), np.uint8)
-MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False}
+MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False, "depths": None}
 
 
 def extracted(folder: Path, arrays: dict[str, Any], features: Features) -> Any:
@@ -69,15 +70,18 @@ def model_of(
     folder: Path, cache: Any, classes: tuple[str, ...] = ("a", "b", "c"), **more: Any
 ) -> Path:
     """A file such as train_final writes, of random weights."""
-    head = RANDOM.normal(size=(len(classes), int(cache.attrs["width"]) + 1)).astype(np.float32)
-    network = dict(cache.attrs) | {"layers": json.loads(str(cache.attrs["layers"]))}
+    known = known_of(cache.attrs)
+    depths = of_names([known[0][0], known[-1][0]], known, 32.0) if known else None
+    mapped = MAP | {"depths": depths and depths.facts}
+    width = depths.width if depths else int(cache.attrs["width"])
     inference = {
         "task": "classification",
         "classes": classes,
-        "network": network,
-        "map": MAP,
+        "network": dict(cache.attrs),
+        "map": mapped,
     } | more
-    mean = np.linspace(0.0, 1.0, int(cache.attrs["width"]))
+    head = RANDOM.normal(size=(len(classes), width + 1)).astype(np.float32)
+    mean = np.linspace(0.0, 1.0, width)
     weights.save(folder / "weights.safetensors", (head,), {"inference": inference}, mean)
     return folder / "weights.safetensors"
 
@@ -92,8 +96,11 @@ def matrix(tmp_path: Path) -> tuple[Path, np.ndarray, np.ndarray]:
 
 def expected(file: Path, stored: np.ndarray) -> list[int]:
     """The workflow's own way from a stored row to a class."""
-    layers, mean, _ = weights.load_with_mean(file)
-    return score.predict(layers, Map(mean, **MAP)(stored)).tolist()
+    layers, mean, facts = weights.load_with_mean(file)
+    seen = facts["inference"]["map"]["depths"]
+    known = known_of(facts["inference"]["network"])
+    depths = seen and of_names(seen["layers"], known, seen["length"])
+    return score.predict(layers, Map(mean, **{**MAP, "depths": depths})(stored)).tolist()
 
 
 def test_features_are_predicted_as_evaluate_does_to_the_last_bit(matrix: Any) -> None:

@@ -23,7 +23,7 @@ from dpladder.learn import weights
 from dpladder.use import graph
 from dpladder.use.card import card
 
-MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False}
+MAP = {"radius": None, "length": 32.0, "constant": 0.2, "exact": False, "depths": None}
 USERS = ["7", "3", "7", "3", "7"]
 RANDOM = np.random.default_rng(0)
 

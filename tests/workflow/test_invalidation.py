@@ -99,7 +99,7 @@ TABLE = {
     "respend alone": (edit({"respend": True}), NOTHING, NOTHING),
     "a seed of research, in a release": (edit({"research": {"seed": 3}}), NOTHING, NOTHING),
     "what only a network would read": (
-        edit({"features": {"batch_size": 8, "image_size": 64, "layers": ["blocks.3"]}}),
+        edit({"features": {"batch_size": 8, "image_size": 64, "layers": "last"}}),
         NOTHING,
         NOTHING,
     ),

@@ -55,10 +55,10 @@ def test_several_views_run_from_images_to_statement_and_cost_what_one_view_costs
     assert main(["verify", "results"]) == 0
 
     several, one = sorted(caches("train"), key=lambda cache: -cache.features.ndim)
-    assert several.features.shape[1:] == (3, 1280)
+    assert several.features.shape[1:] == (3, 2064)
     assert np.array_equal(several.features[:, 0], one.features)
     [test] = caches("test")  # what is only looked at has one view, and is shared
-    assert test.features.shape[1:] == (1280,)
+    assert test.features.shape[1:] == (2064,)
 
     tiny = json.loads(Path("results/privacy.json").read_text())["datasets"]["tiny"]
     figures = {artifact["epsilon"] for artifact in tiny["artifacts"].values()}

@@ -13,6 +13,7 @@ from dpladder.config import findings, further_tests, learner_sections, search_se
 from dpladder.config.apart import apart_of
 from dpladder.config.checkpoints import wrong_with_checkpoint
 from dpladder.config.dataset_rules import DATASET, labels
+from dpladder.config.depths import OF_BUNDLED, resolve_layers
 from dpladder.config.features_sections import BUNDLED_IMAGES, BUNDLED_TEXT, FOLDER
 from dpladder.config.learner_sections import Tuning, shares_releases
 from dpladder.config.model import Config, Tester, repeat_name
@@ -21,6 +22,7 @@ from dpladder.config.search_sections import Ladder
 from dpladder.config.source_rules import wrong_with_path
 from dpladder.config.sources import Takes, kind_of
 from dpladder.config.wording import KeyPath, shown
+from dpladder.errors import BadInput
 
 PUBLIC_FOLDERS = (Path("results"), Path("logs"), Path("benchmarks"))
 KEPT_WEIGHTS = ("bundled", "pretrained", "random")
@@ -162,8 +164,8 @@ def _centre(c: Config) -> Messages:
         yield "it needs dataset.public_sample"
     if centre == "network" and features.takes == "texts":
         yield "a language model's own mean is not known; leave it out"
-    elif centre == "network" and (features.model == "none" or features.layers):
-        yield "it needs a network's pooled features: features.model, and no features.layers"
+    elif centre == "network" and (features.model == "none" or features.layers != "last"):
+        yield "it needs a network's own pooled output: features.model, and features.layers: last"
     if features.mean is not None and centre not in ("auto", "noised"):
         yield (
             f"given {shown(centre)} beside features.mean, which is for noised: leave one of them "
@@ -179,6 +181,23 @@ RADIUS = (
 )
 
 
+def _layers(c: Config) -> Messages:
+    features, layers = c.features, c.features.layers
+    if isinstance(layers, str):
+        return
+    if features.takes == "features":
+        yield "features.model is none, and records that are features have no depths; leave it out"
+    elif not layers:
+        yield "it names no depth; write last for the network's own pooled output"
+    elif len(set(layers)) < len(layers):
+        yield "it names a depth twice"
+    elif features.model in OF_BUNDLED:
+        try:
+            resolve_layers(layers, OF_BUNDLED[features.model], features.takes, features.model)
+        except BadInput as wrong:
+            yield str(wrong).removeprefix("features.layers: ")
+
+
 def _until(c: Config) -> Messages:
     """Activations at a cut are what a network goes on from, and nothing else may be made of
     them."""
@@ -187,8 +206,8 @@ def _until(c: Config) -> Messages:
         return
     if features.takes == "features":
         yield "features.model is none, and there is no network to cut; leave it out"
-    if features.layers:
-        yield "it needs features.layers to be empty: those are pooled"
+    if features.layers != "auto":
+        yield "it needs features.layers to be left out: those are pooled"
     if features.normalize:
         yield "it needs features.normalize: false, for the network goes on from what is kept"
     if features.mean is not None or features.centre not in ("auto", "none"):
@@ -281,10 +300,7 @@ OF_ONE_CLASS: Table = {
         lambda c: c.features.takes == "texts" and c.features.image_size is not None,
         "texts have no pixels; leave it out",
     ),
-    "features.layers": when(
-        lambda c: c.features.takes == "texts" and c.features.layers,
-        "a language model's last layer is taken; leave it out",
-    ),
+    "features.layers": _layers,
     "features.centre": _centre,
     "features.mean.radius": when(
         lambda c: c.features.mean and not c.features.mean.radius and c.features.length == "as_is",

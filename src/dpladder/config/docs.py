@@ -26,7 +26,7 @@ from dpladder.config.section import NAME_PATTERN
 
 DEMO = {
     "dataset": {"lineage": "mnist5k", "source": "mnist5k", "nominal_size": 4000},
-    "features": {"image_size": 96},
+    "features": {"image_size": 96, "centre": "noised"},
     "privacy": {"epsilon": 1.0, "delta": 1e-5, "lifetime": {"epsilon": 8.0}},
     "sweep": {
         "rungs": [{"epsilon": 0.05, "trials": 3}, {"epsilon": 0.1, "trials": 3}],

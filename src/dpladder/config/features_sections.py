@@ -30,6 +30,8 @@ BUNDLED_IMAGES = tuple(
 )
 LARGEST_IMAGE = 2**27
 HUGGING_FACE = "hf:"
+LAST = "last"  # the network's own pooled output
+Layers = Literal["auto", "last"] | tuple[str, ...]
 HUB, FOLDER = "hf-hub:", "local-dir:"  # as timm calls networks that it has not by name
 
 
@@ -66,7 +68,7 @@ class Features(Section):
     )
     pooling: Pooling = Field(
         "mean",
-        description="of a text's tokens in the last layer: their mean, the first, or the last one; "
+        description="of a text's tokens in the last layer (others are means): their mean, the first, or the last one; "
         "none, which task: language_model sets: each token is followed by the next; each, which "
         "task: question_answering sets: each is told by itself",
     )
@@ -75,10 +77,12 @@ class Features(Section):
         description="with learner.augment: true mirrors every second view too, which pictures bear "
         "and letters do not",
     )
-    layers: tuple[str, ...] = Field(
-        (),
-        description="named blocks whose pooled outputs are concatenated; empty: the pooled "
-        "features",
+    layers: Layers = Field(
+        "auto",
+        description="depths of the network whose pooled outputs are laid side by side, several of "
+        "them each at one length, record by record: auto, of images the last three stages, of "
+        "texts the word embeddings beside the last layer; last, the network's own pooled output; "
+        "or a list of names. One pass of the network keeps all of them",
     )
     until: str | None = Field(
         None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpladder.config.features_sections import Features
+from dpladder.data.depths import to_json
 from dpladder.data.encoders import (
     Encoder,
     Rows,
@@ -116,9 +116,10 @@ def _network(features: Features, threads: int) -> Encoder:
     if device.type == "cpu":
         fold(model)
     model = model.to(device, memory_format=torch.channels_last).eval().requires_grad_(False)
-    forward = _forward(model, features.layers, settings["mean"], settings["std"], device, threads)
     blank = np.zeros((*settings["input_size"][1:], 3), np.uint8)
     try:
+        run, depths = _depths(model, features, settings["input_size"], device)
+        forward = _forward(run, settings["mean"], settings["std"], device, threads)
         (row,) = forward([blank[None]])
     except Exception as error:
         raise BadInput(
@@ -137,6 +138,7 @@ def _network(features: Features, threads: int) -> Encoder:
         "transform": f"{steps} mean {settings['mean']} std {settings['std']}",
         "forward_batch": batch,
         "arithmetic": arithmetic(device),
+        **depths,
     }
     if features.until:
         with torch.inference_mode():
@@ -144,6 +146,25 @@ def _network(features: Features, threads: int) -> Encoder:
                 [*model(torch.zeros(1, *settings["input_size"], device=device)).shape[1:]]
             )
     return Encoder(row.shape[1], batch, blank, load, forward, facts, device.type != "cpu")
+
+
+def _depths(
+    model: Any, features: Features, size: tuple[int, int, int], device: Any
+) -> tuple[Callable[[Any], list[Any]], dict[str, str]]:
+    """What one pass keeps of images: each depth, pooled, and their names and widths; of a network
+    that is cut, what it puts out there."""
+    import torch
+
+    from dpladder.network.depths import stages, tap, with_last
+
+    if features.until:
+        return lambda images: [model(images).flatten(1).float()], {}
+    image = torch.zeros(1, *size, device=device)
+    with torch.inference_mode():
+        names = stages(model, image)
+        run = tap(model, names)
+        widths = [pooled.shape[1] for pooled in run(image)]
+    return run, {"depths": to_json(tuple(zip(with_last(names), widths, strict=True)))}
 
 
 def _pixels(
@@ -166,13 +187,12 @@ def _pixels(
 
 
 def _forward(
-    model: Any, layers: tuple[str, ...], mean: Any, std: Any, device: Any, threads: int
+    run: Callable[[Any], list[Any]], mean: Any, std: Any, device: Any, threads: int
 ) -> Any:
-    """From batches of 8-bit images to pooled features, in order."""
+    """From batches of 8-bit images to rows of what `run` makes of them, side by side, in order."""
     import torch
 
     on_cpu = device.type == "cpu"
-    pooled = _tap(model, layers) if layers else model
     center = torch.tensor(mean, device=device).view(3, 1, 1)
     spread = torch.tensor(std, device=device).view(3, 1, 1)
 
@@ -182,46 +202,9 @@ def _forward(
             images = images.pin_memory()
         images = images.to(device, non_blocking=True).permute(0, 3, 1, 2)  # channels_last as it is
         with torch.inference_mode():
-            return pooled(images.float().div(255).sub(center).div(spread)).flatten(1).float()
+            return torch.cat(run(images.float().div(255).sub(center).div(spread)), dim=1)
 
     return streamed(start, device, threads)
-
-
-def _tap(model: Any, layers: tuple[str, ...]) -> Callable[[Any], Any]:
-    """The pooled outputs of the named blocks, side by side."""
-    import torch
-
-    modules = dict(model.named_modules())
-    for name in layers:
-        if name not in modules or not name:
-            blocks = [known for known in modules if known and known.count(".") < 2]
-            raise BadInput(
-                f"features.layers: {name!r} is no block of this model. It has {', '.join(blocks)}."
-            )
-    seen = threading.local()  # several threads may be in the network at once
-    channels_last = getattr(model, "output_fmt", "NCHW") == "NHWC"
-
-    def keep(name: str) -> Callable[..., None]:
-        def hook(module: Any, inputs: Any, output: Any) -> None:
-            vars(seen)[name] = output
-
-        return hook
-
-    for name in layers:
-        modules[name].register_forward_hook(keep(name))
-
-    def pooled(images: Any) -> Any:
-        model(images)
-        return torch.cat([_pool(vars(seen)[name], channels_last) for name in layers], dim=1)
-
-    return pooled
-
-
-def _pool(output: Any, channels_last: bool) -> Any:
-    """Mean over space or tokens, one row per record."""
-    if output.ndim == 4:
-        return output.mean((1, 2) if channels_last else (2, 3))
-    return output.mean(1) if output.ndim == 3 else output.flatten(1)
 
 
 def fold(model: Any) -> None:

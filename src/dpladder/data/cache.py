@@ -83,7 +83,6 @@ def claims(
         "largest_image": features.largest_image,
         "tokens": features.tokens,
         "pooling": features.pooling,
-        "layers": dumps(features.layers),
         "until": features.until or "",
         "normalize": int(features.normalize),
         "dtype": features.stored,

@@ -18,11 +18,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpladder.config.features_sections import Features
+from dpladder.config.depths import in_words
+from dpladder.config.features_sections import LAST, Features
+from dpladder.data.depths import Depths, to_length
 from dpladder.errors import BadInput
 
 BLOCK = 8192  # rows held in float64 at a time
-TINY = 1e-12  # a record that is nothing but the mean has no direction
 
 
 class Publisher(Protocol):
@@ -35,23 +36,25 @@ class Publisher(Protocol):
 class Map:
     """`radius`: of the ball that records are scaled into before a noised mean is taken away, or,
     where `exact`, the length that they are all scaled to. `constant`: the share of a centred
-    record's length that is a constant feature's."""
+    record's length that is a constant feature's. `depths`: the columns that are taken, before all
+    else; None where all are."""
 
     mean: NDArray[np.float64] | None = None
     radius: float | None = None
     length: float | None = None
     constant: float = 0.0
     exact: bool = False
+    depths: Depths | None = None
 
     def width(self, stored: int) -> int:
-        return stored + self._added
+        return (stored if self.depths is None else self.depths.width) + self._added
 
     @property
     def _added(self) -> bool:
         return self.mean is not None and self.constant > 0
 
     def __call__(self, rows: NDArray[Any]) -> NDArray[np.float32]:
-        x = np.asarray(rows, np.float64)
+        x = np.asarray(rows, np.float64) if self.depths is None else self.depths(rows)
         if self.radius is not None:
             x = within(x, self.radius, self.exact)
         if self.mean is not None:
@@ -101,7 +104,7 @@ def ball(radius: float | None, length: float | Literal["as_is"]) -> tuple[float,
 
 
 def noised_mean(
-    features: NDArray[Any],
+    features: NDArray[Any] | Mapped,
     labels: NDArray[Any],
     radius: float,
     n0: int,
@@ -130,7 +133,7 @@ def _shares(units: NDArray[np.uint8], counted: NDArray[np.bool_]) -> NDArray[np.
     return shares
 
 
-def plain_mean(features: NDArray[Any]) -> NDArray[np.float64]:
+def plain_mean(features: NDArray[Any] | Mapped) -> NDArray[np.float64]:
     """Of a sample that is declared public."""
     total = np.zeros(features.shape[1])
     for block in _blocks(features):
@@ -153,7 +156,7 @@ def network_mean(features: Features) -> NDArray[np.float64]:
     from dpladder.network.public import model_of
 
     found = model_of(features)
-    if not features.layers:
+    if features.layers == LAST:
         norms = [m for m in found.modules() if isinstance(m, nn.BatchNorm2d | nn.LayerNorm)]
         last = norms[-1] if norms else None
         if isinstance(last, BatchNormAct2d):
@@ -166,18 +169,14 @@ def network_mean(features: Features) -> NDArray[np.float64]:
         if isinstance(last, nn.LayerNorm) and last.bias is not None:
             beta: NDArray[np.float64] = last.bias.detach().double().numpy()
             return beta
-    where = (
-        f"layers {', '.join(features.layers)} of {features.model}"
-        if features.layers
-        else features.model
-    )
     raise BadInput(
-        f"features.centre is network, and {where} ends in no batch or layer norm that tells a "
-        "mean. Name dataset.public_sample, or set features.centre: none."
+        f"features.centre is network, and {in_words(features)} of {features.model} ends in no "
+        "batch or layer norm that tells a mean. Name dataset.public_sample, or set "
+        "features.centre: none."
     )
 
 
-def _blocks(features: NDArray[Any]) -> list[slice]:
+def _blocks(features: NDArray[Any] | Mapped) -> list[slice]:
     return [slice(start, start + BLOCK) for start in range(0, len(features), BLOCK)]
 
 
@@ -188,10 +187,6 @@ def _lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def within(rows: NDArray[Any], radius: float, exact: bool) -> NDArray[np.float64]:
     return to_length(np.asarray(rows, np.float64), radius) if exact else clip_rows(rows, radius)
-
-
-def to_length(rows: NDArray[np.float64], length: float) -> NDArray[np.float64]:
-    return rows * (length / np.maximum(_lengths(rows), TINY))
 
 
 def clip_rows(rows: NDArray[Any], radius: float) -> NDArray[np.float64]:

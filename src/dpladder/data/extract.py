@@ -14,7 +14,7 @@ import fcntl
 import hmac
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from importlib.metadata import version
@@ -31,6 +31,7 @@ from dpladder.data import sealed
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import address, claims, open_cache
 from dpladder.data.datasets import open_source
+from dpladder.data.depths import known_of, spans_of
 from dpladder.data.encoders import Encoder
 from dpladder.data.files import closed_folder, explained, link, private_folder
 from dpladder.data.parallel import in_order
@@ -217,6 +218,7 @@ def encode(
     """Batches of records, of at most the encoder's size, as rows that can be stored, and what is
     wrong with each; filled up with rows that are none."""
     checks: deque[NDArray[np.uint8]] = deque()
+    spans = spans_of(known_of(encoder.facts)) or [(0, encoder.width)]
 
     def arrays() -> Iterator[Rows]:
         for found, seen in in_order(
@@ -226,7 +228,7 @@ def encode(
             yield found
 
     for rows in encoder.encode(arrays()):
-        yield _finish(rows, checks.popleft(), features)
+        yield _finish(rows, checks.popleft(), features, spans)
 
 
 def _load_batch(
@@ -263,22 +265,29 @@ def load_content(content: Any, encoder: Encoder, number: int = 0) -> tuple[Rows,
 
 
 def _finish(
-    rows: Rows, checks: NDArray[np.uint8], features: Features
+    rows: Rows,
+    checks: NDArray[np.uint8],
+    features: Features,
+    spans: Sequence[tuple[int, int]],
 ) -> tuple[Rows, NDArray[np.uint8]]:
-    """Rows as they are stored. Those that failed a check are zero; a finite row beyond the type's
-    range is scaled down as a whole, so that it keeps its direction and nobody else's row is
-    touched."""
+    """Rows as they are stored. Those that failed a check are zero; a depth that is finite and beyond
+    the type's range is scaled down as a whole, so that it keeps its direction and nobody else's row
+    is touched."""
     if features.stored in ("uint8", "int32"):
         return rows * (checks == Check.FINE)[:, None].astype(rows.dtype), checks
     rows = rows.astype(np.float64)
     finite = np.isfinite(rows).all(axis=1)
     checks = np.where((checks == Check.FINE) & ~finite, Check.NOT_FINITE, checks).astype(np.uint8)
     rows[checks != Check.FINE] = 0.0
-    peak = np.abs(rows).max(axis=1, keepdims=True)
-    rows *= np.minimum(1.0, float(np.finfo(features.dtype).max) / np.where(peak > 0, peak, 1.0))
-    if features.normalize:
-        norm = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows /= np.where(norm > 0, norm, 1.0)
+    for start, end in spans:
+        depth = rows[:, start:end]
+        peak = np.abs(depth).max(axis=1, keepdims=True)
+        depth *= np.minimum(
+            1.0, float(np.finfo(features.dtype).max) / np.where(peak > 0, peak, 1.0)
+        )
+        if features.normalize:
+            norm = np.linalg.norm(depth, axis=1, keepdims=True)
+            depth /= np.where(norm > 0, norm, 1.0)
     return rows.astype(features.dtype), checks
 
 

@@ -7,14 +7,16 @@ neither on the batch that it was computed in nor on how long its neighbours are.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from dpladder.config.features_sections import Features
+from dpladder.config.depths import EMBEDDINGS, LAYER, candidates
+from dpladder.config.features_sections import LAST, Features
 from dpladder.data import questions
+from dpladder.data.depths import to_json
 from dpladder.data.encoders import (
     Encoder,
     Rows,
@@ -50,7 +52,8 @@ def sentences(features: Features, threads: int) -> Encoder:
             raise ValueError("too short for one token to follow another")
         return found
 
-    forward = streamed(_start(_run(model, features), device), device, threads)
+    names = () if features.until is not None or answers else depths_of(model)
+    forward = streamed(_start(_run(model, features, names), device), device, threads)
     blank = np.zeros((2 + answers, features.tokens), np.int64)
     blank[1, 0] = 1  # attention has to look at something
     try:
@@ -80,6 +83,8 @@ def sentences(features: Features, threads: int) -> Encoder:
         "arithmetic": arithmetic(device),
         "transformers": version("transformers"),
     }
+    if names:
+        facts["depths"] = to_json(tuple((name, row.shape[1] // len(names)) for name in names))
     if features.until is not None:
         each = [] if row.shape[1] == features.tokens else [row.shape[1] // features.tokens]
         facts |= {
@@ -101,7 +106,17 @@ def cut(tokenizer: Any, text: str, span: int = 0) -> Rows:
     return np.array([found.ids, found.attention_mask], np.int64)
 
 
-def _run(model: Any, features: Features) -> Run:
+def depths_of(model: Any) -> tuple[str, ...]:
+    """The depths that are kept: the word embeddings, as they enter the first layer, the layers below
+    the last one, and the pooled output itself."""
+    count = int(getattr(model.config.get_text_config(), "num_hidden_layers", 0))
+    layers = candidates([f"{LAYER}{layer}" for layer in range(1, count + 1)])
+    return (EMBEDDINGS, *layers[:-1], LAST)
+
+
+def _run(model: Any, features: Features, names: Sequence[str]) -> Run:
+    import torch
+
     from dpladder.network.answers import rows_of
     from dpladder.network.stack import POOLS, below
 
@@ -111,10 +126,17 @@ def _run(model: Any, features: Features) -> Run:
         return below(model, features.until)
 
     def run(tokens: Any, mask: Any) -> Any:
-        last = model(input_ids=tokens, attention_mask=mask).last_hidden_state
-        return POOLS[features.pooling](last.float(), mask)
+        told = model(input_ids=tokens, attention_mask=mask, output_hidden_states=True)
+        hidden = [told.hidden_states[place_of(name)] for name in names[:-1]]
+        last = POOLS[features.pooling](told.last_hidden_state.float(), mask)
+        return torch.cat([*(POOLS["mean"](one.float(), mask) for one in hidden), last], dim=1)
 
     return run
+
+
+def place_of(name: str) -> int:
+    """Of a depth among a network's hidden states, which begin with the embeddings."""
+    return 0 if name == EMBEDDINGS else int(name.removeprefix(LAYER))
 
 
 def _start(run: Run, device: Any) -> Callable[[Rows], Any]:

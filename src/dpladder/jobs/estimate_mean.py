@@ -8,8 +8,10 @@ from pathlib import Path
 from safetensors.numpy import save_file
 
 from dpladder.data import centre
+from dpladder.data.centre import Map, Mapped
 from dpladder.jobs.private import (
     Release,
+    depths_of,
     part_of,
     read_raw,
     release_once,
@@ -37,13 +39,14 @@ def release_of(task: Task[EstimateMean]) -> Release:
     assert task.reads.mean is not None, "a rule of configs that buy a mean"
     radius, exact = centre.ball(task.reads.mean.radius, task.reads.length)
     sigma = gdp.sigma(held.mu("mean"), 1)
+    seen = Map(depths=depths_of(task, train))
 
     several = task.reads.unit.cap > 1
 
     def produce(meter: Meter, folder: Path) -> None:
         data = read_raw(train)
         found = centre.noised_mean(
-            plain(data.features),
+            Mapped(plain(data.features), seen),
             data.labels,
             radius,
             constants.n0,
@@ -53,6 +56,6 @@ def release_of(task: Task[EstimateMean]) -> Release:
         )
         save_file({"mean": found}, folder / "mean.safetensors")
 
-    draws = [gaussian("mean", sigma, constants.moves(radius), (train.dimension,))]
+    draws = [gaussian("mean", sigma, constants.moves(radius), (seen.width(train.dimension),))]
     spends = held.concrete("mean", [Counted(Gaussian(sigma))], train)
     return single(task, held, spends, draws, {"train": train.known_as}, ("mean",), produce)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from dpladder.plan.reads import SearchPrivately, TrainFinal, TrainStudent
 # Of what a feature cache says of itself, the part that comes from the config and from a public
 # network.
 NETWORK = (
-    *("model", "weights", "image_size", "largest_image", "tokens", "pooling", "layers", "until"),
+    *("model", "weights", "image_size", "largest_image", "tokens", "pooling", "depths", "until"),
     *("normalize", "dtype", "batch_size", "width", "shape", "weights_sha256", "tokenizer_sha256"),
     *("transform", "forward_batch", "arithmetic", "timm", "torch", "transformers"),
 )
@@ -45,7 +44,7 @@ def save_model(
     }
     learner = task.reads.learner
     names = method(learner.name).tensors(learner, constants_of(task, train))
-    weights.save(path, found, {**choice, **facts}, map_of(task).mean, names)
+    weights.save(path, found, {**choice, **facts}, map_of(task, train).mean, names)
 
 
 def _inference(
@@ -53,18 +52,19 @@ def _inference(
 ) -> dict[str, Any]:
     # vouched for before COMMIT: the seal that the query names covers them
     attrs, _ = sealed.read_attrs(train.path)
-    names, mapped = task.reads.classes, map_of(task)
+    names, mapped = task.reads.classes, map_of(task, train)
     network = {name: attrs[name] for name in NETWORK if name in attrs}
     return {
         "task": TASK_OF_POOLING.get(str(network.get("pooling")), "classification"),
         "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
         "columns": [plain(column) for column in task.reads.columns],
         "named": dict(named(task.reads)),
-        "network": network | {"layers": json.loads(str(attrs["layers"]))},
+        "network": network,
         "map": {
             "radius": mapped.radius,
             "length": mapped.length,
             "constant": mapped.constant,
             "exact": mapped.exact,
+            "depths": None if mapped.depths is None else mapped.depths.facts,
         },
     }

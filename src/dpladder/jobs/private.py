@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save
 
+from dpladder.config.features_sections import Features
 from dpladder.config.learner_sections import starts_bought
 from dpladder.data import sealed
 from dpladder.data.cache import name_of, network_behind, open_cache
 from dpladder.data.centre import Map, Mapped, ball
+from dpladder.data.depths import Depths, Known, depths_for, known_of
 from dpladder.errors import Refused
 from dpladder.jobs import places
 from dpladder.jobs.places import job_home
@@ -24,7 +26,7 @@ from dpladder.learn.interface import Claim, Constants, Data
 from dpladder.network.facts import Network
 from dpladder.plan import dag, mechanisms, stages
 from dpladder.plan.outer import advice
-from dpladder.plan.reads import EvaluateOf, ReleaseReads, SeenReads, TrainingReads
+from dpladder.plan.reads import EvaluateOf, FindMean, ReleaseReads, SeenReads, TrainingReads
 from dpladder.privacy.accounting.booking import Entry
 from dpladder.privacy.accounting.composition import entry_of
 from dpladder.privacy.accounting.events import Counted, Job, Spend
@@ -104,7 +106,8 @@ def _bought(task: Task[ReleaseReads], name: str) -> bool:
 class Part:
     """A part's feature cache. `seal` names its exact bytes without a private read; `known_as` is
     the seal that questions have it under, of the same features when releases first stood on them;
-    `name` is what the two have in common. `dimension` is that of its rows as they are stored."""
+    `name` is what the two have in common. `dimension` is that of its rows as they are stored, and
+    `depths` are what they hold of a network."""
 
     path: Path
     seal: str
@@ -113,6 +116,7 @@ class Part:
     classes: int
     dimension: int
     version: str  # of the data, where a unit's part hangs on it
+    depths: Known = ()
 
 
 def ledger_of(task: Task[ReleaseReads]) -> Ledger:
@@ -199,7 +203,7 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
     name = name_of(attrs, subkey(home, "cache"))
     known = known_as(home, name, seal.hex())
     classes, width = int(attrs["classes"]), int(attrs["width"])
-    return Part(path, seal.hex(), known, name, classes, width, version)
+    return Part(path, seal.hex(), known, name, classes, width, version, known_of(attrs))
 
 
 def read(task: Task[SeenReads], part: Part) -> Data:
@@ -223,20 +227,29 @@ def read(task: Task[SeenReads], part: Part) -> Data:
 
 def _mapped(task: Task[SeenReads], part: Part) -> Data:
     data = read_raw(part)
-    return replace(data, features=Mapped(data.features, map_of(task)))
+    return replace(data, features=Mapped(data.features, map_of(task, part)))
 
 
-def map_of(task: Task[SeenReads]) -> Map:
-    """From stored rows to those that a training sees."""
+def depths_of(task: Task[ReleaseReads | FindMean], part: Part) -> Depths | None:
+    """The depths that are taken, of those that a part's features hold."""
+    reads = task.reads
+    length = reads.typical if reads.length == "as_is" else reads.length
+    takes = Features(model=reads.model).takes
+    return depths_for(reads.layers, part.depths, length, takes, reads.model)
+
+
+def map_of(task: Task[SeenReads], part: Part) -> Map:
+    """From a part's stored rows to those that a training sees."""
     mean = load_file(task.input["mean"])["mean"] if task.input.get("mean") else None
     bought, length = task.reads.mean, task.reads.length
     radius, exact = (None, False) if bought is None or mean is None else ball(bought.radius, length)
-    return Map(mean, radius, None if length == "as_is" else length, task.reads.constant, exact)
+    shown = None if length == "as_is" else length
+    return Map(mean, radius, shown, task.reads.constant, exact, depths_of(task, part))
 
 
 def read_nothing(task: Task[SeenReads], part: Part) -> Data:
     """What a training sees that stands on released statistics alone."""
-    features = np.empty((0, map_of(task).width(part.dimension)), np.float32)
+    features = np.empty((0, map_of(task, part).width(part.dimension)), np.float32)
     return Data(features, np.empty(0, np.int64), statistics=Path(task.input["statistics"]))
 
 
@@ -309,7 +322,7 @@ def constants_of(task: Task[SeenReads], part: Part) -> Constants:
     length = task.reads.length
     return replace(
         stored_constants(task, part),
-        dimension=map_of(task).width(part.dimension),
+        dimension=map_of(task, part).width(part.dimension),
         length=task.reads.typical if length == "as_is" else length,
         network=network_of(task, part),
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpladder.config import Config, Project
+from dpladder.config.depths import in_words
 from dpladder.config.features_sections import FOLDER, HUGGING_FACE
 from dpladder.config.label_sets import MANY
 from dpladder.config.load import BASE
@@ -73,8 +74,9 @@ def _network(config: Config) -> str:
     elif name.startswith(FOLDER):
         name = Path(name.removeprefix(FOLDER)).name
     cut = "" if features.until is None else f", trained above {features.until}"
+    depths = "" if features.until is not None else f", depths: {in_words(features)}"
     size = "" if features.image_size is None else f" at {features.image_size} pixels"
-    return f"{name}{size}, weights: {weights}{cut}"
+    return f"{name}{size}, weights: {weights}{cut}{depths}"
 
 
 def _data(config: Config) -> str:

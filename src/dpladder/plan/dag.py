@@ -58,7 +58,7 @@ Wildcards = Mapping[str, str]
 
 
 AUTO: Keys = {"rungs": None}
-FOR_IMAGES = ("image_size", "largest_image", "layers")
+FOR_IMAGES = ("image_size", "largest_image")
 FOR_TEXTS = ("tokens", "pooling")
 UNREAD: Mapping[Takes, tuple[str, ...]] = {
     "features": ("weights", "batch_size", "until", *FOR_IMAGES, *FOR_TEXTS),
@@ -523,6 +523,8 @@ def _effective(config: Config) -> Config:
     unread = {key: Features.model_fields[key].default for key in UNREAD[config.features.takes]}
     if config.features.until is not None:  # the network goes on from activations as they are
         unread["length"] = "as_is"
+    if config.features.until is not None or config.features.takes == "features":
+        unread["layers"] = ()  # there are no depths to choose from
     updates["features"] = config.features.model_copy(update=unread)
     if config.sweep.select.by == "public":
         updates["sweep"] = config.sweep.model_copy(update={"select": Select(by="public")})

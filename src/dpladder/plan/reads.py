@@ -23,7 +23,7 @@ from dpladder.config.dataset_sections import (
     Unit,
 )
 from dpladder.config.evaluate_sections import Measures
-from dpladder.config.features_sections import Features, Mean, Pooling
+from dpladder.config.features_sections import Features, Layers, Mean, Pooling
 from dpladder.config.label_sets import Labels
 from dpladder.config.learner_sections import Covariance, Head, Learner, LinkName
 from dpladder.config.model import Privacy, Research
@@ -142,7 +142,6 @@ class NetworkReads(Reads):
     largest_image: Annotated[int, key("features.largest_image")]
     tokens: Annotated[int, key("features.tokens")]
     pooling: Annotated[Pooling, key("features.pooling")]
-    layers: Annotated[tuple[str, ...], key("features.layers")]
     until: Annotated[str | None, key("features.until")]
     normalize: Annotated[bool, key("features.normalize")]
     dtype: Annotated[Literal["float16", "float32"], key("features.dtype")]
@@ -161,6 +160,10 @@ class ReleaseReads(LineageReads, Private):
     places: Cached
     research: Annotated[Research, key("research")]
     mean: Annotated[Mean | None, key("features.mean")]
+    model: Annotated[str, key("features.model")]
+    layers: Annotated[Layers, key("features.layers")]
+    length: Annotated[float | Literal["as_is"], key("features.length")]
+    typical: Annotated[float, key("features.typical")]
     nominal_size: Annotated[int, key("dataset.nominal_size")]
     delta: Annotated[float, key("privacy.delta")]
     relation: Annotated[Relation, key("privacy.relation")]
@@ -172,8 +175,6 @@ class SeenReads(ReleaseReads):
 
     weights: Annotated[str, key("features.weights")]
     centre: Annotated[str, key("features.centre")]
-    length: Annotated[float | Literal["as_is"], key("features.length")]
-    typical: Annotated[float, key("features.typical")]
     constant: Annotated[float, key("features.constant")]
 
 
@@ -248,13 +249,16 @@ class MergeFeatures(Private):
 
 @dataclass(frozen=True)
 class EstimateMean(ReleaseReads):
-    length: Annotated[float | Literal["as_is"], key("features.length")]
+    pass
 
 
 @dataclass(frozen=True)
 class FindMean(NetworkReads, Private):
     places: Cached
     centre: Annotated[str, key("features.centre")]
+    layers: Annotated[Layers, key("features.layers")]
+    length: Annotated[float | Literal["as_is"], key("features.length")]
+    typical: Annotated[float, key("features.typical")]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dpladder.config import Config, Project
-from dpladder.config.features_sections import Mean
+from dpladder.config.features_sections import LAST, Mean
 from dpladder.config.learner_sections import Descending, guidable, guided
 from dpladder.config.model import Tester
 from dpladder.config.search_sections import Ladder
@@ -243,7 +243,7 @@ def _centring(config: Config) -> str:
         return "noised"
     if config.dataset.public_sample is not None:
         return "public"
-    known = features.model in KNOWN and not features.layers
+    known = features.model in KNOWN and features.layers == LAST
     if _mean_pays(config, PAYS_AGAIN if known else PAYS):
         return "noised"
     return "network" if known else "none"

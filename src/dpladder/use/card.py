@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpladder.config.features_sections import FOLDER, HUGGING_FACE
+from dpladder.config.features_sections import FOLDER, HUGGING_FACE, LAST
 from dpladder.config.section import restored
 from dpladder.network.facts import INPUT
 from dpladder.privacy.accounting.shown import Shown, in_cell, nearest, up, up_short
@@ -114,6 +114,10 @@ def _classifies(model: Model, lineage: str) -> Iterator[str]:
             f"It is {what} {in_cell(_public_network(model))}, a network that is taken to have seen "
             "none of the private data."
         )
+        depths = model.map.depths
+        if depths is not None and depths.names != (LAST,):
+            also = ", each scaled to one length" if depths.each is not None else ""
+            yield f"Features are of these depths of it: {', '.join(depths.names)}{also}."
 
 
 def _use(model: Model) -> Iterator[str]:

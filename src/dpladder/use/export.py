@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpladder.config.extras import need
-from dpladder.config.features_sections import FOLDER, HUB
+from dpladder.config.features_sections import FOLDER, HUB, LAST
 from dpladder.errors import BadInput
 from dpladder.network.language import padded, transformers_tokenizer
 from dpladder.network.public import BUNDLED, model_of, own_config
@@ -39,11 +39,6 @@ def export(model: Model, folder: Path, form: Form) -> None:
     if model.answers:
         raise BadInput(
             f"{model.path} finds answers, which no form of export holds. Use answer in Python."
-        )
-    if model.features.layers:
-        raise BadInput(
-            "features.layers taps the network at several blocks, which a plain module cannot: use "
-            "dpladder predict."
         )
     if form == "onnx":
         need("onnxscript", "onnx", "export --to onnx")  # what torch writes graphs with
@@ -210,7 +205,9 @@ def _architecture(name: str) -> str:
 
 def _config(model: Model) -> dict[str, Any]:
     features, network = model.features, model.network
-    images = features.takes == "images"
+    images, depths = features.takes == "images", model.map.depths
+    layers = [LAST] if depths is None else [*depths.names]
+    widths = [network["width"]] if depths is None else [end - start for start, end in depths.spans]
     return {
         "takes": features.takes,
         "architecture": _architecture(features.model) if images else None,
@@ -223,7 +220,10 @@ def _config(model: Model) -> dict[str, Any]:
         "findings": model.findings,
         "pooled": model.pooled,
         "bias": model.bias,
-        "width": network["width"],
+        "width": sum(widths),
+        "layers": layers,
+        "widths": widths,
+        "each": depths.each if depths is not None else None,
         "normalize": features.normalize,
         "dtype": features.dtype,
         "centred": model.map.mean is not None,
@@ -238,7 +238,8 @@ def _head(model: Model) -> dict[str, Tensor]:
     """The mean that is taken away, and the layers of the head."""
     import torch
 
-    mean = torch.zeros(model.network["width"], dtype=torch.float64)
+    width = model.network["width"] if model.map.depths is None else model.map.depths.width
+    mean = torch.zeros(width, dtype=torch.float64)
     if model.map.mean is not None:
         mean = torch.from_numpy(model.map.mean.copy())
     # behind the network's own

@@ -28,6 +28,7 @@ from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
 from dpladder.data.centre import Map
 from dpladder.data.columns import restored_columns
+from dpladder.data.depths import known_of, of_names
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import WORDS, Check, encode, load_content
 from dpladder.data.inputs import open_inputs
@@ -269,6 +270,11 @@ class Model:
                     "was trained with. Give the checkpoint that the config named as "
                     "features.weights, or the model's own version."
                 )
+        if known_of(found.facts) != known_of(self.network):
+            raise BadInput(
+                f"this version of dpladder or timm keeps other depths of {self.features.model} than "
+                "the one that this model was trained with. Use that version."
+            )
         return found
 
     def _source(self, inputs: Inputs) -> Source:
@@ -364,7 +370,8 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
             f"{file} was trained on {name} with a checkpoint of your own: give its path as the "
             "network."
         )
-    known = {name: told[name] for name in ("batch_size", "layers")} | {
+    known = {
+        "batch_size": told["batch_size"],
         "model": name,
         "weights": own,
         "until": told.get("until") or None,
@@ -372,13 +379,17 @@ def load(path: str | Path, network: str | Path | None = None, threads: int | Non
         "image_size": told["image_size"] or None,
         **{key: told[key] for key in ("largest_image", "tokens", "pooling") if key in told},
     }
+    seen = mapped["depths"]
+    depths = seen and of_names(seen["layers"], known_of(told), seen["length"])
+    if seen:
+        known["layers"] = seen["layers"]
     if known["until"] != INPUT:  # pixels and tokens are kept as they are, whatever the config says
         known["dtype"] = told["dtype"]
     features = Features.model_validate_json(json.dumps(known))
     return Model(
         file,
         weights,
-        Map(mean, mapped["radius"], mapped["length"], mapped["constant"], mapped["exact"]),
+        Map(mean, **{**mapped, "depths": depths}),
         features,
         tuple(facts["inference"]["classes"]),
         facts,

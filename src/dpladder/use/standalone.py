@@ -33,6 +33,7 @@ class Classifier(nn.Module):
         self.config = config
         self.network: nn.Module = nn.Identity()
         self.transform: Any = None
+        self.seen: dict[str, Tensor] = {}  # what depths of the network put out in a pass
         self._build(folder)
         if config["until"] not in (None, "input"):
             self.network.get_submodule(config["until"]).register_forward_hook(self._kept)
@@ -68,11 +69,21 @@ class Classifier(nn.Module):
     def _stored(self, x: Tensor) -> Tensor:
         """Features were kept at this precision when the head was trained."""
         if self.config["normalize"]:
-            x = x / x.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+            x = self._each(x, 1.0)
         return x.to(getattr(torch, self.config["dtype"])).double()
+
+    def _each(self, x: Tensor, length: float) -> Tensor:
+        """Each depth of the network at one length."""
+        parts = torch.split(x, self.config["widths"], dim=-1)
+        scaled = [
+            part * (length / part.norm(dim=-1, keepdim=True).clamp_min(1e-12)) for part in parts
+        ]
+        return torch.cat(scaled, dim=-1)
 
     def _mapped(self, x: Tensor) -> Tensor:
         config = self.config
+        if config["each"] is not None:
+            x = self._each(x, config["each"])
         if config["radius"] is not None:
             scale = config["radius"] / x.norm(dim=-1, keepdim=True).clamp_min(1e-12)
             x = x * (scale if config["exact"] else scale.clamp_max(1.0))
@@ -131,6 +142,28 @@ class Images(Classifier):
         given = {"input_size": (3, size, size)} if size else {}
         settings = timm.data.resolve_data_config(given, model=self.network)
         self.transform = timm.data.create_transform(**settings, is_training=False)
+        for name in self.config["layers"]:
+            if name != "last":
+                self.network.get_submodule(name).register_forward_hook(self._seeing(name))
+
+    def _seeing(self, name: str) -> Callable[..., None]:
+        """Keeps what a stage puts out: its mean over places, or over the tokens that stand for
+        one."""
+        places = (1, 2) if getattr(self.network, "output_fmt", "NCHW") == "NHWC" else (2, 3)
+        first = int(getattr(self.network, "num_prefix_tokens", 0) or 0)
+
+        def see(layer: nn.Module, inputs: Any, found: Tensor) -> None:
+            self.seen[name] = found.mean(places) if found.ndim == 4 else found[:, first:].mean(1)
+
+        return see
+
+    def features(self, *inputs: Tensor) -> Tensor:
+        if self.config["until"]:
+            return super().features(*inputs)
+        last = self.network(*inputs).flatten(1)
+        found = {**self.seen, "last": last}
+        self.seen.clear()
+        return torch.cat([found[name] for name in self.config["layers"]], dim=1)
 
     def read(self, records: Sequence[Any]) -> tuple[Tensor, ...]:
         return (torch.stack([self._pixels(image) for image in records]),)
@@ -161,8 +194,17 @@ class Texts(Classifier):
 
     def features(self, *inputs: Tensor) -> Tensor:
         tokens, mask = inputs
-        last = self.network(input_ids=tokens, attention_mask=mask).last_hidden_state
-        return POOLS[self.config["pooling"]](last, mask)
+        asked = {"input_ids": tokens, "attention_mask": mask}
+        if self.config["until"]:
+            return POOLS[self.config["pooling"]](self.network(**asked).last_hidden_state, mask)
+        told = self.network(**asked, output_hidden_states=True)
+        parts = [
+            POOLS[self.config["pooling"]](told.last_hidden_state, mask)
+            if name == "last"
+            else _mean(told.hidden_states[_place_of(name)], mask)
+            for name in self.config["layers"]
+        ]
+        return torch.cat(parts, dim=1)
 
     def read(self, records: Sequence[str]) -> tuple[Tensor, ...]:
         found = self.tokenizer.encode_batch([*records])
@@ -184,6 +226,11 @@ class Texts(Classifier):
             filled = batch + batch[:1] * (size - len(batch))
             found.append(self(*self.read(filled))[: len(batch)])
         return torch.cat(found)
+
+
+def _place_of(depth: str) -> int:
+    """Among hidden states, which begin with the embeddings."""
+    return 0 if depth == "embeddings" else int(depth.removeprefix("layer."))
 
 
 def _mean(last: Tensor, mask: Tensor) -> Tensor:

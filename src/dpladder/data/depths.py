@@ -1,0 +1,86 @@
+"""The depths that a training sees, of all that were kept of each record: each a range of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpladder.config.depths import resolve_layers
+from dpladder.config.features_sections import Layers
+from dpladder.config.sources import Takes
+
+TINY = 1e-12  # a record of zeros has no direction
+Known = tuple[tuple[str, int], ...]
+"""The depths that were kept, in the order of their columns: each one's name and width. None of
+records that are features, or of activations at a cut."""
+
+
+@dataclass(frozen=True)
+class Depths:
+    """Which columns features are of. Several depths are scaled to one length each, record by
+    record, so that none drowns the others; `length` is that of all together. One alone stays as it
+    is."""
+
+    names: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    length: float
+
+    @property
+    def width(self) -> int:
+        return sum(end - start for start, end in self.spans)
+
+    @property
+    def each(self) -> float | None:
+        """The length of each depth; None of one alone."""
+        return self.length / len(self.names) ** 0.5 if len(self.names) > 1 else None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"layers": [*self.names], "length": self.length}
+
+    def __call__(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        parts = [np.asarray(rows[..., start:end], np.float64) for start, end in self.spans]
+        if self.each is None:
+            return parts[0]
+        return np.concatenate([to_length(part, self.each) for part in parts], axis=-1)
+
+
+def known_of(facts: Mapping[str, Any]) -> Known:
+    """The depths that a cache or a model's file says were kept."""
+    return tuple((name, width) for name, width in json.loads(str(facts.get("depths", "[]"))))
+
+
+def to_json(known: Known) -> str:
+    return json.dumps(known)
+
+
+def spans_of(known: Known) -> list[tuple[int, int]]:
+    """The columns of each depth."""
+    ends = np.cumsum([width for _, width in known]).tolist()
+    return [(end - width, end) for (_, width), end in zip(known, ends, strict=True)]
+
+
+def of_names(names: Sequence[str], known: Known, length: float) -> Depths:
+    spans = dict(zip((name for name, _ in known), spans_of(known), strict=True))
+    return Depths(tuple(names), tuple(spans[name] for name in names), length)
+
+
+def depths_for(
+    layers: Layers, known: Known, length: float, takes: Takes, model: str
+) -> Depths | None:
+    """The depths that a config asks for; None where there is nothing to choose from."""
+    if not known:
+        return None
+    return of_names(
+        resolve_layers(layers, [name for name, _ in known], takes, model), known, length
+    )
+
+
+def to_length(rows: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+    lengths = np.sqrt((rows * rows).sum(axis=-1, keepdims=True))
+    return rows * (length / np.maximum(lengths, TINY))
