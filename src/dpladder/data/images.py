@@ -16,6 +16,11 @@ from dpladder.config.features_sections import LARGEST_IMAGE
 Image.MAX_IMAGE_PIXELS = None
 LONGEST = 100  # times the short side
 
+# What a file may hold, whatever its name says. Pillow finds out by itself otherwise, and starts
+# Ghostscript for PostScript, or decodes an icon into more than its header claims.
+FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+TILE = (322, 323)  # TIFF's tags of a tile's width and length
+
 # DICOM's name for a file whose size after unpacking nobody knows
 DEFLATED = b"1.2.840.10008.1.2.1.99"
 
@@ -28,6 +33,9 @@ def decode(content: Any, largest: int = LARGEST_IMAGE) -> Image.Image:
     dicom = isinstance(content, bytes) and content[128:132] == b"DICM"
     image = _from_dicom(content, largest) if dicom else _opened(content)
     _check_size(image.width, image.height, largest)
+    if image.format == "TIFF":  # a tile is decoded whole, however much of it the image shows
+        wide, high = (vars(image)["tag_v2"].get(tag, 1) for tag in TILE)
+        _check_size(wide, high, largest)
     if max(image.size) > LONGEST * min(image.size):
         raise ValueError(f"more than {LONGEST} times as long as wide")
     return _to_eight_bits(ImageOps.exif_transpose(image)).convert("RGB")
@@ -104,7 +112,9 @@ def _looked_up(pixels: np.ndarray, item: Any) -> np.ndarray:
 def _opened(content: Any) -> Image.Image:
     if isinstance(content, Image.Image):
         return content
-    return Image.open(BytesIO(content)) if isinstance(content, bytes) else _from_pixels(content)
+    if not isinstance(content, bytes):
+        return _from_pixels(content)
+    return Image.open(BytesIO(content), formats=FORMATS)
 
 
 def _from_pixels(pixels: np.ndarray) -> Image.Image:

@@ -66,13 +66,17 @@ def _images(_: Path, config: dict[str, Any], records: Sequence[Any]) -> dict[str
     return {"inputs": np.stack([pixels(image, **config["pixels"]) for image in records])}
 
 
+# What an image file may hold, whatever its name says: Pillow starts Ghostscript for PostScript.
+FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+
+
 def pixels(
     image: Any, resize: int, filter: str, crop: Sequence[int], mean: Any, std: Any
 ) -> NDArray[np.float32]:
     """The middle of an image whose shorter side is `resize`, in units of the network's own."""
     from PIL import Image, ImageOps
 
-    opened = Image.open(image) if isinstance(image, str | Path) else image
+    opened = Image.open(image, formats=FORMATS) if isinstance(image, str | Path) else image
     found = ImageOps.exif_transpose(opened).convert("RGB")
     short = min(found.size)
     wide, high = (resize if side == short else int(resize * side / short) for side in found.size)

@@ -19,6 +19,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+# What an image file may hold, whatever its name says: Pillow starts Ghostscript for PostScript.
+FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
+
 
 class Classifier(nn.Module):
     """Of rows of features: the map that they went through, and the head that was trained with
@@ -171,7 +174,7 @@ class Images(Classifier):
     def _pixels(self, image: Any) -> Tensor:
         from PIL import Image, ImageOps
 
-        opened = Image.open(image) if isinstance(image, str | Path) else image
+        opened = Image.open(image, formats=FORMATS) if isinstance(image, str | Path) else image
         found: Tensor = self.transform(ImageOps.exif_transpose(opened).convert("RGB"))
         return found
 
