@@ -68,9 +68,9 @@ def contributions(found: Manifest) -> Counter[tuple[bytes, int, int]]:
     )
 
 
-def identity(row: dict[str, Any]) -> tuple[int, int]:
-    """A row without an id is its content with its label."""
-    return row["x"], row["label"]
+def identity(row: dict[str, Any]) -> tuple[object, ...]:
+    """A row without an id is all that its source says of it."""
+    return tuple(sorted(row.items()))
 
 
 def regions(*train: str) -> TrainedGroup:

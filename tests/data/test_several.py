@@ -96,8 +96,8 @@ def test_the_order_of_labels_decides_nothing(tmp_path: Path) -> None:
     for name, label in (("one", "cat|dog"), ("other", " dog | cat | cat ")):
         pd.DataFrame({"x": [1.0], "label": [label]}).to_csv(tmp_path / f"{name}.csv", index=False)
     one, other = (looked(f"csv:{tmp_path / name}.csv", columns=("x",)) for name in ("one", "other"))
-    assert [(row.record, row.rank) for row in one.kept] == [
-        (row.record, row.rank) for row in other.kept
+    assert [(row.label, row.rank) for row in one.kept] == [
+        (row.label, row.rank) for row in other.kept
     ]
 
 

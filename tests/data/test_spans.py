@@ -98,7 +98,7 @@ def test_one_unit_less_changes_its_own_spans_and_no_other(
     folder, rows = tmp_path_factory.mktemp("spans"), rows_of(drawn)
 
     def owner(row: Row) -> str:
-        return str(row["user"] if unit.by == "user" else row["text"])
+        return str(row["user"] if unit.by == "user" else row)
 
     gone = data.draw(
         st.sampled_from([owner(row) for row in rows if row["text"]] or [owner(rows[0])])

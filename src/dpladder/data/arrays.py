@@ -106,7 +106,17 @@ def _from_arrays(arrays: Mapping[str, Any], path: Path, layout: Layout) -> Sourc
         except BROKEN:
             return matrix.dtype.type(0).repeat(width) if kind == "features" else b""
 
-    return Source(kind, read, **found, width=width)  # type: ignore[arg-type]
+    # every other array that has one value for each record, whatever the config calls it
+    values = [
+        held[()].tolist()
+        for name, held in sorted(arrays.items())
+        if held.ndim == 1 and len(held) == len(matrix)
+    ]
+
+    def line(index: int) -> bytes:
+        return repr([column[index] for column in values]).encode("utf-8", "surrogatepass")
+
+    return Source(kind, read, **found, width=width, line=line)  # type: ignore[arg-type]
 
 
 def _zip_errors() -> Errors:

@@ -120,6 +120,7 @@ def extract(
         **network.facts,
         "classes": known.classes,
         **{name: known.attrs[name] for name in ("labels", "pool") if name in known.attrs},
+        "version": known.version,
         "identity": known.identity,
         "width": network.width,
         **{package: version(package) for package in ("dpladder", "timm", "torch")},

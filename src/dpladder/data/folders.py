@@ -64,7 +64,10 @@ def _folder(
     def read(index: int) -> bytes:
         return b"" if files[index] in shut else bytes_of(files[index])
 
-    return Source(kind, read, labels, files=files, groups=groups, shut=tree.shut)
+    def line(index: int) -> bytes:
+        return "/".join(ways[index][:-1]).encode("utf-8", "surrogateescape")
+
+    return Source(kind, read, labels, files=files, groups=groups, shut=tree.shut, line=line)
 
 
 def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:

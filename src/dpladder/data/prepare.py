@@ -4,8 +4,10 @@ of the data this is.
 Everything about a unit follows from that unit's own records and a key, never from its position or
 its neighbours, so one unit more or less changes one unit's rows in one part.
 
-**Copies.** Where a source has no ids, a record *is* its content with its label: exact copies are
-one record and count once. The map from a list to its set moves neighbours to neighbours, randomness
+**Copies.** Where a source has no ids, a record *is* all that its source says of it: its content, and
+its row in a table, its folder or what stands beside it in other arrays, whatever the config reads
+of these (`Source.line`). So two experiments with other labels, columns, groups or classes part the
+same people alike. Exact copies are one record and count once. The map from a list to its set moves neighbours to neighbours, randomness
 drawn from record ids stays independent between rows (two rows under one id would fall into a
 Poisson batch together, which its amplification does not allow), and an image that someone stored
 twice is protected as the one image it is. Data in which equal rows are different people has ids to
@@ -104,6 +106,7 @@ class Manifest:
     layout: Layout
     classes: int
     commitment: str
+    version: str
     identity: Identity
     record_ids: NDArray[np.uint8]
     units: NDArray[np.uint8]
@@ -142,7 +145,8 @@ class Survey:
     """What a source holds, as a run would take it: the rows that are kept, sorted by record id;
     what is wrong with which row; and every unit that any row names, kept or not. A row without an
     id in which nothing is a number is a unit here, though one of them alone is kept. `class_of`:
-    from a label to the place of its class among `names`. Private."""
+    from a label to the place of its class among `names`. `version`: a keyed digest of all units,
+    whatever the config reads of them. Private."""
 
     source: Source
     dataset: Dataset
@@ -151,6 +155,7 @@ class Survey:
     units: Set[bytes]
     class_of: ClassOf
     names: tuple[str, ...]
+    version: str
     grouping: Grouping | None = None
 
 
@@ -199,16 +204,22 @@ def survey(
     _check(source, dataset, public)
     problems: list[tuple[int, str]] = []
     units: set[bytes] = set()
+    everybody: set[bytes] = set()
     class_of, names = _classes(dataset, source.name, matching)
     trained = () if dataset.group is None or matching is not None else dataset.group.train
     sorter = None if grouping is None else Sorter(grouping.names, trained)
     contents = (digests or _digests)(source, keys.units)
-    rows = _rows(source, contents, dataset, class_of, keys, public, problems, units, sorter)
+    rows = _rows(
+        source, contents, dataset, class_of, keys, public, problems, units, everybody, sorter
+    )
     pool = _pool(dataset, len(names), problems) if dataset.unit.pooled else None
     cap = dataset.unit.cap if public is None and pool is None else None
     spans = None if cutting is None else _spans(source, cutting, keys.units)
     kept = sorted(_chosen(rows, cap, problems, spans, pool), key=lambda row: row.record)
-    return Survey(source, dataset, kept, sorted(problems), units, class_of, names, grouping)
+    version = blake2b(b"".join(sorted(everybody)), key=keys.commitment, digest_size=8).hexdigest()
+    return Survey(
+        source, dataset, kept, sorted(problems), units, class_of, names, version, grouping
+    )
 
 
 def _grouping(dataset: Dataset, public: Part | None, matching: Matching | None) -> Grouping | None:
@@ -279,6 +290,7 @@ def prepare(
         **as_attrs(layout_of(found.dataset, found.grouping)),
         "classes": len(found.names),
         "commitment": commitment.hexdigest(),
+        "version": found.version,
         "identity": _identity(source, found.dataset),
         "tokenizer": "" if cutting is None else cutting.sha256,
         **({"labels": MANY} if dataset.labels == MANY else {}),
@@ -303,6 +315,7 @@ def read_manifest(path: Path, key: bytes) -> Manifest:
         layout=from_attrs(file.attrs, labelled=count > 1),
         classes=count,
         commitment=str(file.attrs["commitment"]),
+        version=str(file.attrs["version"]),
         identity=cast(Identity, file.attrs["identity"]),
         tokenizer=str(file.attrs["tokenizer"]),
         digest=file.digest,
@@ -375,6 +388,7 @@ def _rows(
     public: Part | None,
     problems: list[tuple[int, str]],
     units: set[bytes],
+    everybody: set[bytes],
     sorter: Sorter | None = None,
 ) -> Iterator[Row]:
     """Every record with its identity; what is wrong with one is noted and costs that one only. One
@@ -393,17 +407,11 @@ def _rows(
             -1 if sorter is None or source.groups is None else sorter.place(source.groups[index])
         )
         of_group = () if group < 0 else (str(group).encode(),)
-        # Without an id a record is its content with its label, and its group where it has one: two
-        # people may well label one image differently.
-        said = (
-            (b"id", _name(given))
-            if given
-            else (b"content", content, str(label).encode(), *of_group)
-        )
-        own = prf(keys.units, *said)
+        own = prf(keys.units, *((b"id", _name(given)) if given else _said(source, index, content)))
         user = _given(source.users, index) if by_user else ""
         unit = prf(keys.units, b"user", _name(user)) if user else prf(keys.units, b"record", own)
         part = part_of(unit, index)
+        everybody.add(unit)
         if sorter is not None and part >= 0 and not sorter.takes(group, part):
             continue
         anonymous = not given and not user
@@ -426,6 +434,17 @@ def _rows(
         yield Row(
             unit, prf(keys.units, b"row", unit, own), rank, content, label, part, index, group
         )
+
+
+def _said(source: Source, index: int, content: bytes) -> tuple[bytes, ...]:
+    """What a record without an id is known by. Two people may well label one image differently."""
+    if source.line is None:
+        return b"content", content, _name(text(source.labels[index]))
+    return (
+        (b"line", source.line(index))
+        if source.line_is_all
+        else (b"line", source.line(index), content)
+    )
 
 
 def _by_place(source: Source, index: int, key: bytes) -> bytes:

@@ -65,6 +65,9 @@ class Source:
     shut: Sequence[Path] = ()  # links that were not followed
     unnamed: Sequence[Path] = ()  # images that no row of a table is about
     bags: bool = False  # whether a row of features is the mean of a file's rows
+    # all that stands with a record in its table or folder, whatever a config reads of it
+    line: Callable[[int], bytes] | None = None
+    line_is_all: bool = False  # whether that holds the record itself
 
 
 def text_bytes(value: Any) -> bytes:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import codecs
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +54,19 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     check_held(path, names, layout)
     if layout.columns or not {PATH, TEXT} & set(names):
         return _number_table(path, names, layout)
-    rows = _rows_of(path, "surrogateescape")
+    rows = _rows_of(path)
     if PATH not in names:
         return _texts(rows, layout.beside(names), path)
     found = beside(printables(rows, layout.beside(names)), path, len(rows))
     files = [path.parent / (row[PATH] or "") for row in rows]
-    return Source("files", lambda index: bytes_of(files[index]), **found, files=files)
+    line = partial(_line, rows)
+    return Source("files", lambda index: bytes_of(files[index]), **found, files=files, line=line)
+
+
+def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
+    """All that a row says. What an unnamed column says numbers rows, and would be another number
+    where a row joins."""
+    return json.dumps({name: cell for name, cell in rows[index].items() if name}).encode()
 
 
 def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
@@ -65,12 +74,17 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
     unnamed column numbers rows."""
     taken = layout.beside(names)
     chosen = features_in(path, [name for name in names if name], layout)
-    rows = _rows_of(path, "replace")
-    found = beside(
-        {role: [row[name] for row in rows] for role, name in taken.items()}, path, len(rows)
-    )
+    rows = _rows_of(path)
+    found = beside(printables(rows, taken), path, len(rows))
     matrix = matrix_of(chosen, lambda name: [row[name] for row in rows])
-    return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
+    return Source(
+        "features",
+        lambda index: matrix[index],
+        **found,
+        width=matrix.shape[1],
+        line=partial(_line, rows),
+        line_is_all=True,
+    )
 
 
 def features_in(path: Path, names: Sequence[str], layout: Layout) -> Sequence[Chosen]:
@@ -123,12 +137,12 @@ def _no_table(path: Path) -> BadInput:
     return BadInput(f"{path} cannot be read as a table. Save it as comma-separated text in UTF-8.")
 
 
-def _rows_of(path: Path, errors: str) -> list[dict[str, Any]]:
+def _rows_of(path: Path) -> list[dict[str, Any]]:
     """Bytes that are no UTF-8 are one bad record rather than the end of the run, and so is a cell
     of any length."""
     csv.field_size_limit(2**31 - 1)
     try:
-        with path.open(encoding="utf-8-sig", errors=errors, newline="") as file:
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             return list(csv.DictReader(file, delimiter=delimiter_in(path)))
     except (OSError, csv.Error):
         raise _no_table(path) from None
@@ -161,7 +175,9 @@ def _object(line: bytes) -> dict[str, Any]:
 
 def _texts(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str], path: Path) -> Source:
     texts = [text_bytes(row.get(TEXT)) for row in rows]
-    return Source("texts", texts.__getitem__, **beside(printables(rows, names), path, len(rows)))
+    found = beside(printables(rows, names), path, len(rows))
+    line = partial(_line, rows)
+    return Source("texts", texts.__getitem__, **found, line=line, line_is_all=True)
 
 
 def printables(
@@ -183,8 +199,13 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     check_held(path, held, layout)
     columns = {role: _cells(table.column(name)) for role, name in layout.beside(held).items()}
     found = beside(columns, path, len(table))
+    lines = [_as_bytes(table.column(name)) for name in held if name not in index]
     if TEXT in held and not layout.columns:
-        return _text_column(table.column(TEXT), found, path)
+        return replace(
+            _text_column(table.column(TEXT), found, path),
+            line=partial(_cells_at, lines),
+            line_is_all=True,
+        )
     chosen = features_in(
         path, [name for name in held if name not in index or layout.columns], layout
     )
@@ -193,7 +214,28 @@ def from_parquet(path: Path, layout: Layout = PLAIN) -> Source:
     else:
         _check_numeric(chosen, table.schema, path, layout)
         matrix = matrix_of(chosen, lambda name: _values(table.column(name)))
-    return Source("features", lambda index: matrix[index], **found, width=matrix.shape[1])
+    return Source(
+        "features",
+        lambda index: matrix[index],
+        **found,
+        width=matrix.shape[1],
+        line=partial(_cells_at, lines),
+        line_is_all=True,
+    )
+
+
+def _cells_at(columns: Sequence[Callable[[int], bytes]], index: int) -> bytes:
+    """A row's cells, none of which can run into the next."""
+    cells = [cell(index) for cell in columns]
+    return b"".join(len(cell).to_bytes(8, "little") + cell for cell in cells)
+
+
+def _as_bytes(column: Any) -> Callable[[int], bytes]:
+    """From a row to what its cell holds."""
+    values = _values(column)
+    if isinstance(values, list):
+        return lambda index: repr(values[index]).encode("utf-8", "surrogatepass")
+    return lambda index: values[index].tobytes()
 
 
 def _opened(path: Path) -> tuple[Any, list[str], list[str]]:
@@ -218,8 +260,8 @@ def columns_in(path: Path) -> dict[str, Sequence[Any]]:
     if path.suffix == ".parquet":
         table, held, index = _opened(path)
         return {name: _cells(table.column(name)) for name in held if name not in index}
-    rows = _rows_of(path, "replace")
-    return {name: [row[name] for row in rows] for name in header_of(path) if name}
+    rows = _rows_of(path)
+    return printables(rows, {name: name for name in header_of(path) if name})
 
 
 def _values(column: Any) -> Sequence[Any]:

@@ -45,7 +45,6 @@ from dpladder.privacy.statement.records import file_digest
 RELEASES = ("mean", "covariance", "statistics", "start", "weights")
 
 SAMPLE = "sample"  # the part that holds public records
-VERSION_DIGITS = 16  # of a commitment, which tell versions of the data apart
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ def part_of(task: Task[places.WithFeatures], part: str) -> Part:
         )
     attrs, seal = sealed.read_attrs(path)
     # Both names are digests under home's key, and say nothing to those without it.
-    version = str(attrs["commitment"])[:VERSION_DIGITS] if attrs["identity"] == "content" else ""
+    version = str(attrs["version"]) if attrs["identity"] == "content" else ""
     home = job_home()
     name = name_of(attrs, subkey(home, "cache"))
     known = known_as(home, name, seal.hex())

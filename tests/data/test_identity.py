@@ -1,0 +1,119 @@
+"""A record without an id is all that its source says of it, whatever a config reads of that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpladder.config.dataset_sections import Dataset, TrainedGroup
+from dpladder.data.prepare import Keys, Manifest, prepare, read_manifest
+
+KEYS = Keys(b"u" * 32, b"s" * 32, b"c" * 32, b"k" * 32)
+COUNT = 60
+REGION = TrainedGroup(names=("north", "south"), column="region")
+NUMBERS = {
+    "other labels": {"label": "second", "columns": ("x", "a", "b")},
+    "fewer classes": {"columns": ("x", "a"), "classes": 4},
+    "a column": {"columns": ("a",)},
+    "two columns": {"columns": ("b", "x")},
+    "a list of classes": {"columns": ("x", "a", "b"), "classes": tuple("9876543210")},
+    "groups": {"columns": ("x",), "group": REGION},
+}
+TEXTS = {"other labels": {"label": "second"}, "a list of classes": {"classes": tuple("9876543210")}}
+
+
+def table() -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    places = np.arange(COUNT)
+    return pd.DataFrame(
+        {
+            "x": places,
+            "a": places % 7,
+            "b": random.normal(size=COUNT),
+            "label": places % 10,
+            "second": places % 3,
+            "region": np.array(["north", "south"])[places % 2],
+        }
+    )
+
+
+def manifest(folder: Path, source: str, **dataset: Any) -> Manifest:
+    values = {"lineage": "x", "source": source, "nominal_size": 1, "classes": 10} | dataset
+    prepare(Dataset(**values), KEYS, folder / "manifest.h5", folder / "problems.jsonl")
+    return read_manifest(folder / "manifest.h5", KEYS.cache)
+
+
+def where(found: Manifest) -> dict[int, tuple[bytes, int]]:
+    """The unit and the part of each row of the source."""
+    columns = zip(found.index, found.units, found.parts, strict=True)
+    return {int(index): (unit.tobytes(), int(part)) for index, unit, part in columns}
+
+
+def check_alike(folder: Path, source: str, plain: dict[str, Any], other: dict[str, Any]) -> None:
+    first, second = manifest(folder, source, **plain), manifest(folder, source, **other)
+    assert where(first) == where(second)
+    assert first.version == second.version
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("otherwise", NUMBERS.values(), ids=NUMBERS)
+def test_what_an_experiment_reads_of_a_table_moves_no_record(
+    suffix: str, otherwise: dict[str, Any], tmp_path: Path
+) -> None:
+    """Else the parts of two experiments overlap, and what was planned as disjoint adds up."""
+    path = tmp_path / f"table.{suffix}"
+    table().to_csv(path, index=False) if suffix == "csv" else table().to_parquet(path)
+    check_alike(tmp_path, f"{suffix}:{path}", {"columns": ("x", "a", "b")}, otherwise)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("otherwise", TEXTS.values(), ids=TEXTS)
+def test_what_an_experiment_reads_beside_texts_moves_no_record(
+    kind: str, otherwise: dict[str, Any], tmp_path: Path
+) -> None:
+    rows = table().assign(text=[f"text {place % 50}" for place in range(COUNT)])
+    path = tmp_path / f"texts.{kind}"
+    if kind == "csv":
+        rows.to_csv(path, index=False)
+    elif kind == "parquet":
+        rows.to_parquet(path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows.to_dict("records")))
+    check_alike(tmp_path, f"{kind}:{path}", {}, otherwise)
+
+
+def test_what_an_experiment_reads_of_arrays_moves_no_record(tmp_path: Path) -> None:
+    rows, path = table(), tmp_path / "arrays.npz"
+    np.savez(path, features=rows[["x", "b"]].to_numpy(), labels=rows.label, others=rows.second)
+    check_alike(tmp_path, f"npz:{path}", {}, {"label": "others"})
+    check_alike(tmp_path, f"npz:{path}", {}, {"classes": tuple("9876543210")})
+
+
+def test_other_records_are_another_version(tmp_path: Path) -> None:
+    path, columns = tmp_path / "table.csv", ("x", "a")
+    table().to_csv(path, index=False)
+    whole = manifest(tmp_path, f"csv:{path}", columns=columns).version
+    table()[1:].to_csv(path, index=False)
+    assert manifest(tmp_path, f"csv:{path}", columns=columns).version != whole
+    table().iloc[::-1].to_csv(path, index=False)
+    assert manifest(tmp_path, f"csv:{path}", columns=columns).version == whole
+
+
+def test_a_column_that_numbers_rows_is_no_part_of_a_record(tmp_path: Path) -> None:
+    """One row more would renumber all behind it, and move them to other parts."""
+    rows = table().assign(x=0, a=0, b=0, label=1, second=0, region="north")
+    for suffix in ("csv", "parquet"):
+        path = tmp_path / f"table.{suffix}"
+        rows.to_csv(path) if suffix == "csv" else rows.to_parquet(path, index=True)
+        assert len(manifest(tmp_path, f"{suffix}:{path}", columns=("x",)).labels) == 1
+
+
+def test_rows_that_differ_only_beside_what_is_read_are_different_records(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    table().to_csv(path, index=False)
+    assert len(manifest(tmp_path, f"csv:{path}", columns=("a",)).labels) == COUNT
