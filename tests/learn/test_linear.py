@@ -23,7 +23,7 @@ from dpladder.config.learner_sections import Descent, LeastSquares
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
 from dpladder.learn import linear
-from dpladder.learn.bounds import SLACK, scale_of
+from dpladder.learn.bounds import MANY, SLACK, scale_of, slack
 from dpladder.learn.descent import EMA
 from dpladder.learn.heads.train import train_many
 from dpladder.learn.interface import Constants, Data, Hyper, batch_size, noise_scale
@@ -384,7 +384,7 @@ def test_no_record_changes_what_another_contributes(count, plain, monkeypatch):
     def total(count):
         data = Data(features[:count], labels[:count])
         held = load(
-            data, Constants(100, CLASSES, width), torch.device("cpu"), chunk=1024, memory_mb=1000
+            data, Constants(count, CLASSES, width), torch.device("cpu"), chunk=1024, memory_mb=1000
         )
         return clipped_sum(held, weights, 1.0 - SLACK, held.chunks())
 
@@ -472,7 +472,12 @@ def test_what_a_record_adds_to_a_crowd_stays_within_the_bound(views):
             for first in (0, 1):
                 data = Data(crowd[first:].astype(np.float32), np.arange(4000)[first:] % CLASSES)
                 held = load(
-                    data, Constants(1, CLASSES, 96), CPU, chunk=1024, memory_mb=100, views=views
+                    data,
+                    Constants(len(data.labels), CLASSES, 96),
+                    CPU,
+                    chunk=1024,
+                    memory_mb=100,
+                    views=views,
                 )
                 sums.append(clipped_sum(held, heads, 1 - SLACK, held.chunks()))
             assert (sums[0] - sums[1]).norm() <= 1, name
@@ -558,7 +563,7 @@ def test_a_sample_of_streamed_records_reads_their_pages_and_not_the_file(tmp_pat
         mapped = np.memmap(tmp_path / "features", np.float16, "r", shape=stored.shape)
         held = load(
             Data(mapped, np.zeros(count, np.int64)),
-            Constants(1, 3, width),
+            Constants(count, 3, width),
             CPU,
             chunk=256,
             memory_mb=1,
@@ -656,6 +661,27 @@ def test_a_neighbour_shifts_chunks_of_a_million_records_of_one_class_within_the_
     own = np.outer([-1.0, 1.0], rows[0])
     own *= (1 - slack) / np.linalg.norm(own)
     assert np.linalg.norm(whole - without - own) < slack
+
+
+def test_what_is_more_than_there_is_room_for_is_added_up_in_float64() -> None:
+    """Of ten times as many records as are declared, one more moves the sum by its own gradient."""
+    random = np.random.default_rng(0)
+    rows = random.uniform(1.6, 2.4, (20_001, 2)).astype(np.float32)
+    heads = torch.zeros(1, 2, 2, dtype=torch.float64)
+    found = []
+    for x in (rows, rows[1:]):
+        data = Data(x, np.zeros(len(x), np.int64))
+        records, _ = resident(data, Constants(2000, 2, 2), ONE)
+        found.append(clipped_sum(records, heads, 1.0, records.chunks())[0].numpy())
+    own = np.outer([-1.0, 1.0], rows[0]) / np.linalg.norm(np.outer([-1.0, 1.0], rows[0]))
+    assert np.linalg.norm(found[0] - found[1] - own) < 1e-6
+
+
+def test_there_is_room_for_several_times_the_declared_records() -> None:
+    records, _ = resident(
+        Data(np.ones((9, 2), np.float32), np.zeros(9)), Constants(10**6, 2, 2), ONE
+    )
+    assert records.slack == slack(MANY * 1e6)
 
 
 def test_no_arithmetic_of_a_gpu_is_rounded_to_tf32():

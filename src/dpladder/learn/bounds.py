@@ -15,6 +15,7 @@ from torch import Tensor, threshold
 # arrange records for these roundings to add up.
 SLACK = 2.0**-10
 ROOM = 2.0**14  # records for which that leaves room
+MANY = 4  # times the declared records: for so many there is room, and more are summed in float64
 
 LEAST = 2.0**-126  # a factor below is no float32, or one that is rounded by up to its own size
 

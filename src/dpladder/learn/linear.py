@@ -29,7 +29,7 @@ from dpladder.learn.bounds import Scale, clip, scale_of
 from dpladder.learn.descent import Begin, Bounded, Guide, Sums, descend
 from dpladder.learn.interface import Constants, Data, Hyper, head_shape, public_random
 from dpladder.learn.links import SOFTMAX, Link, link_of
-from dpladder.learn.records import Records, Rows, exactly, load, prepare
+from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.learn.score import correct_count
 from dpladder.privacy.release.meter import Meter
 
@@ -230,7 +230,7 @@ def _sum(
     A record's gradient in the weights is residual x^T, summed over its views. Its norm needs the
     residuals and the views' products among themselves (`gram`), so that no record's gradient is
     ever made: two matrix products for each chunk are nearly all of the work. Sums over records are
-    taken in float64 where the machine does not settle their order (`exactly`).
+    taken in float64 where there is no room for rounding (`Records.summed`).
 
     Returns:
         (trainings, classes, width), in float64.
@@ -251,7 +251,8 @@ def _sum(
         residual *= factor.float()[:, None, :, None]
         # A record whose logits overflow has no gradient: a rule that looks at this record alone.
         residual.nan_to_num_(nan=0.0)
-        total += product(exactly(residual.view(trials * classes, count * views)), exactly(x).T)
+        residual = residual.view(trials * classes, count * views)
+        total += product(records.summed(residual), records.summed(x).T)
     return total.view(trials, classes, width)
 
 
@@ -295,8 +296,9 @@ def logits_by(flat: Tensor, chunk: int) -> Callable[[Tensor], Tensor]:
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
-    """left @ right^T in float32, by what is fastest where left has few rows."""
-    return left @ right.T if left.is_cuda or not _by_onednn() else _onednn(left, right)
+    """left @ right^T, by what is fastest where left has few rows."""
+    plain = left.is_cuda or left.dtype == torch.float64 or not _by_onednn()
+    return left @ right.T if plain else _onednn(left, right)
 
 
 def _onednn(left: Tensor, right: Tensor) -> Tensor:

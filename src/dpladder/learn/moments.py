@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dpladder.config.model import Resources
 from dpladder.learn.interface import Constants, Data, Publish, Weights
-from dpladder.learn.records import Records, Rows, exactly, load, prepare
+from dpladder.learn.records import Records, Rows, load, prepare
 
 CHUNK = 1024
 Conclusion = TypeVar("Conclusion")
@@ -75,7 +75,9 @@ def weighed_sums(records: Records, radius: float, weights: Tensor) -> Tensor:
     shape = (len(weights), records.features.shape[-1])
     total = torch.zeros(shape, dtype=torch.float64, device=records.device)
     for rows in records.chunks():
-        total += exactly(weights[:, rows].float()) @ exactly(in_ball(records, rows, radius))
+        total += records.summed(weights[:, rows].float()) @ records.summed(
+            in_ball(records, rows, radius)
+        )
     return total
 
 
@@ -92,7 +94,7 @@ def second_moment(
     for chunk in rows:
         x = in_ball(records, chunk, radius)
         weighed = x if weigh is None else x * weigh(chunk, x)[:, None]
-        total += exactly(x).T @ exactly(weighed)
+        total += records.summed(x).T @ records.summed(weighed)
     return to_coordinates(total)
 
 

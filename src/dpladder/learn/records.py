@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from dpladder.config.label_sets import end_of_numbers
 from dpladder.config.model import Resources
 from dpladder.errors import BadInput, Refused
-from dpladder.learn.bounds import SLACK, slack
+from dpladder.learn.bounds import MANY, SLACK, slack
 from dpladder.learn.interface import Constants, Data
 
 Rows = slice | Tensor
@@ -46,6 +46,7 @@ class Records:
     chunk: int  # records computed at a time
     # by how much each is kept inside its bound (bounds.py), from public figures alone
     slack: float = SLACK
+    exact: bool = False  # whether there are more than that leaves room for
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -65,6 +66,15 @@ class Records:
         filled = pad(rows, (0, -len(rows) % self.chunk), value=len(self) - 1)
         return [filled[part] for part in _slices(len(filled), self.chunk)]
 
+    def summed(self, factor: Tensor) -> Tensor:
+        """A factor of a product that adds up records, in the type that it is added up in.
+
+        float64 on a GPU, whose chunks are longer and which rounds in its own way; and where there
+        are more records than the slack leaves room for. A unit that joins at that line moves the
+        sum by what float32 rounded until then, which the slack pays for.
+        """
+        return factor.double() if self.exact or factor.is_cuda else factor
+
     def block(self, rows: Rows) -> Tensor:
         """Some records' features as float32 of shape (rows, views, width)."""
         if isinstance(self.features, Tensor):
@@ -78,12 +88,6 @@ class Records:
             x = _read(self.features, chosen, self.device)
         x.index_fill_(0, (~self.counted[rows]).nonzero()[:, 0], 0.0)
         return pad(x, (0, 1), value=1.0) if self.bias else x
-
-
-def exactly(summed: Tensor) -> Tensor:
-    """A factor of a sum over records. On a GPU in float64: its chunks are longer, and how it rounds
-    is its own."""
-    return summed.double() if summed.is_cuda else summed
 
 
 def prepare(resources: Resources) -> torch.device:
@@ -154,7 +158,8 @@ def load(
         pad(counted, (0, more)),
         bias,
         chunk,
-        slack(constants.n0 * constants.cap * views),
+        slack(MANY * declared * views),
+        exact=count > MANY * declared,
     )
 
 

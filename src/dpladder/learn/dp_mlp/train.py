@@ -25,7 +25,7 @@ from dpladder.learn.descent import descend, momentum
 from dpladder.learn.dp_mlp.cost import layers
 from dpladder.learn.interface import Constants, Data, Hyper, Shape, Weights, public_random
 from dpladder.learn.links import SOFTMAX, Link, link_of
-from dpladder.learn.records import Records, Rows, exactly, load, prepare
+from dpladder.learn.records import Records, Rows, load, prepare
 from dpladder.network.layers import Steady
 from dpladder.privacy.release.meter import Meter
 
@@ -127,8 +127,8 @@ def clipped_sum(
         norms = torch.linalg.vector_norm(gradients, dim=1, dtype=torch.float64)
         factor = scale(norms, bound) * records.counted[chunk]
         # A record whose gradient overflows has none: a rule that looks at this record alone.
-        factor = exactly(factor.nan_to_num_(nan=0.0).float())
-        total[0] += factor @ exactly(gradients.nan_to_num_(0.0, 0.0, 0.0))
+        factor = records.summed(factor.nan_to_num_(nan=0.0).float())
+        total[0] += factor @ records.summed(gradients.nan_to_num_(0.0, 0.0, 0.0))
     return total
 
 

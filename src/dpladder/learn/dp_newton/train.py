@@ -30,7 +30,7 @@ from dpladder.learn.moments import (
     threads_of,
     to_matrix,
 )
-from dpladder.learn.records import Records, Rows, exactly
+from dpladder.learn.records import Records, Rows
 
 MAJORANT = {"softmax": 2.0, "sigmoid": 1.0}
 
@@ -85,7 +85,7 @@ def _gradient(
         residual.scatter_add_(
             1, records.labels[rows][:, None], residual.new_full((len(x), 1), -1.0)
         )
-        total += exactly(residual.float()).T @ exactly(x)
+        total += records.summed(residual.float()).T @ records.summed(x)
     return total, levels
 
 
