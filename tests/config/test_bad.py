@@ -717,6 +717,12 @@ BETWEEN = {
         "only tables",
         dataset=a_dataset("columns: [age]"),
     ),
+    "rows of several lines in what is no table": bad(
+        "dataset.multiline",
+        "given True",
+        "only CSV tables have rows of several lines",
+        dataset=a_dataset("multiline: true"),
+    ),
     "links in what is no folder": bad(
         "dataset.links",
         "given 'inside'",

@@ -17,12 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpladder.config.apart import written
 from dpladder.config.dataset_sections import Dataset, Links, Split
 from dpladder.config.label_sets import number_of
 from dpladder.config.shift import Matching
 from dpladder.config.wording import cell, printable
 from dpladder.data.arrays import from_hdf5, from_npz
 from dpladder.data.census import census, looked_into, report
+from dpladder.data.datasets import open_source
 from dpladder.data.folders import Tangled, from_texts
 from dpladder.data.layout import Layout
 from dpladder.data.prepare import Keys, prepare, read_manifest, survey
@@ -449,3 +451,85 @@ def test_what_pandas_did_not_tell_names_no_index(told: bytes, tmp_path: Path) ->
     table = pa.table({"label": ["0"], "x": [1.0]}).replace_schema_metadata({"pandas": told})
     pq.write_table(table, tmp_path / "t.parquet")
     assert from_parquet(tmp_path / "t.parquet").width == 1
+
+
+TABLES = {
+    "features": "age,height,label",
+    "texts": "text,label",
+    "files": "path,label",
+}
+
+
+def table_of(folder: Path, header: str, lines: list[str]) -> str:
+    """A table of these lines, each a record of its own."""
+    (folder / "t.csv").write_bytes("\n".join([header, *lines, ""]).encode("utf-8", "replace"))
+    return f"csv:{folder / 't.csv'}"
+
+
+def lines_of(header: str, number: int) -> list[str]:
+    cells = header.count(",")
+    return [",".join([*[str(place)] * cells, NAMES[place % 3]]) for place in range(number)]
+
+
+def told(source: Any) -> list[tuple[object, ...]]:
+    """Each row, as far as it is not read from a file."""
+    rows = range(len(source.labels))
+    held = [None if source.kind == "files" else source.read(row) for row in rows]
+    files = source.files or [None] * len(held)
+    each = zip(source.labels, held, files, strict=True)
+    return [(label, np.asarray(content).tolist(), str(file)) for label, content, file in each]
+
+
+ANYTHING = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=("Cs",)))
+ODD = st.one_of(ANYTHING, st.lists(st.sampled_from(['"', ",", "cat", "1", " ", ";"])).map("".join))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@settings(max_examples=200, deadline=None)
+@given(line=ODD, place=st.integers(0, 9))
+def test_no_line_of_a_table_takes_another_one_along(kind: str, line: str, place: int) -> None:
+    header = TABLES[kind]
+    with TemporaryDirectory() as folder:
+        lines = lines_of(header, 10)
+        before = told(open_source(table_of(Path(folder), header, lines)))
+        lines[place] = f"x{line}" if not line.strip() else line
+        after = told(open_source(table_of(Path(folder), header, lines)))
+    assert len(after) == len(before)
+    del before[place], after[place]
+    assert after == before
+
+
+@pytest.mark.parametrize("odd", ['"1,1,cat', '1,"1,cat', '"1"2,1,cat', "1,1,cat,dog"])
+def test_a_row_that_does_not_parse_counts_as_nothing_and_a_check_tells_how_many(
+    odd: str, tmp_path: Path
+) -> None:
+    lines = lines_of(TABLES["features"], 1500)
+    lines[100] = lines[1000] = odd
+    source = table_of(tmp_path, TABLES["features"], lines)
+    more: dict[str, Any] = {"classes": NAMES, "split": Split(test=0.0, validation=0.0)}
+    found = survey(Dataset(lineage="pets", source=source, nominal_size=1500, **more), KEYS)
+    assert sum(row.label >= 0 for row in found.kept) == 1498
+    assert "row does not parse: a quote that is not closed" in (said := report(census(found)))
+    assert ": 2 (100, 1000)" in said
+
+
+def test_cells_hold_line_ends_where_a_key_says_so(tmp_path: Path) -> None:
+    lines = ['"two\nlines",cat', 'one "line",dog']
+    path = table_of(tmp_path, TABLES["texts"], lines)
+    source = open_source(path, Layout(multiline=True))
+    assert [source.read(row) for row in range(2)] == [b"two\nlines", b'one "line"']
+    assert list(source.labels) == ["cat", "dog"]
+    apart = open_source(path)
+    assert list(apart.labels) == [None, None, None], "what a cell ends with is no row"
+    assert list(apart.unread) == [0, 1, 2]
+
+
+def test_rows_of_a_table_beside_images_are_lines_too(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    for name in "abc":
+        (tmp_path / f"images/{name}.png").write_bytes(b"")
+    table_of(tmp_path, "file,label", ["a,cat", '"b,dog', "c,cat"])
+    places = {"images": str(tmp_path / "images"), "table": str(tmp_path / "t.csv"), "key": "file"}
+    source = open_source(written(places))
+    assert list(source.labels) == ["cat", None, "cat"]
+    assert list(source.unread) == [1]

@@ -57,9 +57,8 @@ def dataset(source: str, **more: Any) -> Dataset:
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_every_table_of_texts_gives_the_same_bytes_and_columns(tmp_path: Path, kind: str) -> None:
     write(kind, tmp_path / "data")
-    source = open_source(
-        f"{kind}:{tmp_path / 'data'}", Layout(("user",) if kind == "jsonl" else ())
-    )
+    layout = Layout(("user",) if kind == "jsonl" else (), multiline=kind == "csv")
+    source = open_source(f"{kind}:{tmp_path / 'data'}", layout)
     assert [source.read(index) for index in range(4)] == [text.encode() for text in TEXTS]
     assert (source.kind, list(source.labels), source.ids) == ("texts", LABELS, None)
     assert list(source.users or ()) == ["aa", "bb", "aa", "bb"]
@@ -80,7 +79,12 @@ def test_where_nothing_is_told_apart_no_label_is_needed_and_none_is_read(
     else:
         pq.write_table(pa.Table.from_pylist(rows), tmp_path / "bare")
     for name in ("labelled", "bare"):
-        found = survey(dataset(f"{kind}:{tmp_path / name}").model_copy(update={"classes": 1}), KEYS)
+        found = survey(
+            dataset(f"{kind}:{tmp_path / name}", multiline=kind == "csv").model_copy(
+                update={"classes": 1}
+            ),
+            KEYS,
+        )
         told = Counter(row.label for row in found.kept)
         assert told == ({0: 2} if (kind, name) == ("csv", "bare") else {0: 3, -1: 1})
     if kind == "jsonl":  # which has no header that could lack one

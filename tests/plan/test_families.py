@@ -87,7 +87,7 @@ class Tuned:
         }
         origin = Origin("2026-11-25", "0" * 40, dict.fromkeys(PACKAGES, "1"))
         states, anchors = {LINEAGE: load(ledger)}, [head(ledger)]
-        stated = build(parsed.document, records, {}, states, anchors, origin)
+        stated = build(parsed.document, records, {}, states, anchors, origin, {})
         models = stated.datasets[LINEAGE].artifacts
         for artifact in parsed.plan.artifacts:
             planned = artifact_cost(parsed.plan, artifact).epsilon

@@ -37,6 +37,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "dataset": {"source": "folder:images", "links": "inside"},
         "features": {"model": "efficientnet_lite0"},
     },
+    "rows of several lines": {"dataset": {"source": "csv:a.csv", "multiline": True}},
     "private search": {"hpo": {"name": "koskela_kulkarni"}, "sweep": {"rungs": None}},
     "public parts, draws that look back": {
         "dataset": {"public_test": PUBLIC, "public_validation": PUBLIC, "public_sample": PUBLIC},
@@ -98,6 +99,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "features": {"model": "efficientnet_lite0"},
     },
 }
+NEUTRAL = {"dataset.multiline": False}  # left out of params at these values
 BY_THE_PLAN = {"mu"}  # of a fit: what the final training stands on (plan/startup.py)
 
 
@@ -140,4 +142,5 @@ def test_what_a_job_gets_back_is_what_snakemake_was_given(
         kind = stages.STAGES[rule].reads
         whole = params | dict.fromkeys(BY_THE_PLAN & {*reads.facts_of(kind)}, 1.0)
         back = TypeAdapter(kind).dump_python(restored(kind, whole), mode="json", by_alias=True)
-        assert back == whole, rule
+        left_out = {name: value for name, value in NEUTRAL.items() if name in back}
+        assert back == left_out | whole, rule

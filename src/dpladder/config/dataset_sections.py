@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 
 from dpladder.config.apart import written
 from dpladder.config.label_sets import Conflicts
-from dpladder.config.section import Count, Fraction, Name, Section, Words
+from dpladder.config.section import Count, Fraction, Name, NeutralAt, Section, Words
 from dpladder.config.shift import Grouping
 from dpladder.config.sources import FORMS, count_of_classes, kind_of
 
@@ -260,6 +260,12 @@ class Dataset(Section):
     blank: Counted | None = Field(
         None,
         description="the same for a blank alone, which is often not mentioned; empty: as unknown",
+    )
+    multiline: Annotated[bool, NeutralAt(False)] = Field(
+        False,
+        description="of a CSV table, true: a cell between quotes may hold line ends. Then a quote "
+        "that is not closed takes all rows after it along; false: each line is a row, and one "
+        "that does not parse counts as nothing by itself",
     )
     links: Links = Field(
         "none",

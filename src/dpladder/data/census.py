@@ -38,6 +38,10 @@ from dpladder.data.prepare import PARTS, Row, Survey, ids_of, missing, place_of
 from dpladder.data.sources import Source, text
 
 LEAST = 50  # units
+UNREAD = (
+    "row does not parse: a quote that is not closed, or more cells than the header has "
+    "(dataset.multiline: true where cells hold line ends)"
+)
 SHOWN = 3  # examples of each problem
 LABELS = 20  # unknown labels that are listed
 MEASURED = {"features": "length of a feature vector", "texts": "characters of a text"}
@@ -135,7 +139,10 @@ def census(found: Survey, lost: Collection[int] = ()) -> Census:
         },
         labels=dict(unknown.most_common()),
         groups=_by_group(found, counting),
-        problems=_grouped((check, place_of(source, index)) for index, check in found.problems),
+        problems=_grouped(
+            (check, place_of(source, index))
+            for index, check in (*((row, UNREAD) for row in source.unread), *found.problems)
+        ),
         shut=tuple(map(str, source.shut)),
         unnamed=tuple(map(str, source.unnamed)),
     )

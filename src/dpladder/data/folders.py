@@ -78,7 +78,7 @@ def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
     root, table = Path(says.folder).expanduser(), Path(says.table).expanduser()
     if not root.is_dir():
         raise absent(root, f"a folder of {says.what}")
-    held = _table_of(table, says, layout)
+    held, unread = _table_of(table, says, layout)
     tree = Tree(root, SUFFIXES if says.bags is None else bags.SUFFIXES, layout.links)
     files, shut = tree.seen, frozenset(tree.shut)
     ways = [file.relative_to(root).parts for file in files]
@@ -121,14 +121,17 @@ def from_apart(says: Apart, layout: Layout = PLAIN) -> Source:
         shut=tree.shut,
         unnamed=[file for place, file in enumerate(files) if place not in named],
         width=width,
+        unread=[place for place, (row, _) in enumerate(pairs) if row in unread],
         bags=says.bags is not None,
     )
 
 
-def _table_of(table: Path, says: Apart, layout: Layout) -> Mapping[str, Sequence[Any]]:
+def _table_of(
+    table: Path, says: Apart, layout: Layout
+) -> tuple[Mapping[str, Sequence[Any]], Collection[int]]:
     if not table.is_file():
         raise absent(table, f"a table with the columns {', '.join(says.columns)} and label")
-    held = columns_in(table)
+    held, unread = columns_in(table, layout.multiline)
     missing = [name for name in says.columns if name not in held]
     if missing:
         raise BadInput(
@@ -137,7 +140,7 @@ def _table_of(table: Path, says: Apart, layout: Layout) -> Mapping[str, Sequence
             holds(held),
         )
     check_held(table, held, layout)
-    return held
+    return held, frozenset(unread)
 
 
 def _keys(held: Mapping[str, Sequence[Any]], says: Apart) -> list[str]:

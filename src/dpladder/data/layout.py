@@ -42,6 +42,7 @@ class Layout:
     links: Links = "none"
     named: tuple[tuple[str, str], ...] = ()
     labelled: bool = True
+    multiline: bool = False  # whether a cell of a CSV table may hold line ends
 
     @property
     def group(self) -> str | None:
@@ -83,7 +84,9 @@ PLAIN = Layout()
 
 
 def layout_of(dataset: Dataset, grouping: Grouping | None = None, labelled: bool = True) -> Layout:
-    return Layout(dataset.columns, grouping, dataset.links, named(dataset), labelled)
+    return Layout(
+        dataset.columns, grouping, dataset.links, named(dataset), labelled, dataset.multiline
+    )
 
 
 def named(says: Naming) -> tuple[tuple[str, str], ...]:
@@ -105,6 +108,8 @@ def as_attrs(layout: Layout) -> dict[str, str]:
         attrs["grouping"] = json.dumps(asdict(layout.grouping))
     if layout.links != "none":
         attrs["links"] = layout.links
+    if layout.multiline:
+        attrs["multiline"] = "true"
     if layout.named:
         attrs["named"] = json.dumps(dict(layout.named))
     return attrs
@@ -118,4 +123,5 @@ def from_attrs(attrs: Mapping[str, object], labelled: bool) -> Layout:
         cast(Links, attrs.get("links", "none")),
         tuple(json.loads(str(attrs.get("named", "{}"))).items()),
         labelled,
+        attrs.get("multiline") == "true",
     )

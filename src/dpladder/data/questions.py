@@ -44,7 +44,7 @@ def _rows_of(path: Path) -> Sequence[dict[str, Any]]:
     if path.suffix == ".jsonl":
         return objects_in(path)
     if path.suffix == ".parquet":
-        columns = columns_in(path)
+        columns, _ = columns_in(path)
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     try:
         whole = json.loads(path.read_bytes().decode("utf-8-sig", "surrogateescape"))

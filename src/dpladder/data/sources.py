@@ -64,6 +64,7 @@ class Source:
     name: str = ""  # as config calls it
     shut: Sequence[Path] = ()  # links that were not followed
     unnamed: Sequence[Path] = ()  # images that no row of a table is about
+    unread: Sequence[int] = ()  # rows of a table that do not parse, and count as nothing
     bags: bool = False  # whether a row of features is the mean of a file's rows
     # all that stands with a record in its table or folder, whatever a config reads of it
     line: Callable[[int], bytes] | None = None

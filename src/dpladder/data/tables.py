@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +56,21 @@ def from_csv(path: Path, layout: Layout = PLAIN) -> Source:
     check_held(path, names, layout)
     if layout.columns or not {PATH, TEXT} & set(names):
         return _number_table(path, names, layout)
-    rows = _rows_of(path)
+    rows = _rows_of(path, layout.multiline)
+    unread = _unread(rows)
     if PATH not in names:
-        return _texts(rows, layout.beside(names), path)
+        return replace(_texts(rows, layout.beside(names), path), unread=unread)
     found = beside(printables(rows, layout.beside(names)), path, len(rows))
     files = [path.parent / (row[PATH] or "") for row in rows]
     line = partial(_line, rows)
-    return Source("files", lambda index: bytes_of(files[index]), **found, files=files, line=line)
+    return Source(
+        "files",
+        lambda index: bytes_of(files[index]),
+        **found,
+        files=files,
+        line=line,
+        unread=unread,
+    )
 
 
 def _line(rows: Sequence[Mapping[str, Any]], index: int) -> bytes:
@@ -74,7 +84,7 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
     unnamed column numbers rows."""
     taken = layout.beside(names)
     chosen = features_in(path, [name for name in names if name], layout)
-    rows = _rows_of(path)
+    rows = _rows_of(path, layout.multiline)
     found = beside(printables(rows, taken), path, len(rows))
     matrix = matrix_of(chosen, lambda name: [row[name] for row in rows])
     return Source(
@@ -84,6 +94,7 @@ def _number_table(path: Path, names: Sequence[str], layout: Layout) -> Source:
         width=matrix.shape[1],
         line=partial(_line, rows),
         line_is_all=True,
+        unread=_unread(rows),
     )
 
 
@@ -137,15 +148,54 @@ def _no_table(path: Path) -> BadInput:
     return BadInput(f"{path} cannot be read as a table. Save it as comma-separated text in UTF-8.")
 
 
-def _rows_of(path: Path) -> list[dict[str, Any]]:
-    """Bytes that are no UTF-8 are one bad record rather than the end of the run, and so is a cell
-    of any length."""
+NO_ROW = "\n"  # what no column is called: there stands a line that does not parse
+
+
+def _rows_of(path: Path, multiline: bool) -> list[dict[str, Any]]:
+    """The rows of a table. Nothing stands in the columns of one that does not parse.
+
+    Each line is a row, so that no row takes another one along: a quote that is not closed would,
+    where cells may hold line ends. Bytes that are no UTF-8 are one bad record rather than the end
+    of the run, and so is a cell of any length."""
     csv.field_size_limit(2**31 - 1)
+    names, delimiter = header_of(path), delimiter_in(path)
+    rows: list[dict[str, Any]] = []
     try:
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            return list(csv.DictReader(file, delimiter=delimiter_in(path)))
+            if multiline:
+                return list(csv.DictReader(file, delimiter=delimiter))
+            next(file, None)
+            for line in file:
+                if not (inside := line.rstrip("\r\n")):
+                    continue
+                cells = _cells_of(inside, delimiter)
+                if cells is None or any(cells[len(names) :]):  # more cells than the header has
+                    rows.append({**dict.fromkeys(names), NO_ROW: inside})
+                else:
+                    rows.append(dict(zip_longest(names, cells[: len(names)])))
     except (OSError, csv.Error):
         raise _no_table(path) from None
+    return rows
+
+
+def _unread(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    return [place for place, row in enumerate(rows) if NO_ROW in row]
+
+
+QUOTED = '"[^"]*(?:""[^"]*)*"'
+PLAIN_CELL = {delimiter: f'[^"{delimiter}]*' for delimiter in ",;"} | {"\t": '(?:[^"\t][^\t]*)?'}
+"""Between tabs a quote may stand inside a cell, where texts are written as they are. Elsewhere such
+a cell stands between quotes (RFC 4180): without them it is the end of a longer one."""
+
+
+def _cells_of(line: str, delimiter: str) -> list[str] | None:
+    """The cells of one line; nothing where its quotes are not those of a whole row."""
+    if '"' not in line:
+        return line.split(delimiter)
+    cell = f"(?:{QUOTED}|{PLAIN_CELL[delimiter]})"
+    if re.fullmatch(f"{cell}(?:{delimiter}{cell})*", line) is None:
+        return None
+    return next(csv.reader([line], delimiter=delimiter))
 
 
 def from_jsonl(path: Path, layout: Layout = PLAIN) -> Source:
@@ -255,13 +305,16 @@ def _opened(path: Path) -> tuple[Any, list[str], list[str]]:
         raise BadInput(f"{path} is truncated, unreadable or not parquet. Write it again.") from None
 
 
-def columns_in(path: Path) -> dict[str, Sequence[Any]]:
-    """All columns of a table, each with its values as they are read."""
+def columns_in(
+    path: Path, multiline: bool = False
+) -> tuple[dict[str, Sequence[Any]], Sequence[int]]:
+    """All columns of a table, each with its values as they are read; and the places of rows that do
+    not parse."""
     if path.suffix == ".parquet":
         table, held, index = _opened(path)
-        return {name: _cells(table.column(name)) for name in held if name not in index}
-    rows = _rows_of(path)
-    return printables(rows, {name: name for name in header_of(path) if name})
+        return {name: _cells(table.column(name)) for name in held if name not in index}, ()
+    rows = _rows_of(path, multiline)
+    return printables(rows, {name: name for name in header_of(path) if name}), _unread(rows)
 
 
 def _values(column: Any) -> Sequence[Any]:

@@ -74,7 +74,7 @@ def columns_of(source: Source, layout: Layout) -> list[Told]:
 
 def columns_at(path: Path, layout: Layout) -> list[Told]:
     """The same of a table at a path."""
-    table = tables.columns_in(path)
+    table, _ = tables.columns_in(path, layout.multiline)
     roles = {name: role for role, name in layout.beside(table).items()}
     chosen = {name_of(one): one for one in tables.features_in(path, [*table], layout)}
     if [*chosen] == ["features"] and any(isinstance(row, list) for row in table["features"]):

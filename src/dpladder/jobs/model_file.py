@@ -59,6 +59,7 @@ def _inference(
         "classes": list(names) if isinstance(names, tuple) else [*map(str, range(train.classes))],
         "columns": [plain(column) for column in task.reads.columns],
         "named": dict(named(task.reads)),
+        **({"multiline": True} if task.reads.multiline else {}),
         "network": network,
         "map": {
             "radius": mapped.radius,

@@ -132,6 +132,7 @@ class LineageReads(Reads):
     blank: Annotated[Counted | None, key("dataset.blank")] = field(default=None, kw_only=True)
     id: Annotated[str | None, key("dataset.id")] = field(default=None, kw_only=True)
     user: Annotated[str | None, key("dataset.user")] = field(default=None, kw_only=True)
+    multiline: Annotated[bool, key("dataset.multiline")] = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
