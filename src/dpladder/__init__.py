@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpladder.embed.ledger import OpenLedger as Ledger
+    from dpladder.estimator import PrivateClassifier
     from dpladder.use.model import load
 
-__all__ = ["Ledger", "load"]
+__all__ = ["Ledger", "PrivateClassifier", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,6 +18,10 @@ def __getattr__(name: str) -> Any:
         from dpladder.embed.ledger import OpenLedger
 
         return OpenLedger
+    if name == "PrivateClassifier":
+        from dpladder.estimator import PrivateClassifier
+
+        return PrivateClassifier
     if name == "load":
         from dpladder.use.model import load
 

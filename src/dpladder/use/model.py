@@ -27,7 +27,7 @@ from dpladder.config.section import restored
 from dpladder.data.backbones import encoder
 from dpladder.data.cache import network_behind
 from dpladder.data.centre import Map
-from dpladder.data.columns import restored_columns
+from dpladder.data.columns import matrix_of, name_of, restored_columns
 from dpladder.data.depths import known_of, of_names
 from dpladder.data.encoders import Encoder
 from dpladder.data.extract import WORDS, Check, encode, load_content
@@ -277,6 +277,21 @@ class Model:
             )
         return found
 
+    def _matrix(self, frame: Any) -> NDArray[np.float64]:
+        """A DataFrame's rows as features, by the columns that training read."""
+        columns = restored_columns(self.facts["inference"].get("columns", ()))
+        if not columns:
+            raise BadInput(
+                "this model was not trained on named columns. Give a matrix in training's order."
+            )
+        names = [*map(str, frame.columns)]
+        missing = [name for name in map(name_of, columns) if name not in names]
+        if missing:
+            raise BadInput(
+                f"the DataFrame has no column {', '.join(missing)}, which training read."
+            )
+        return matrix_of(columns, lambda name: frame[name].to_list())
+
     def _source(self, inputs: Inputs) -> Source:
         if isinstance(inputs, Source):
             return inputs
@@ -290,6 +305,8 @@ class Model:
             )
             bag = self.network["width"] if self.network["transform"] == "bags" else 0
             return open_inputs(Path(inputs), layout, self.features.takes == "texts", bag)
+        if hasattr(inputs, "columns"):
+            inputs = self._matrix(inputs)
         if isinstance(inputs, np.ndarray) and inputs.ndim == 2 and self.features.model == "none":
             return Source(
                 "features", lambda index: inputs[index], [None] * len(inputs), width=inputs.shape[1]

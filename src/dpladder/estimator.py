@@ -1,0 +1,376 @@
+"""A private classifier in three lines of Python, shaped like scikit-learn's.
+
+    from dpladder import PrivateClassifier
+    model = PrivateClassifier(epsilon=1.0, lineage="patients", nominal_size=4000,
+                              classes=["well", "ill"], columns={"age": (0, 100), "sex": ["f", "m"]})
+    model.fit(X, y).predict(X)
+
+`fit` writes a project folder and runs the workflow on it, with the same ledger as `dpladder run`.
+So `dpladder verify`, `dpladder ledger show`, restored answers and the lifetime hold, and fitting
+the same data twice is free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from dpladder.commands.follow import follow
+from dpladder.commands.project import CONFIG, command_of
+from dpladder.errors import BadInput, Refused
+from dpladder.use.model import Model, load
+
+RESULTS = Path("results")
+TUNING = (
+    "PrivateClassifier cannot be fitted by scikit-learn's cross-validation or search: each fit "
+    "asks the private data anew, and choosing by scores that nobody paid for leaks. The ladder "
+    "tunes inside epsilon: leave the step size empty, or see sweep in config/README.md."
+)
+
+
+class MarkdownPage(str):
+    """What a run guarantees, as Markdown; a notebook renders it."""
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier, tuned and trained with differential privacy.
+
+    Args:
+        epsilon: The final model's total, the search for its step size included.
+        delta: Fixed for the lineage's life, and well below 1 / nominal_size.
+        lineage: The data's name for life. Later versions of the same data keep it.
+        lifetime: The most that may ever be spent on the lineage; None: no limit is declared.
+        nominal_size: About how many records train, a public figure; sums are divided by it.
+        classes: All that a label may be. A label that is none of them, or missing, counts as
+            nothing.
+        columns: For a DataFrame, its features in order: each with its public smallest and largest
+            value, as (0, 100), its public levels, as ["f", "m"], or None for numbers as they are.
+            None for a matrix, whose columns are features as they are, or for images.
+        project: The folder of the run; None: `dpladder-projects/<lineage>` here.
+        **keys: Any other key of the config by its dotted name, as {"learner.name": "dp_adam"}.
+
+    Attributes:
+        classes_: As given.
+        epsilon_: What the fitted model is stated at.
+        model_: What `dpladder.load` gives of it.
+        statement_: The page that `dpladder verify` checks.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-5,
+        lineage: str | None = None,
+        lifetime: float | None = None,
+        nominal_size: int | None = None,
+        classes: Sequence[Any] | None = None,
+        columns: Mapping[str, Any] | None = None,
+        project: str | Path | None = None,
+        **keys: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.lineage = lineage
+        self.lifetime = lifetime
+        self.nominal_size = nominal_size
+        self.classes = classes
+        self.columns = columns
+        self.project = project
+        self.keys = keys
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name, config keys among them."""
+        found = {name: getattr(self, name) for name in self._get_param_names()}
+        return found | self.keys
+
+    def set_params(self, **params: Any) -> PrivateClassifier:
+        """Set parameters, or config keys by their dotted names."""
+        for name, value in params.items():
+            if name in self._get_param_names():
+                setattr(self, name, value)
+            else:
+                self.keys = {**self.keys, name: value}
+        return self
+
+    @property
+    def project_(self) -> Path:
+        """The folder of the run."""
+        if self.lineage is None:
+            raise BadInput("PrivateClassifier needs lineage: a name for the data, for its life.")
+        given = self.project or Path("dpladder-projects") / self.lineage
+        return Path(given).expanduser().absolute()
+
+    def plan(self, X: Any) -> str:
+        """What a fit would spend, as `dpladder plan` prints it. Of X its columns or its shape alone
+        are read."""
+        self._write_config(X)
+        records = self._data_folder() / _records_file(X)
+        if not records.exists():
+            _write(records, b"")  # a plan asks whether there is a source, and reads none
+        command = [sys.executable, "-m", "dpladder.cli", "plan", str(self.project_ / CONFIG)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Refused(_reason(done.stderr))
+        return done.stdout
+
+    def fit(self, X: Any, y: Any, ids: Sequence[Any] | None = None) -> PrivateClassifier:
+        """Tune and train on the records X with their labels y.
+
+        Args:
+            X: A matrix, a DataFrame of pandas or polars, a sparse matrix, or 8-bit images.
+            y: A label for each record.
+            ids: Each record's own id. Without ids, equal rows with equal labels are one record.
+
+        Raises:
+            BadInput: X, y or a parameter cannot be used. Nothing was spent.
+            Refused: The ledger, or the data, allows no such run.
+        """
+        if _inside_a_search():
+            raise Refused(TUNING)
+        project = self.project_
+        self._write_config(X)
+        self._write_records(X, y, ids)
+        folder, command = command_of([str(project / CONFIG)])
+        with contextlib.chdir(folder):
+            ended = follow(command)
+        if ended:
+            raise Refused(
+                f"the run in {project} stopped: the line above says why. What is done is kept, and "
+                "never paid twice."
+            )
+        self._read()
+        return self
+
+    @classmethod
+    def load(cls, project: str | Path) -> PrivateClassifier:
+        """The classifier that was fitted in a project folder."""
+        folder = Path(project).expanduser().absolute()
+        try:
+            written = yaml.safe_load((folder / CONFIG).read_text("utf-8"))
+        except OSError:
+            raise BadInput(f"{folder} holds no {CONFIG}. Name the folder of a fit.") from None
+        own, data = written["privacy"], written["dataset"]
+        found = cls(
+            own["epsilon"],
+            delta=own["delta"],
+            lineage=data["lineage"],
+            lifetime=own.get("lifetime", {}).get("epsilon"),
+            nominal_size=data["nominal_size"],
+            classes=data["classes"],
+            columns=_columns_of(data.get("columns", ())),
+            project=folder,
+        )
+        found._read()
+        return found
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each record."""
+        best = np.nan_to_num(self.predict_proba(X)).argmax(axis=1)
+        return np.asarray(self.classes_)[best]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """A row for each record, a column for each of `classes_`."""
+        if not hasattr(self, "model_"):
+            raise NotFittedError("This PrivateClassifier is not fitted yet. Call fit, or load.")
+        return self.model_.predict_proba(X if _is_frame(X) else _as_array(X))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _read(self) -> None:
+        """Take the released model and its statement from the project."""
+        (weights,) = sorted((self.project_ / RESULTS).glob("main/final/*/weights.safetensors"))
+        self.model_: Model = load(weights)
+        self.classes_ = np.asarray(self.classes)
+        self.statement_ = MarkdownPage((self.project_ / RESULTS / "privacy.md").read_text("utf-8"))
+        assert self.model_.privacy is not None, "fit writes the statement"
+        self.epsilon_ = float(self.model_.privacy["epsilon"])
+
+    def _write_config(self, X: Any) -> None:
+        missing = [name for name in ("nominal_size", "classes") if getattr(self, name) is None]
+        if missing:
+            raise BadInput(
+                f"PrivateClassifier needs {' and '.join(missing)}: public figures, which reading "
+                "the data would reveal. Say them when you make it."
+            )
+        written: dict[str, Any] = {
+            "dataset": {
+                "lineage": self.lineage,
+                "source": _source_of(X),
+                "nominal_size": self.nominal_size,
+                "classes": [_name(one) for one in self.classes or ()],
+            },
+            "privacy": {"epsilon": float(self.epsilon), "delta": float(self.delta)},
+            "features": {},
+        }
+        if self.lifetime is not None:
+            written["privacy"]["lifetime"] = {"epsilon": float(self.lifetime)}
+        if _is_frame(X):
+            written["dataset"]["columns"] = self._checked_columns(X)
+        if np.ndim(X) == 2:
+            written["features"]["model"] = "none"
+        for key, value in self.keys.items():
+            *sections, name = key.split(".")
+            place = written
+            for section in sections:
+                place = place.setdefault(section, {})
+            place[name] = value
+        self.project_.mkdir(parents=True, exist_ok=True)
+        _write(self.project_ / CONFIG, yaml.safe_dump(written, sort_keys=False).encode())
+
+    def _checked_columns(self, X: Any) -> list[Any]:
+        if not self.columns:
+            raise BadInput(
+                "columns: a DataFrame's features need their public ranges or levels, for what the "
+                'data hold would reveal them. Name each, as columns={"age": (0, 100), "sex": ["f", '
+                '"m"]}.'
+            )
+        names = [*map(str, X.columns)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        absent = [name for name in self.columns if name not in names]
+        if absent or twice:
+            raise BadInput(
+                f"columns: the DataFrame has no {', '.join(absent)}."
+                if absent
+                else f"columns: the DataFrame has {', '.join(twice)} more than once."
+            )
+        return [_column(name, said) for name, said in self.columns.items()]
+
+    def _write_records(self, X: Any, y: Any, ids: Sequence[Any] | None) -> None:
+        """The records as a source of the project, for its owner alone; left alone where it holds
+        the same."""
+        labels = _labels(y, self.classes or ())
+        count = X.shape[0]
+        for what, given in (("y", labels), ("ids", ids)):
+            if given is not None and len(given) != count:
+                raise BadInput(
+                    f"{what} has {len(given)} entries for {count} records: give one each."
+                )
+        written = BytesIO()
+        if _is_frame(X):
+            frame = X.to_pandas() if hasattr(X, "to_pandas") else X
+            frame = frame[[*(self.columns or ())]].assign(label=labels)
+            if ids is not None:
+                frame = frame.assign(id=[*map(str, ids)])
+            frame.to_csv(written, index=False)
+        else:
+            records = _as_array(X)
+            kind = "features" if records.ndim == 2 else "images"
+            arrays: dict[str, Any] = {kind: records, "labels": np.array(labels)}
+            if ids is not None:
+                arrays["ids"] = np.array([*map(str, ids)])
+            np.savez(written, **arrays)
+        _write(self._data_folder() / _records_file(X), written.getvalue())
+
+    def _data_folder(self) -> Path:
+        folder = self.project_ / "data"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and not hasattr(X, "toarray")
+
+
+def _records_file(X: Any) -> str:
+    return "records.csv" if _is_frame(X) else "records.npz"
+
+
+def _source_of(X: Any) -> str:
+    file = _records_file(X)
+    return f"{file.partition('.')[2]}:data/{file}"
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    """A matrix of numbers, or 8-bit images."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    if getattr(getattr(X, "device", None), "type", "cpu") != "cpu":
+        raise BadInput("X lies on a GPU. Give X.cpu().")
+    found = np.asarray(X)
+    if found.ndim in (3, 4) and found.dtype == np.uint8:
+        return found
+    if found.ndim != 2 or found.dtype.kind not in "fiub":
+        raise BadInput(
+            f"X must be a matrix of numbers, a DataFrame, or 8-bit images of shape (records, "
+            f"height, width) or (records, height, width, 3); given was {found.dtype} of shape "
+            f"{found.shape}."
+        )
+    return found.astype(np.float64)
+
+
+def _name(label: Any) -> str:
+    """A class as the config writes it: 1.0 is 1."""
+    whole = isinstance(label, float) and label.is_integer()
+    return str(int(label) if whole else label)
+
+
+def _labels(y: Any, classes: Sequence[Any]) -> list[str]:
+    """Each record's class by name; empty where it is missing, or none of the classes."""
+    values = y.to_list() if hasattr(y, "to_list") else np.asarray(y).tolist()
+    known = {_name(one) for one in classes}
+    names = ("" if one is None or one != one else _name(one) for one in values)
+    return [name if name in known else "" for name in names]
+
+
+def _column(name: str, said: Any) -> Any:
+    """A column as the config has it."""
+    if said is None:
+        return name
+    values = [*said]
+    if len(values) == 2 and not any(isinstance(value, str) for value in values):
+        return {"name": name, "range": [float(value) for value in values]}
+    return {"name": name, "levels": [str(value) for value in values]}
+
+
+def _columns_of(written: Sequence[Any]) -> dict[str, Any] | None:
+    """What `_column` wrote, as it was given."""
+    found = {
+        one if isinstance(one, str) else one["name"]: None
+        if isinstance(one, str)
+        else tuple(one["range"])
+        if one.get("range")
+        else one["levels"]
+        for one in written
+    }
+    return found or None
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Whole or not at all, and only where it is new: Snakemake goes by when a file was written."""
+    if path.exists() and path.read_bytes() == data:
+        return
+    partial = path.with_name(f".{path.name}.partial")
+    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    partial.replace(path)
+
+
+def _inside_a_search() -> bool:
+    """Whether scikit-learn's model selection is fitting this estimator."""
+    frame = sys._getframe()
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith("sklearn.model_selection"):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def _reason(said: str) -> str:
+    return said.strip().removeprefix("dpladder: ") or "dpladder plan failed and said nothing."

@@ -1,0 +1,167 @@
+"""A private classifier in three lines of Python: scikit-learn's manners, and the workflow's books."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import dpladder
+from dpladder import PrivateClassifier
+from dpladder.errors import BadInput, Refused
+
+COLUMNS: dict[str, Any] = {"age": (0, 100), "sex": ["f", "m"]}
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPLADDER_HOME", str(tmp_path / "home"))
+
+
+def classifier(**more: Any) -> PrivateClassifier:
+    given = {
+        "lineage": "patients",
+        "nominal_size": 1000,
+        "classes": ["well", "ill"],
+        "columns": COLUMNS,
+    } | more
+    return PrivateClassifier(1.0, **given)
+
+
+def patients(count: int = 1500) -> tuple[pd.DataFrame, Any]:
+    random = np.random.default_rng(0)
+    age, sex = random.uniform(0, 100, count), random.choice(["f", "m"], count)
+    ill = age + 20 * (sex == "m") + random.normal(0, 5, count) > 60
+    return pd.DataFrame({"age": age, "sex": sex}), np.where(ill, "ill", "well")
+
+
+def test_parameters_are_scikit_learns_with_config_keys_among_them() -> None:
+    model = classifier(**{"learner.name": "dp_adam"})
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(epsilon=2.0, **{"final.steps": 9}).get_params()["final.steps"] == 9
+    assert model.epsilon == 2.0
+
+
+def test_a_fit_writes_a_project_that_the_command_line_understands(tmp_path: Path) -> None:
+    people, _ = patients()
+    said = classifier(lifetime=8.0, **{"learner.name": "dp_adam"}).plan(people)
+    assert "final model at epsilon = 1.0000" in said
+    config = yaml.safe_load((tmp_path / "dpladder-projects/patients/config.yaml").read_text())
+    assert config["learner"] == {"name": "dp_adam"}
+    assert config["privacy"]["lifetime"] == {"epsilon": 8.0}
+    assert not (tmp_path / "home" / "released").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({"classes": None}, "needs classes"),
+        ({"nominal_size": None}, "needs nominal_size"),
+        ({"lineage": None}, "needs lineage"),
+        ({"columns": None}, "public ranges or levels"),
+        ({"columns": {"weight": (0, 200)}}, "no weight"),
+    ],
+)
+def test_what_is_not_declared_is_refused_before_anything_is_read(
+    change: dict[str, Any], wanted: str, tmp_path: Path
+) -> None:
+    people, labels = patients(20)
+    with pytest.raises(BadInput, match=wanted):
+        classifier(**change).fit(people, labels)
+    assert not [*tmp_path.rglob("records.*")]
+
+
+@pytest.mark.parametrize(
+    ("records", "labels", "wanted"),
+    [
+        (np.zeros((4, 2, 2, 2, 2)), [0] * 4, "must be a matrix"),
+        (np.array([["a", "b"]]), [0], "must be a matrix"),
+        (np.zeros((4, 2)), [0, 1], "y has 2 entries for 4 records"),
+    ],
+)
+def test_records_that_cannot_be_used_are_refused(records: Any, labels: Any, wanted: str) -> None:
+    with pytest.raises(BadInput, match=wanted):
+        classifier(columns=None, classes=[0, 1]).fit(records, labels)
+
+
+def test_a_column_that_stands_twice_is_refused() -> None:
+    people, labels = patients(20)
+    twice = pd.concat([people, people[["age"]]], axis=1)
+    with pytest.raises(BadInput, match="age more than once"):
+        classifier().fit(twice, labels)
+
+
+def search_a_grid(model: PrivateClassifier, people: Any, labels: Any) -> None:
+    GridSearchCV(model, {"epsilon": [1.0]}, error_score="raise").fit(people, labels)
+
+
+def cross_validate(model: PrivateClassifier, people: Any, labels: Any) -> None:
+    cross_val_score(model, people, labels, error_score="raise")
+
+
+@pytest.mark.parametrize("tune", [search_a_grid, cross_validate])
+def test_tuning_that_nobody_pays_for_is_refused(tune: Any, tmp_path: Path) -> None:
+    people, labels = patients(60)
+    with pytest.raises(Refused, match="choosing by scores that nobody paid for"):
+        tune(classifier(), people, labels)
+    assert not (tmp_path / "dpladder-projects").exists()
+
+
+def test_nothing_is_predicted_before_a_fit() -> None:
+    with pytest.raises(NotFittedError):
+        classifier().predict(patients(3)[0])
+
+
+@pytest.mark.ci
+def test_a_fit_is_a_run_of_the_workflow_and_the_second_one_is_free(tmp_path: Path) -> None:
+    people, labels = patients()
+    model = make_pipeline(FunctionTransformer(), classifier())
+    model.fit(people, labels)
+    fitted = model[-1]
+    assert model.score(people, labels) > 0.7
+    assert 0.9 < fitted.epsilon_ <= 1.0
+    assert "Privacy statement" in fitted.statement_._repr_markdown_()
+    again = classifier().fit(people, labels)
+    assert np.array_equal(again.model_.weights[0], fitted.model_.weights[0])
+    loaded = PrivateClassifier.load(fitted.project_)
+    assert np.array_equal(loaded.predict(people), fitted.predict(people))
+    mixed = people[["sex", "age"]]
+    assert np.array_equal(loaded.predict(mixed), fitted.predict(people))
+    with pytest.raises(BadInput, match="no column sex"):
+        fitted.predict(people[["age"]])
+    said = subprocess.run(
+        [sys.executable, "-m", "dpladder.cli", "verify", str(fitted.project_ / "results")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+
+
+@pytest.mark.ci
+def test_numbers_sparse_rows_and_missing_labels_are_taken(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    labels = random.integers(0, 3, 900)
+    rows = np.eye(3)[labels] + random.normal(0, 0.2, (900, 3))
+    given = np.where(random.uniform(size=900) < 0.1, np.nan, labels)
+    model = classifier(columns=None, classes=[0, 1, 2], nominal_size=600)
+    model.fit(csr_matrix(rows), given)
+    assert model.score(rows, labels) > 0.8
+    assert set(model.predict(rows)) <= {0, 1, 2}
+
+
+def test_it_is_a_public_name() -> None:
+    assert "PrivateClassifier" in dpladder.__all__
