@@ -23,7 +23,6 @@ from dpladder.data.depths import depths_for, known_of
 from dpladder.learn.interface import Constants, Data
 from dpladder.privacy.accounting import gdp
 from dpladder.privacy.accounting.draws import gaussian
-from dpladder.privacy.accounting.events import Job
 from dpladder.privacy.ledger.state import Terms
 from dpladder.privacy.release.meter import Meter
 from dpladder.privacy.release.noise import ResearchNoise
@@ -79,7 +78,7 @@ def less_own_mean(arena: Arena, mu: float, part: float, length: float = 32.0) ->
     n0, width, train = arena.constants.n0, arena.constants.dimension, arena.train
     mean = None
     if part:
-        source = ResearchNoise(arena.terms, Job("price", "mean"), arena.seed)
+        source = ResearchNoise(arena.terms, "price mean", arena.seed)
         meter = Meter([gaussian("mean", gdp.sigma(mu * part**0.5, 1), length, (width,))], source)
         mean = noised_mean(np.asarray(train.features), train.labels, length, n0, meter, exact=True)
     seen = Map(mean, length if part else None, length, Features().constant, exact=True)

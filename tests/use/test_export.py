@@ -294,7 +294,7 @@ def test_a_model_planned_after_other_releases_is_headed_by_the_figure_with_them(
     }
     told = card(replace(dpladder.load(file), privacy=stated), with_header=False)
     assert "epsilon = 2.2500 (1.0000 only if it was chosen without looking at them)" in told
-    assert "published with it: epsilon = 2.5000" in told
+    assert "ever published of its lineage: epsilon = 2.5000" in told
     assert "If it was chosen among several of its lineage: epsilon = 2.3750." in told
     assert stated["told"][0] in told
 

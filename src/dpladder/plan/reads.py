@@ -373,7 +373,6 @@ class EvaluateFinal(EvaluateTest):
 class EvaluateOf(EvaluateFinal):
     """`total`: what its count may cost, where no epsilon says it; null where one does."""
 
-    of: Annotated[str, key("evaluate.of")]
     total: float | None
 
 
