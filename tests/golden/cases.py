@@ -29,6 +29,7 @@ from dpladder.privacy.accounting.events import (
     Counted,
     Exponential,
     Gaussian,
+    Job,
     Laplace,
     RepeatAndSelect,
     Sampled,
@@ -156,7 +157,8 @@ def query_streams() -> Found:
         home.key.touch(mode=0o600)
         home.key.write_bytes(KEY)
         own = subkey(home, "noise")
-    stream = noise.SecretNoise(KEY, "query", "nonce").stream("noise", 3)
+    job = Job("main", "run_trial", (("rung", "0"), ("trial", "1")))
+    stream = noise.SecretNoise(KEY, job, "query", "nonce").stream("noise", 3)
     return {"stream": list(stream), "key": list(own)}
 
 

@@ -80,7 +80,6 @@ LINE = {
     "reserved": 1,
     "released": 2,
     "spend": {},
-    "question": "asked",
 }
 
 

@@ -34,7 +34,6 @@ OWN: tuple[KeyPath, ...] = (
             "new_lineage",
             "public_test",
             "rare",
-            "version",
         )
     ),
     ("privacy", "share"),

@@ -18,6 +18,7 @@ from dpladder.privacy.accounting.events import (
     Counted,
     Event,
     Gaussian,
+    Job,
     Laplace,
     Partition,
     RepeatAndSelect,
@@ -35,7 +36,7 @@ EVERYONE = Partition("hash")
 
 
 def spend(event: Event, partition: Partition = EVERYONE, relation: Any = "add_remove") -> Spend:
-    return Spend("digits", relation, partition, event)
+    return Spend("digits", relation, partition, Job("main", "run_trial"), event)
 
 
 def sweep(factor: float = 1.0) -> list[Spend]:

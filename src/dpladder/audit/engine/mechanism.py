@@ -15,6 +15,7 @@ from dpladder.privacy.accounting.events import (
     Composed,
     Counted,
     Event,
+    Job,
     Laplace,
     Relation,
     Sampled,
@@ -22,7 +23,7 @@ from dpladder.privacy.accounting.events import (
 from dpladder.privacy.arrays import Floats
 from dpladder.privacy.release.meter import Draw, Meter, Streams
 
-SourceOfQuery = Callable[[str, str], Streams]
+SourceOfJob = Callable[[Job, str, str], Streams]
 Run = Callable[[Any, Meter], Floats]
 
 
